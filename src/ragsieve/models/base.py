@@ -1,0 +1,134 @@
+"""What a model offers. Every call takes a list and gives a list of the same length, in order.
+
+Replies are a function of the input alone: no sampling, and the same reply whether an item comes
+alone, in a batch, from a thread or out of a cache. A backend charges the running step of the trace
+by `ragsieve.trace.spend`, once a call, one usage an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import BadReply, ContextOverflow
+from ragsieve.trace import note
+
+
+class Message(NamedTuple):
+    """One turn of a chat; ``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    content: str
+
+
+Prompt = tuple[Message, ...]
+
+
+class LLM(Protocol):
+    """A generative model. ``can`` says which of ``complete``, ``choose`` and ``loglik`` it has."""
+
+    @property
+    def identity(self) -> str:
+        """What replies depend on beside the input: model, weights, precision, adapter."""
+
+    @property
+    def can(self) -> frozenset[str]:
+        """The calls that work; the others raise `Unsupported`."""
+
+    @property
+    def context(self) -> int:
+        """Tokens that prompt and reply may have together."""
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """The most probable continuation of each prompt, of at most ``max_tokens`` tokens.
+
+        ``schema`` is a JSON schema that the reply is held to while it is written.
+
+        Raises:
+            ContextOverflow: If a prompt and its reply do not fit the context.
+            ModelError: If the model or its server fails.
+        """
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """For each prompt the probabilities of its options as the reply; each list sums to 1."""
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        """For each prompt the natural log-probability of each token of its continuation."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text in the model's own tokenizer, nothing added."""
+
+
+class Embedder(Protocol):
+    """A bi-encoder."""
+
+    @property
+    def identity(self) -> str:
+        """What vectors depend on beside the input."""
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
+
+
+class PairScorer(Protocol):
+    """A cross-encoder."""
+
+    @property
+    def identity(self) -> str:
+        """What scores depend on beside the input."""
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """How well each second text fits the first, ``(len(pairs),)``; higher is better."""
+
+
+T = TypeVar("T")
+
+
+def complete_parsed(
+    llm: LLM,
+    prompts: Sequence[Prompt],
+    parse: Callable[[str], T],
+    *,
+    max_tokens: int = 128,
+    schema: Mapping[str, Any] | None = None,
+) -> list[T | BadReply]:
+    """Replies as ``parse`` reads them; what is unreadable is asked for once more, the error named.
+
+    ``parse`` raises `BadReply`. A prompt whose second reply is unreadable too, or that has no room
+    for a second one, yields that error: what stands in for it is the caller's to say and to note.
+    """
+    replies = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
+    results = [_parsed(parse, reply) for reply in replies]
+    for place, result in enumerate(results):
+        if isinstance(result, BadReply):
+            note(f"unreadable reply, asked once more: {result}")
+            wrong = (
+                Message("assistant", replies[place]),
+                Message("user", f"That cannot be read: {result}. Reply again, in that form only."),
+            )
+            try:
+                again = llm.complete(
+                    [(*prompts[place], *wrong)], max_tokens=max_tokens, schema=schema
+                )
+            except ContextOverflow:
+                continue
+            results[place] = _parsed(parse, again[0])
+    return results
+
+
+def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
+    try:
+        return parse(reply)
+    except BadReply as error:
+        return error

@@ -1,0 +1,273 @@
+"""How evidence flows: the one contract.
+
+A stage is any callable ``(query, segments, /) -> list[segment]``. A `Pipeline` joins stages and is
+one itself. A `System` joins a stage and a reader: documents in, kept spans and an answer out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from ragsieve.errors import InputError
+from ragsieve.trace import Trace, explain, segment_to_dict, step
+from ragsieve.types import Answer, Document, Query, Segment
+
+logger = logging.getLogger(__name__)
+
+OnError = Literal["raise", "keep"]
+Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
+
+
+class Reader(Protocol):
+    """Answers a question from kept segments, and knows what they cost it."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        """The answer from ``segments``, which may be none."""
+
+    def context(self, segments: Sequence[Segment], /) -> str:
+        """The text in which this reader reads ``segments``; empty for none."""
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        """Tokens of each text in the reader's own tokenizer."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Pipeline:
+    """Stages in order, as one stage.
+
+    Args:
+        stages: Callables ``(query, segments, /) -> list[segment]``.
+        on_error: ``"raise"``, or ``"keep"``: a stage that fails is skipped, its input passes on,
+            and the trace and a warning say so.
+
+    Raises:
+        InputError: If a stage is not callable or ``on_error`` is neither.
+    """
+
+    stages: tuple[Stage, ...]
+    on_error: OnError
+
+    def __init__(self, *stages: Stage, on_error: OnError = "raise") -> None:
+        for stage in stages:
+            if not callable(stage):
+                raise InputError(f"a stage must be callable, got {stage!r}")
+        if on_error not in ("raise", "keep"):
+            raise InputError(f"on_error must be 'raise' or 'keep', got {on_error!r}")
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "on_error", on_error)
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join([*map(repr, self.stages), f'on_error={self.on_error!r}'])})"
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        kept = list(segments)
+        for stage in self.stages:
+            kept = (
+                stage(query, kept) if isinstance(stage, Pipeline) else self._run(stage, query, kept)
+            )
+        return kept
+
+    def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
+        with step(repr(stage), segments) as record:
+            try:
+                kept = stage(query, segments)
+            except (
+                Exception
+            ) as error:  # anyone's stage: "keep" promises the answer, whatever it raises
+                if self.on_error == "raise":
+                    raise
+                record.error = f"{type(error).__name__}: {error}"
+                logger.warning("%r was skipped: %s", stage, error)
+                kept = segments
+            record.after = tuple(kept)
+        return kept
+
+
+def reading_order(segments: Sequence[Segment]) -> list[Segment]:
+    """Segments as a reader reads them: by document in order of first appearance, else as given."""
+    place: dict[str, int] = {}
+    for segment in segments:
+        place.setdefault(segment.document.id, len(place))
+    return sorted(segments, key=lambda s: place[s.document.id])
+
+
+def best_first(segments: Sequence[Segment]) -> list[Segment]:
+    """Segments by falling score, equal ones as given; unscored ones as given, behind the scored."""
+    return sorted(segments, key=lambda s: -s.score if s.scores else math.inf)
+
+
+def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Segment]:
+    """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
+
+    Best first, each that still fits is kept; the order of ``segments`` stays.
+    """
+
+    def length(some: Sequence[Segment]) -> int:
+        return reader.count([reader.context(some)])[0] if some else 0
+
+    if length(segments) <= max_tokens:
+        return list(segments)
+    counts = reader.count([s.text for s in segments])
+    own = {s.key: n for s, n in zip(segments, counts, strict=True)}
+    kept: set[tuple[str, int, int]] = set()
+    used = 0
+    for segment in best_first(segments):
+        if used + own[segment.key] <= max_tokens:  # else do not even lay it out
+            trial = length([s for s in segments if s.key in kept or s is segment])
+            if trial <= max_tokens:
+                kept.add(segment.key)
+                used = trial
+                continue
+        explain(segment, f"{own[segment.key]} tokens more than {used} pass max_tokens={max_tokens}")
+    return [s for s in segments if s.key in kept]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of the context before and after, in the reader's own tokenizer."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a system made of a question.
+
+    Args:
+        query: The question.
+        documents: The documents as the system took them: in the caller's order, with unique ids.
+        kept: Verbatim spans in the order in which the reader reads them.
+        text: The context made of ``kept``, as it stands in the reader's prompt.
+        tokens: Tokens of the context before and after.
+        trace: What every stage did.
+        answer: The reader's answer, where one was asked for.
+    """
+
+    query: Query
+    documents: tuple[Document, ...]
+    kept: tuple[Segment, ...]
+    text: str
+    tokens: Tokens
+    trace: Trace
+    answer: Answer | None = None
+
+    @property
+    def compression_ratio(self) -> float:
+        """Tokens before / tokens after, at least 1; infinite where nothing of something stayed."""
+        if not self.tokens.after:
+            return math.inf if self.tokens.before else 1.0
+        return self.tokens.before / self.tokens.after
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values; ``answer`` only where one was asked for."""
+        values = {
+            "query": self.query.text,
+            "kept": [segment_to_dict(s) for s in self.kept],
+            "text": self.text,
+            "tokens": {"before": self.tokens.before, "after": self.tokens.after},
+            "trace": self.trace.to_dict(),
+        }
+        return values if self.answer is None else {**values, "answer": self.answer.text}
+
+
+@dataclass(frozen=True)
+class System:
+    """A whole method: documents in, the spans that matter out, and an answer when asked.
+
+    Args:
+        stage: What filters; usually a `Pipeline`.
+        reader: What answers, and counts tokens.
+    """
+
+    stage: Stage
+    reader: Reader
+
+    def __call__(
+        self, query: Query | str, documents: Sequence[Document | Mapping[str, Any] | str]
+    ) -> Result:
+        """Filter: keep the spans of ``documents`` that matter to ``query``.
+
+        Args:
+            query: The question, not blank.
+            documents: Best first; a string is a document without a title, a mapping one with the
+                keys ``text``, and where known ``id``, ``title``, ``source``. Of equal ids, the
+                later ones become ``id#2``, ``id#3``; the trace notes it.
+
+        Raises:
+            InputError: If the question or a document breaks a rule.
+            ModelError: If a model failed and the stage does not say ``on_error="keep"``.
+        """
+        query = Query(query) if isinstance(query, str) else query
+        trace = Trace()
+        taken = as_documents(documents, trace)
+        given = [Segment.whole(document) for document in taken]
+        with trace.recording():
+            kept = reading_order(self.stage(query, given))
+            before, after = self._lengths(given, kept)
+            if after > before:  # a new order may need joints that the documents had not
+                with step("System: never more than was given", kept) as record:
+                    kept = fit(kept, before, self.reader)
+                    record.after = tuple(kept)
+                before, after = self._lengths(given, kept)
+        text = self.reader.context(kept)
+        return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
+
+    def ask(
+        self, query: Query | str, documents: Sequence[Document | Mapping[str, Any] | str] = ()
+    ) -> Result:
+        """Filter, then let the reader answer from what was kept; arguments and errors as above."""
+        result = self(query, documents)
+        with result.trace.recording(), step(repr(self.reader), result.kept) as record:
+            answer = self.reader(result.query, result.kept)
+            record.after = answer.segments
+        return replace(result, answer=answer)
+
+    def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
+        return self.reader.count([self.reader.context(segments) for segments in groups])
+
+
+def as_documents(
+    documents: Sequence[Document | Mapping[str, Any] | str], trace: Trace | None = None
+) -> tuple[Document, ...]:
+    """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
+    if isinstance(documents, str | Mapping):
+        raise InputError(f"documents must be a list, got one {type(documents).__name__}")
+    seen: Counter[str] = Counter()
+    taken = []
+    for rank, value in enumerate(documents):
+        document = replace(_as_document(value, rank), rank=rank)
+        seen[document.id] += 1
+        if seen[document.id] > 1:
+            renamed = f"{document.id}#{seen[document.id]}"
+            while seen[renamed]:
+                renamed += "'"
+            seen[renamed] += 1
+            if trace:
+                trace.notes.append(f"document id {document.id!r} occurs again: renamed {renamed!r}")
+            document = replace(document, id=renamed)
+        taken.append(document)
+    return tuple(taken)
+
+
+def _as_document(value: Document | Mapping[str, Any] | str, rank: int) -> Document:
+    if isinstance(value, Document):
+        return value
+    if isinstance(value, str):
+        return Document(str(rank), value)
+    if not isinstance(value, Mapping) or "text" not in value:
+        raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
+    known = ("id", "text", "title", "source", "metadata")
+    rest = {k: v for k, v in value.items() if k not in known}
+    return Document(
+        id=str(value.get("id", rank)),
+        text=value["text"],
+        title=value.get("title") or "",
+        source=str(value.get("source") or value.get("url") or ""),
+        metadata={**(value.get("metadata") or {}), **rest},
+    )

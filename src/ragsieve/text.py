@@ -1,0 +1,95 @@
+"""Text as spans and as it is compared: sentences, answer normalisation, unsafe characters."""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterable
+
+import sentencex
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+_WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
+_BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
+
+
+def sentence_spans(
+    text: str, *, language: str = "en", max_chars: int = 1000
+) -> list[tuple[int, int]]:
+    """Character spans of the sentences of ``text``, in order, without white space around them.
+
+    Lists, headings and table rows end at their line's end. A sentence over ``max_chars`` is cut at
+    the last white space before the limit, so that text without a sentence end stays usable.
+    """
+    spans: list[tuple[int, int]] = []
+    for start, end in _blocks(text):
+        while start < end:
+            window = text[start : min(end, start + _WINDOW)]
+            found = sentencex.get_sentence_boundaries(language, window)
+            if len(found) > 1 and start + len(window) < end:
+                found.pop()  # it may go on past the window, so the next one starts with it
+            for sentence in found:
+                bounds = start + sentence["start_index"], start + sentence["end_index"]
+                spans += _trimmed(text, *bounds, max_chars)
+            start += found[-1]["end_index"]
+    return spans
+
+
+def _blocks(text: str) -> Iterable[tuple[int, int]]:
+    start = 0
+    for end in (*(match.end() for match in _BLOCK.finditer(text)), len(text)):
+        if not text[start:end].isspace():
+            yield start, end
+        start = end
+
+
+def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[tuple[int, int]]:
+    while True:
+        while start < end and text[start].isspace():
+            start += 1
+        while start < end and text[end - 1].isspace():
+            end -= 1
+        if end - start <= max_chars:
+            break
+        cut = max(
+            (text.rfind(space, start + 1, start + max_chars) for space in " \n\t"), default=-1
+        )
+        cut = cut if cut > start else start + max_chars
+        yield from _trimmed(text, start, cut, max_chars)
+        start = cut
+    if start < end:
+        yield start, end
+
+
+def safe(text: str) -> str:
+    """``text`` with control characters and lone surrogates as U+FFFD, each character in its place.
+
+    What models, terminals and servers are given: such characters can hide or reorder what a person
+    sees, end a string early, or cannot be encoded at all.
+    """
+    return _UNSAFE.sub("\ufffd", text)
+
+
+def normalise(text: str) -> str:
+    """Text as answers are compared: NFKC, lower case, no punctuation, no articles, single spaces.
+
+    Source: SQuAD's evaluation, with Unicode NFKC before it (FineFilter's decided reading).
+    """
+    text = unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def contains_answer(text: str, answers: Iterable[str]) -> bool:
+    """Whether some normalised answer occurs in the normalised text, at word boundaries.
+
+    Scripts written without spaces (Chinese, Japanese, Thai) match as plain substrings.
+    """
+    padded = f" {normalise(text)} "
+    for answer in filter(None, map(normalise, answers)):
+        if (answer if _SPACELESS.search(answer) else f" {answer} ") in padded:
+            return True
+    return False

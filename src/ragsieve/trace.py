@@ -1,0 +1,164 @@
+"""What happened to a question: every stage, what it dropped and why, and what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ragsieve.types import Segment
+
+
+class Usage(NamedTuple):
+    """What one item of a model call cost: ``cached`` items cost no call."""
+
+    model: str
+    tokens_in: int
+    tokens_out: int = 0
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A segment that a stage let go, with the score it had, if any, and why."""
+
+    segment: Segment
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The span as `segment_to_dict` gives it, and the reason."""
+        return {**segment_to_dict(self.segment), "reason": self.reason}
+
+
+@dataclass
+class Step:
+    """What one stage did: in, out, why, and at what cost.
+
+    Args:
+        stage: The stage's name and options.
+        seconds: Wall time.
+        error: One line, where the stage failed and was skipped.
+    """
+
+    stage: str
+    before: tuple[Segment, ...] = ()
+    after: tuple[Segment, ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+    reasons: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    usages: list[Usage] = field(default_factory=list)
+
+    @property
+    def dropped(self) -> list[Dropped]:
+        """Segments that went in and of which nothing came out, in the order they went in."""
+        kept = {s.key for s in self.after}
+        if not kept <= {s.key for s in self.before}:  # a splitter: finer spans of the same texts
+            documents = {s.document.id for s in self.after}
+            kept = {s.key for s in self.before if s.document.id in documents}
+        gone = [s for s in self.before if s.key not in kept]
+        return [Dropped(s, self.reasons.get(s.key, f"not kept by {self.stage}")) for s in gone]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as JSON values."""
+        paid = [u for u in self.usages if not u.cached]
+        return {
+            "stage": self.stage,
+            "segments_in": len(self.before),
+            "segments_out": len(self.after),
+            "calls": len(paid),
+            "cached": len(self.usages) - len(paid),
+            "tokens_in": sum(u.tokens_in for u in paid),
+            "tokens_out": sum(u.tokens_out for u in paid),
+            "seconds": round(self.seconds, 4),
+            "notes": self.notes,
+            "error": self.error,
+            "dropped": [d.to_dict() for d in self.dropped],
+        }
+
+
+class Trace:
+    """The story of one question: a `Step` for each stage that ran.
+
+    Stages run inside ``with trace.recording():`` are recorded; elsewhere recording costs one look
+    at a context variable.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.notes: list[str] = []
+
+    @contextmanager
+    def recording(self) -> Iterator[Trace]:
+        """Record what runs in this thread until the block ends."""
+        token = _trace.set(self)
+        try:
+            yield self
+        finally:
+            _trace.reset(token)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Stages that failed and were skipped, one line each."""
+        return [f"{step.stage} was skipped: {step.error}" for step in self.steps if step.error]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trace as JSON values."""
+        return {
+            "steps": [s.to_dict() for s in self.steps],
+            "notes": self.notes,
+            "warnings": self.warnings,
+        }
+
+
+_trace: ContextVar[Trace | None] = ContextVar("trace", default=None)
+_step: ContextVar[Step | None] = ContextVar("step", default=None)
+
+
+@contextmanager
+def step(stage: str, before: Sequence[Segment] = ()) -> Iterator[Step]:
+    """Record what happens in the block as one step of the trace that is recording, if any is."""
+    current = Step(stage, before=tuple(before))
+    token = _step.set(current)
+    began = time.perf_counter()
+    try:
+        yield current
+    finally:
+        current.seconds = time.perf_counter() - began
+        _step.reset(token)
+        if trace := _trace.get():
+            trace.steps.append(current)
+
+
+def note(text: str) -> None:
+    """Tell the running step something that a person should be able to read; a no-op elsewhere."""
+    if current := _step.get():
+        current.notes.append(text)
+
+
+def explain(segment: Segment, reason: str) -> None:
+    """Tell the running step why ``segment`` is dropped; a no-op elsewhere."""
+    if current := _step.get():
+        current.reasons[segment.key] = reason
+
+
+def spend(usages: Sequence[Usage]) -> None:
+    """Charge the running step for a model call, one `Usage` an item; a no-op elsewhere."""
+    if current := _step.get():
+        current.usages.extend(usages)
+
+
+def segment_to_dict(segment: Segment) -> dict[str, Any]:
+    """A kept or dropped span as JSON values: where it is, what it says, its scores."""
+    scores: Mapping[str, float] = segment.scores
+    return {
+        "document": segment.document.id,
+        "start": segment.start,
+        "end": segment.end,
+        "text": segment.text,
+        "score": segment.score if scores else None,
+        "scores": dict(scores),
+    }

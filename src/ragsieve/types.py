@@ -1,0 +1,164 @@
+"""What flows through the rooms: questions, documents, spans of documents, answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ragsieve.errors import InputError
+
+
+def _require_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a string, got {value!r:.80}")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question.
+
+    Args:
+        text: The question; not blank.
+        id: The caller's own name for it.
+
+    Raises:
+        InputError: If ``text`` is blank or not a string.
+    """
+
+    text: str
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        _require_text("the question", self.text)
+        if not self.text.strip():
+            raise InputError(f"the question must not be blank, got {self.text!r}")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text that a retriever returned, or that a model wrote from others.
+
+    Args:
+        id: The caller's own name for it; unique among the documents of a question.
+        text: The text; may be empty.
+        title: A title; may be empty.
+        source: Where it comes from, for people: a URL, a file, an index.
+        rank: Place in the retriever's list, from 0.
+        metadata: Whatever the caller wants to find again.
+        written_by: Name of the model that wrote ``text``; empty for retrieved documents.
+        parents: What a written document was written from; empty for retrieved documents.
+
+    Raises:
+        InputError: If ``id``, ``text`` or ``title`` is not a string, or there are parents but
+            no writer.
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    source: str = ""
+    rank: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    written_by: str = ""
+    parents: tuple[Segment, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("id", "text", "title"):
+            _require_text(f"a document's {name}", getattr(self, name))
+        if self.parents and not self.written_by:
+            raise InputError(f"document {self.id!r} has parents, so written_by must name its model")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A verbatim span of a document: ``document.text[start:end]``.
+
+    Args:
+        document: The document it is a span of.
+        start: First character, from 0.
+        end: One past the last character.
+        scores: Named scores in the order they were given, each finite, higher is better.
+
+    Raises:
+        InputError: If the span does not lie in the document, or a score is not finite.
+    """
+
+    document: Document
+    start: int
+    end: int
+    scores: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end <= len(self.document.text):
+            raise InputError(
+                f"a span must lie in its document of {len(self.document.text)} characters, "
+                f"got {self.start}:{self.end} of document {self.document.id!r}"
+            )
+        for name, value in self.scores.items():
+            if not math.isfinite(value):
+                raise InputError(f"score {name!r} must be finite, got {value!r}")
+
+    @classmethod
+    def whole(cls, document: Document) -> Segment:
+        """The whole document as one span."""
+        return cls(document, 0, len(document.text))
+
+    @property
+    def text(self) -> str:
+        """The span itself, verbatim."""
+        return self.document.text[self.start : self.end]
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What tells spans of one question's documents apart, whatever their scores."""
+        return (self.document.id, self.start, self.end)
+
+    @property
+    def score(self) -> float:
+        """The score given last.
+
+        Raises:
+            InputError: If no scorer has scored the segment yet.
+        """
+        if not self.scores:
+            raise InputError(f"segment {self.key!r} has no score yet: put a scorer before")
+        return list(self.scores.values())[-1]
+
+    def scored(self, name: str, value: float) -> Segment:
+        """The same span with one more score, which becomes ``score``."""
+        others = {n: v for n, v in self.scores.items() if n != name}
+        return replace(self, scores={**others, name: float(value)})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader answered, and what it had read.
+
+    Args:
+        text: The answer.
+        segments: The evidence it read, in the order it read it.
+        reply: The model's whole reply, where the answer is a part of it.
+    """
+
+    text: str
+    segments: tuple[Segment, ...] = ()
+    reply: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question with retrieved documents and, where known, its gold answers.
+
+    Args:
+        query: The question.
+        documents: What was retrieved, best first.
+        answers: Gold answers, any of which is right; empty where unknown or unanswerable.
+        metadata: Whatever the dataset says beside.
+    """
+
+    query: Query
+    documents: tuple[Document, ...]
+    answers: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
