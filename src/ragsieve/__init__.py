@@ -1,1 +1,45 @@
 """ragsieve sieves the noise out of retrieved documents before a language model reads them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
+from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.trace import Trace
+from ragsieve.types import Answer, Document, Example, Query, Segment
+
+if TYPE_CHECKING:
+    from ragsieve import answer, models, score, select, split, systems
+    from ragsieve.systems import finefilter
+
+__all__ = [
+    "Answer",
+    "Document",
+    "Example",
+    "InputError",
+    "MissingExtra",
+    "ModelError",
+    "Pipeline",
+    "Query",
+    "RagsieveError",
+    "Result",
+    "Segment",
+    "System",
+    "Trace",
+    "answer",
+    "finefilter",
+    "models",
+    "score",
+    "select",
+    "split",
+    "systems",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms and systems, loaded when they are first named: ``import ragsieve`` stays quick."""
+    if name == "finefilter":
+        return import_module("ragsieve.systems").finefilter
+    if name in __all__:
+        return import_module(f"ragsieve.{name}")
+    raise AttributeError(f"module 'ragsieve' has no attribute {name!r}")

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 OnError = Literal["raise", "keep"]
 Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
+AnyDocument = Document | Mapping[str, Any] | str
 
 
 class Reader(Protocol):
@@ -86,14 +87,6 @@ class Pipeline:
                 kept = segments
             record.after = tuple(kept)
         return kept
-
-
-def reading_order(segments: Sequence[Segment]) -> list[Segment]:
-    """Segments as a reader reads them: by document in order of first appearance, else as given."""
-    place: dict[str, int] = {}
-    for segment in segments:
-        place.setdefault(segment.document.id, len(place))
-    return sorted(segments, key=lambda s: place[s.document.id])
 
 
 def best_first(segments: Sequence[Segment]) -> list[Segment]:
@@ -183,14 +176,21 @@ class System:
     Args:
         stage: What filters; usually a `Pipeline`.
         reader: What answers, and counts tokens.
+        max_tokens: The context is never longer than this many tokens, nor than all documents.
+
+    Raises:
+        InputError: If ``max_tokens`` is negative.
     """
 
     stage: Stage
     reader: Reader
+    max_tokens: int | None = None
 
-    def __call__(
-        self, query: Query | str, documents: Sequence[Document | Mapping[str, Any] | str]
-    ) -> Result:
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.max_tokens < 0:
+            raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
+
+    def __call__(self, query: Query | str, documents: Sequence[AnyDocument]) -> Result:
         """Filter: keep the spans of ``documents`` that matter to ``query``.
 
         Args:
@@ -208,19 +208,18 @@ class System:
         taken = as_documents(documents, trace)
         given = [Segment.whole(document) for document in taken]
         with trace.recording():
-            kept = reading_order(self.stage(query, given))
+            kept = self.stage(query, given)
             before, after = self._lengths(given, kept)
-            if after > before:  # a new order may need joints that the documents had not
-                with step("System: never more than was given", kept) as record:
-                    kept = fit(kept, before, self.reader)
+            limit = before if self.max_tokens is None else min(before, self.max_tokens)
+            if after > limit:  # over the budget, or in a new order that needs more joints
+                with step(f"System(max_tokens={self.max_tokens})", kept) as record:
+                    kept = fit(kept, limit, self.reader)
                     record.after = tuple(kept)
                 before, after = self._lengths(given, kept)
         text = self.reader.context(kept)
         return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
 
-    def ask(
-        self, query: Query | str, documents: Sequence[Document | Mapping[str, Any] | str] = ()
-    ) -> Result:
+    def ask(self, query: Query | str, documents: Sequence[AnyDocument] = ()) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above."""
         result = self(query, documents)
         with result.trace.recording(), step(repr(self.reader), result.kept) as record:
@@ -228,12 +227,17 @@ class System:
             record.after = answer.segments
         return replace(result, answer=answer)
 
+    def lenient(self) -> System:
+        """The same, but a stage that fails is skipped: its input passes and the trace says so."""
+        stages = self.stage.stages if isinstance(self.stage, Pipeline) else (self.stage,)
+        return replace(self, stage=Pipeline(*stages, on_error="keep"))
+
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
 
 
 def as_documents(
-    documents: Sequence[Document | Mapping[str, Any] | str], trace: Trace | None = None
+    documents: Sequence[AnyDocument], trace: Trace | None = None
 ) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
     if isinstance(documents, str | Mapping):
@@ -255,7 +259,7 @@ def as_documents(
     return tuple(taken)
 
 
-def _as_document(value: Document | Mapping[str, Any] | str, rank: int) -> Document:
+def _as_document(value: AnyDocument, rank: int) -> Document:
     if isinstance(value, Document):
         return value
     if isinstance(value, str):

@@ -1,0 +1,68 @@
+"""Your own JSONL: one question a line, with its documents."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ragsieve.errors import InputError
+from ragsieve.pipeline import as_documents
+from ragsieve.types import Example, Query
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
+
+    Raises:
+        InputError: If the file cannot be read.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def parse_record(line: bytes) -> Example:
+    """A question with its documents, from a line of JSON.
+
+    The keys are ``question`` (or ``query``), ``documents`` (each with ``text``, and where known
+    ``id``, ``title``, ``source``), and where known ``id``, ``answers`` and ``metadata``.
+
+    Raises:
+        InputError: If the line is not UTF-8, not JSON, or breaks the schema.
+    """
+    record = parse_json(line)
+    question = record.get("question", record.get("query"))
+    documents = record.get("documents", [])
+    answers = record.get("answers", [])
+    if question is None:
+        raise InputError(f"a record must have a question, got the keys {sorted(record)!r:.200}")
+    if not isinstance(documents, list):
+        raise InputError(f"documents must be a list, got {documents!r:.80}")
+    if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
+        raise InputError(f"answers must be a list of strings, got {answers!r:.80}")
+    return Example(
+        Query(question, id=str(record.get("id", ""))),
+        as_documents(documents),
+        tuple(answers),
+        record.get("metadata") or {},
+    )
+
+
+def parse_json(line: bytes) -> Mapping[str, Any]:
+    """A JSON object from a line of UTF-8."""
+    try:
+        value = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 at byte {error.start}: {line[error.start]:#04x}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"must be a JSON object, got {value!r:.80}")
+    return value

@@ -1,0 +1,1 @@
+"""Answers and kept segments → numbers."""

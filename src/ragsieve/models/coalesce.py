@@ -1,0 +1,317 @@
+"""Wraps any model: calls from several threads become one batch."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError, ModelError, Unsupported
+from ragsieve.models.base import LLM, Embedder, PairScorer, Prompt
+from ragsieve.trace import Usage, note, spend, step
+
+_IDLE_S = 10.0  # an idle worker ends then, so that a forgotten wrapper can be collected
+
+_after_fork = threading.Lock()
+
+Columns = Sequence[Sequence[Any]]
+"""The positional arguments of a model's call: one list, or two of one length."""
+
+
+class Wrapper(ABC):
+    """Offers what the model inside offers; every call but ``count`` goes through ``_call``."""
+
+    def __init__(self, model: LLM | Embedder | PairScorer) -> None:
+        self.model = model
+
+    @property
+    def identity(self) -> str:
+        """That of the model inside."""
+        return self.model.identity
+
+    @property
+    def can(self) -> frozenset[str]:
+        """The calls of the LLM inside that work."""
+        return cast(LLM, self.model).can
+
+    @property
+    def context(self) -> int:
+        """Tokens that prompt and reply may have together."""
+        return cast(LLM, self.model).context
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text in the tokenizer of the LLM inside."""
+        return cast(LLM, self.model).count(texts)
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """What the LLM inside replies."""
+        options = {"max_tokens": max_tokens, "schema": schema}
+        return list(self._call("complete", [prompts], options))
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """The probabilities that the LLM inside gives."""
+        return list(self._call("choose", [prompts, options], {}))
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        """The log-probabilities that the LLM inside gives."""
+        return list(self._call("loglik", [prompts, continuations], {}))
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """The vectors that the embedder inside gives, ``(len(texts), dim)``."""
+        return np.asarray(self._call("embed", [texts], {"query": query}), dtype=np.float32)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The scores that the pair scorer inside gives, ``(len(pairs),)``."""
+        return np.asarray(self._call("score", [pairs], {}), dtype=np.float32)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r})"
+
+    @abstractmethod
+    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        """One result an item."""
+
+    def _inner(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        """The call as the model inside answers it."""
+        if not hasattr(self.model, method):
+            raise Unsupported(f"{self.identity} has no {method}, it is {type(self.model).__name__}")
+        results: Sequence[Any] = getattr(self.model, method)(*columns, **options)
+        if len(results) != len(columns[0]):
+            raise ModelError(
+                f"{self.identity} must give {len(columns[0])} results, got {len(results)}"
+            )
+        return results
+
+
+def check_columns(columns: Columns) -> None:
+    """Raise `InputError` unless all columns have one length."""
+    if len({len(column) for column in columns}) > 1:
+        raise InputError(f"arguments must be of one length, got {[len(c) for c in columns]!r}")
+
+
+def canonical(value: Any) -> bytes:
+    """JSON that tells different inputs apart, lone surrogates and the order of keys included.
+
+    Order counts because a model writes the properties of a schema in the order they stand in.
+
+    Raises:
+        InputError: If ``value`` is not JSON.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_dict)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a model's input must be JSON, got {value!r:.80}") from error
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _as_dict(value: Any) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+@dataclass(eq=False)
+class _Call:
+    """A caller's call on its way to the worker and back."""
+
+    method: str
+    columns: Columns
+    options: Mapping[str, Any]
+    kind: tuple[str, bytes]
+    result: Any = ()
+    error: Exception | None = None
+    usages: list[Usage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def size(self) -> int:
+        return len(self.columns[0])
+
+
+class Coalesced(Wrapper):
+    """A model whose calls from several threads run as one batch, in one worker thread.
+
+    Calls with the same method and options are joined. Each caller is charged for its own items, and
+    an error fails only the caller whose input causes it. Calls that were accepted before `close`
+    are answered; with ``with``, the end of the block closes it.
+
+    Args:
+        model: An LLM, an embedder or a pair scorer; only ``count`` runs in the caller's thread.
+        max_batch: Items that are joined at most; a single call of more goes through whole.
+        wait_s: Seconds that a call waits for others while another caller is inside.
+
+    Raises:
+        InputError: If ``max_batch`` is under 1, or ``wait_s`` is negative or not finite.
+    """
+
+    def __init__(
+        self, model: LLM | Embedder | PairScorer, *, max_batch: int = 32, wait_s: float = 0.005
+    ) -> None:
+        if max_batch < 1:
+            raise InputError(f"max_batch must be at least 1, got {max_batch!r}")
+        if not 0 <= wait_s < math.inf:
+            raise InputError(f"wait_s must be finite and not negative, got {wait_s!r}")
+        super().__init__(model)
+        self.max_batch = max_batch
+        self.wait_s = wait_s
+        self._open = True
+        self._start()
+
+    def __repr__(self) -> str:
+        return f"Coalesced({self.model!r}, max_batch={self.max_batch}, wait_s={self.wait_s})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer the calls that are inside, then let the worker end; later calls fail."""
+        with self._changed:
+            self._open = False
+            self._changed.notify_all()
+            worker = self._worker
+        if worker and worker is not threading.current_thread():
+            worker.join()
+
+    def _start(self) -> None:
+        """Begin with nothing waiting, in this process."""
+        self._changed = threading.Condition()
+        self._waiting: deque[_Call] = deque()
+        self._inside = 0
+        self._worker: threading.Thread | None = None
+        self._process = os.getpid()
+
+    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        check_columns(columns)
+        call = _Call(method, columns, options, (method, canonical(options)))
+        if self._process != os.getpid():
+            with _after_fork:  # the worker, and who waits for it, are in the parent
+                if self._process != os.getpid():
+                    self._start()
+        self._enter(call)
+        try:
+            call.done.wait()
+        finally:
+            with self._changed:
+                self._inside -= 1
+                if call in self._waiting:  # interrupted
+                    self._waiting.remove(call)
+        spend(call.usages)
+        for text in call.notes:
+            note(text)
+        if call.error:
+            raise call.error
+        results: Sequence[Any] = call.result
+        return results
+
+    def _enter(self, call: _Call) -> None:
+        with self._changed:
+            if not self._open:
+                raise ModelError(f"the wrapper of {self.identity} is closed")
+            if not self._worker:
+                # an empty context: no trace is recording in the worker, whoever starts it
+                worker = threading.Thread(
+                    target=Context().run, args=(self._work,), name="ragsieve-coalesce", daemon=True
+                )
+                worker.start()
+                self._worker = worker
+            self._inside += 1
+            self._waiting.append(call)
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        batch: list[_Call] = []
+        try:
+            while batch := self._next():
+                self._run(batch)
+        finally:
+            with self._changed:
+                if self._worker is threading.current_thread():  # it dies in the middle
+                    self._worker = None
+                    for call in (*batch, *self._waiting):
+                        if not call.done.is_set():
+                            call.error = ModelError(f"the worker of {self.identity} died")
+                            call.done.set()
+                    self._waiting.clear()
+
+    def _next(self) -> list[_Call]:
+        """The calls to run together, taken from the queue; none when the worker is to end."""
+        with self._changed:
+            if self._open and not self._waiting:
+                self._changed.wait_for(lambda: self._waiting or not self._open, _IDLE_S)
+            if not self._waiting:
+                self._worker = None
+                return []
+            ends = time.monotonic() + self.wait_s
+            while (batch := self._gather()) and self._inside > 1 and self._open:
+                left = ends - time.monotonic()
+                if left <= 0 or sum(call.size for call in batch) >= self.max_batch:
+                    break
+                self._changed.wait(left)
+            for call in batch:
+                self._waiting.remove(call)
+        return batch or self._next()  # every caller was interrupted
+
+    def _gather(self) -> list[_Call]:
+        """The first call waiting, and those of its kind that fit beside it."""
+        batch: list[_Call] = []
+        size = 0
+        for call in self._waiting:
+            fits = size + call.size <= self.max_batch
+            if not batch or (fits and call.kind == batch[0].kind):
+                batch.append(call)
+                size += call.size
+        return batch
+
+    def _run(self, batch: Sequence[_Call]) -> None:
+        """Answer every call of the batch; where that fails, each one by itself."""
+        first = batch[0]
+        columns = [list(chain(*parts)) for parts in zip(*(c.columns for c in batch), strict=True)]
+        try:
+            with step("coalesced") as seen:
+                results = self._inner(first.method, columns, first.options)
+        except Exception as error:  # whatever it is, it belongs to the caller
+            first.usages += seen.usages
+            if len(batch) > 1:
+                for call in batch:
+                    self._run([call])
+                return
+            first.notes += seen.notes
+            first.error = error
+            first.done.set()
+            return
+        one_each = len(seen.usages) == len(columns[0])
+        if not one_each:
+            first.usages += seen.usages
+        start = 0
+        for call in batch:
+            part = slice(start, start := start + call.size)
+            call.result = results[part]
+            if isinstance(call.result, np.ndarray):  # so that no caller holds another's part
+                call.result = call.result.copy()
+            call.usages += seen.usages[part] if one_each else []
+            call.notes += seen.notes
+            call.done.set()

@@ -1,0 +1,206 @@
+"""Models that need no weights: a scripted LLM, a hashing embedder, a word-overlap pair scorer.
+
+Documentation and tests run on these. Their tokens are words and punctuation marks, and what they
+give depends on the input alone, in every process.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.models.base import Prompt
+from ragsieve.trace import Usage, spend
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(eq=False)
+class ScriptedLLM:
+    r"""An LLM that replies from a script. A token is a match of ``\w+|[^\w\s]``.
+
+    It keeps everything it was asked in ``prompts``, in order. ``schema`` is ignored, and ``loglik``
+    gives every token -1.
+
+    Args:
+        replies: Strings used in turn, or a function from a prompt to its reply; only with a
+            function do replies depend on the prompt alone.
+        context: Tokens that prompt and reply may have together.
+        can: The calls that work, of ``complete``, ``choose`` and ``loglik``.
+        choices: Weights of a prompt's options, not negative; uniform where not given.
+        identity: What a cache knows it by.
+
+    Raises:
+        InputError: If ``replies`` is one string rather than a sequence of them.
+    """
+
+    replies: Sequence[str] | Callable[[Prompt], str]
+    context: int = field(default=8192, kw_only=True)
+    can: frozenset[str] = field(default=frozenset({"complete", "choose", "loglik"}), kw_only=True)
+    choices: Callable[[Prompt, Sequence[str]], Sequence[float]] | None = field(
+        default=None, kw_only=True
+    )
+    identity: str = field(default="scripted", kw_only=True)
+    prompts: list[Prompt] = field(default_factory=list, init=False, repr=False)
+    _taken: int = field(default=0, init=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.replies, str):
+            raise InputError(f"replies must be a sequence of strings, got {self.replies!r:.80}")
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """The scripted replies, each cut to ``max_tokens`` tokens.
+
+        Raises:
+            InputError: If ``max_tokens`` is under 1.
+            ContextOverflow: If a prompt and ``max_tokens`` do not fit the context.
+            ModelError: If the script has no reply left.
+        """
+        if max_tokens < 1:
+            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        sizes = self._read("complete", prompts, [max_tokens] * len(prompts))
+        replies = [_cut(reply, max_tokens) for reply in self._script(prompts)]
+        tokens = zip(sizes, self.count(replies), strict=True)
+        spend([Usage(self.identity, read, written) for read, written in tokens])
+        return replies
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """The weights of ``choices``, or equal ones, made to sum to 1."""
+        _check_lengths("options", prompts, options)
+        sizes = self._read("choose", prompts, [max(self.count(o), default=0) for o in options])
+        chosen = [self._weigh(*item) for item in zip(prompts, options, strict=True)]
+        spend([Usage(self.identity, size) for size in sizes])
+        return chosen
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        """-1 for each token of each continuation."""
+        _check_lengths("continuations", prompts, continuations)
+        added = self.count(continuations)
+        sizes = self._read("loglik", prompts, added)
+        spend([Usage(self.identity, size + more) for size, more in zip(sizes, added, strict=True)])
+        return [[-1.0] * tokens for tokens in added]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Words and punctuation marks of each text."""
+        return [len(_TOKEN.findall(text)) for text in texts]
+
+    def _read(self, call: str, prompts: Sequence[Prompt], room: Sequence[int]) -> list[int]:
+        """Tokens of each prompt, which is remembered and has ``room`` left for what follows it."""
+        if call not in self.can:
+            raise Unsupported(f"{self.identity} cannot {call}, it can {sorted(self.can)!r}")
+        self.prompts.extend(prompts)
+        sizes = [sum(self.count([message.content for message in prompt])) for prompt in prompts]
+        for size, more in zip(sizes, room, strict=True):
+            if size + more > self.context:
+                raise ContextOverflow(needed=size + more, limit=self.context, model=self.identity)
+        return sizes
+
+    def _script(self, prompts: Sequence[Prompt]) -> list[str]:
+        if callable(self.replies):
+            return [self.replies(prompt) for prompt in prompts]
+        with self._lock:
+            end = self._taken + len(prompts)
+            if end > len(self.replies):
+                raise ModelError(f"the script has {len(self.replies)} replies, asked for {end}")
+            start, self._taken = self._taken, end
+        return list(self.replies[start:end])
+
+    def _weigh(self, prompt: Prompt, options: Sequence[str]) -> list[float]:
+        if not options:
+            raise InputError(f"options must not be empty, got {options!r}")
+        weights = self.choices(prompt, options) if self.choices else [1.0] * len(options)
+        _check_lengths("weights", options, weights)
+        if min(weights) < 0 or not sum(weights) > 0:
+            raise InputError(f"weights must be positive or 0, and not all 0, got {weights!r}")
+        return [weight / sum(weights) for weight in weights]
+
+
+@dataclass(frozen=True)
+class HashingEmbedder:
+    """Counts of lower-cased words, hashed (CRC-32) to ``dim`` places, as vectors of unit length.
+
+    Questions and texts are embedded alike; a text without a word gets the first axis.
+
+    Args:
+        dim: Length of the vectors; at least 1.
+
+    Raises:
+        InputError: If ``dim`` is under 1.
+    """
+
+    dim: int = 256
+
+    def __post_init__(self) -> None:
+        if self.dim < 1:
+            raise InputError(f"dim must be at least 1, got {self.dim!r}")
+
+    @property
+    def identity(self) -> str:
+        """The name and ``dim``."""
+        return f"hashing:{self.dim}"
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        query: bool = False,
+    ) -> NDArray[np.float32]:
+        """Vectors of unit length, ``(len(texts), dim)``."""
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        words = [_words(text) for text in texts]
+        for place, found in enumerate(words):
+            hashed = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in found]
+            buckets = [value % self.dim for value in hashed] or [0]
+            counts = np.bincount(buckets, minlength=self.dim)  # (dim,)
+            vectors[place] = counts / np.sqrt(np.square(counts).sum())
+        spend([Usage(self.identity, len(found)) for found in words])
+        return vectors
+
+
+@dataclass(frozen=True)
+class OverlapPairScorer:
+    """Share of the first text's distinct words that occur in the second, in [0, 1]."""
+
+    @property
+    def identity(self) -> str:
+        """The name."""
+        return "overlap"
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The shares, ``(len(pairs),)``; 0 where the first text has no word."""
+        words = [(_words(asked), _words(text)) for asked, text in pairs]
+        shares = [len({*a} & {*b}) / max(len({*a}), 1) for a, b in words]
+        spend([Usage(self.identity, len(a) + len(b)) for a, b in words])
+        return np.array(shares, dtype=np.float32)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _cut(reply: str, max_tokens: int) -> str:
+    tokens = list(_TOKEN.finditer(reply))
+    return reply if len(tokens) <= max_tokens else reply[: tokens[max_tokens - 1].end()]
+
+
+def _check_lengths(name: str, items: Sequence[Any], given: Sequence[Any]) -> None:
+    if len(items) != len(given):
+        raise InputError(f"{name} must be {len(items)}, one an item, got {len(given)}")

@@ -1,0 +1,399 @@
+"""Any server that speaks the OpenAI protocol: vLLM, Ollama, llama.cpp, OpenAI and others."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ragsieve.errors import (
+    BadReply,
+    ContextOverflow,
+    InputError,
+    MissingExtra,
+    ModelError,
+    Unsupported,
+)
+from ragsieve.models import protocol
+from ragsieve.models.base import Prompt, complete_parsed
+from ragsieve.text import safe
+from ragsieve.trace import Usage, note, spend
+
+try:
+    import openai
+    import tiktoken
+    from huggingface_hub import hf_hub_download
+    from tokenizers import Tokenizer
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "openai", extra="openai") from error
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
+    "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
+    "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
+    "temperature": ("temperature", "replies may differ from call to call"),
+    "seed": ("seed", "replies may differ from call to call"),
+    "max_tokens": ("max_completion_tokens", "max_completion_tokens is sent in its place"),
+}
+
+
+@dataclass(frozen=True)
+class OpenAI:
+    """A chat model behind a server that speaks the OpenAI protocol, asked without sampling.
+
+    Control characters in messages become U+FFFD, and a space is put into what servers may parse as
+    a control token (``<|im_end|>`` is sent as ``< |im_end|>``, also ``<s>``, ``[INST]`` and their
+    like), so that a document cannot speak as another role. Nothing else of a message is changed.
+    A setting that the server refuses (a schema, a temperature) is left out from then on and noted.
+
+    Args:
+        model: The model's name on the server.
+        base_url: Where the server answers, mostly ending in ``/v1``; unset, ``OPENAI_BASE_URL`` or
+            OpenAI's own.
+        api_key: The key; unset, ``OPENAI_API_KEY`` or, for servers that need none, ``none``.
+        tokenizer: The model's ``tokenizer.json``, a folder with one, or a hub id; where it is
+            given, prompts that cannot fit the context are not sent (the chat template's own
+            tokens are the server's to count).
+        context: Tokens that prompt and reply may have together.
+        timeout_s: Seconds that the server may stay silent, for each attempt.
+        max_retries: Attempts after the first where the server is busy, broken, silent or away, up
+            to 8 s apart, or up to the 120 s that a server may ask for.
+        concurrency: Requests in flight at once, for each call.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    model: str
+    base_url: str = field(default="", kw_only=True)
+    api_key: str = field(default="", kw_only=True, repr=False)
+    tokenizer: str | Path | None = field(default=None, kw_only=True)
+    context: int = field(default=8192, kw_only=True)
+    timeout_s: float = field(default=60.0, kw_only=True)
+    max_retries: int = field(default=4, kw_only=True)
+    concurrency: int = field(default=8, kw_only=True)
+    _refused: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        default = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        object.__setattr__(self, "base_url", (self.base_url or default).rstrip("/"))
+        object.__setattr__(
+            self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY") or "none"
+        )
+        if not self.model.strip():
+            raise InputError(f"model must not be blank, got {self.model!r}")
+        if not protocol.is_plain_url(self.base_url):
+            secret = set("@?") & set(self.base_url)
+            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
+            raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
+        if not re.fullmatch("[!-~]+", self.api_key):
+            raise InputError("api_key must be printable ASCII without spaces (value not shown)")
+        for name, least in (("context", 1), ("max_retries", 0), ("concurrency", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
+        if not 0 < self.timeout_s < math.inf:
+            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
+        if self.tokenizer is not None and not protocol.tokenizer_file(self.tokenizer):
+            raise InputError(
+                f"tokenizer must be a tokenizer.json, a folder with one or a hub id, "
+                f"got {str(self.tokenizer)!r}"
+            )
+
+    @property
+    def identity(self) -> str:
+        """The model and where it is served; a server does not tell its weights."""
+        return f"openai:{self.model}@{self.base_url}"
+
+    @property
+    def can(self) -> frozenset[str]:
+        """``complete`` and ``choose``."""
+        return frozenset({"complete", "choose"})
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """As `LLM.complete`; a reply without text is ``""``, and one cut short is noted.
+
+        Raises:
+            InputError: If ``max_tokens`` is under 1 or a message has an unknown role.
+            ContextOverflow: If a prompt and its reply do not fit the context.
+            ModelError: If the server fails one prompt; the others in flight end first.
+        """
+        if max_tokens < 1:
+            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        extra = {} if schema is None else {"response_format": protocol.response_format(schema)}
+        replies = self._ask(prompts, max_tokens, extra)
+        for place, reply in enumerate(replies):
+            if reply.finish == "length":
+                note(f"reply {place} was cut at {max_tokens} tokens")
+        if schema is None or schema.get("type") == "object":
+            return [reply.text for reply in replies]
+        return [protocol.unwrapped(reply.text) for reply in replies]
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """As `LLM.choose`, from the reply's first token: no text is sampled.
+
+        An option's probability is that of the 20 likeliest tokens with which it begins and no
+        other option does, normalised; an option not among them gets 0. Where the server gives no
+        probabilities, or over 1 % of them lie on tokens that begin several options (``1`` and
+        ``10``), the option is asked for as text and gets 1; where that text cannot be read, all
+        options get the same. Both are noted.
+
+        Raises:
+            InputError: If there are not as many option lists as prompts, or the options of one
+                are none, blank or not distinct.
+            ModelError: As `complete`.
+        """
+        protocol.check_options(prompts, options)
+        found: list[list[float] | None] = [None] * len(prompts)
+        if "logprobs" not in self._refused:
+            replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
+            found = [protocol.shares(r.top or [], o) for r, o in zip(replies, options, strict=True)]
+            if replies and all(reply.top is None for reply in replies):
+                self._refused.add("logprobs")
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for place, shares in enumerate(found):
+            if shares is None:
+                groups.setdefault(tuple(options[place]), []).append(place)
+        for choices, places in groups.items():
+            shown = f"{list(choices)!r:.200}"
+            note(f"first tokens do not tell {shown} apart: asked {len(places)} as text")
+            texts = self._choose_text([prompts[place] for place in places], choices)
+            found = [dict(zip(places, texts, strict=True)).get(i, f) for i, f in enumerate(found)]
+        return [shares for shares in found if shares is not None]
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        """Not possible, so `Unsupported`: a chat server does not score a given text."""
+        asked = f"loglik of {len(continuations)} continuations of {len(prompts)} prompts"
+        raise Unsupported(f"{self.identity} has no {asked}: it can complete and choose")
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """As `LLM.count`, of the texts as they are sent.
+
+        The first that works of: ``tokenizer``, tiktoken's encoding of a model it knows, the
+        server's own ``/tokenize``.
+
+        Raises:
+            ModelError: If none of them works.
+        """
+        if not any(texts):
+            return [0] * len(texts)
+        counter = self._counter
+        futures = self._run(lambda text: counter(protocol.clean(text)) if text else 0, texts)
+        return [future.result() for future in futures if not future.cancelled()]
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        return openai.OpenAI(
+            api_key=self.api_key,
+            base_url=self.base_url,
+            timeout=self.timeout_s,
+            max_retries=self.max_retries,
+        )
+
+    def _choose_text(self, prompts: Sequence[Prompt], options: Sequence[str]) -> list[list[float]]:
+        room = 32 + 4 * max(map(len, options))  # JSON may write a character as an escape
+        schema = {"type": "string", "enum": list(options)}
+        parse = protocol.option_parser(options)
+        replies = complete_parsed(self, prompts, parse, max_tokens=room, schema=schema)
+        results = []
+        for place, reply in enumerate(replies):
+            if isinstance(reply, BadReply):
+                note(f"choice {place} stays open, all options count the same: {reply}")
+                results.append([1 / len(options)] * len(options))
+            else:
+                results.append([float(i == reply) for i in range(len(options))])
+        return results
+
+    def _ask(
+        self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
+    ) -> list[_Reply]:
+        chats = [protocol.messages(prompt) for prompt in prompts]
+        if self.tokenizer is not None:
+            sizes = self.count(["\n".join(m["content"] for m in chat) for chat in chats])
+            needed = max(sizes, default=0) + max_tokens
+            if needed > self.context:
+                raise ContextOverflow(needed=needed, limit=self.context, model=self.model)
+        futures = self._run(lambda chat: self._send(chat, max_tokens, extra), chats)
+        done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
+        self._charge(done)
+        for name in dict.fromkeys(name for reply in done for name in reply.unsent):
+            note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
+        return [future.result() for future in futures if not future.cancelled()]
+
+    def _run(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
+        """All ended; those not begun when one failed are cancelled."""
+        if not items:
+            return []
+        with ThreadPoolExecutor(min(self.concurrency, len(items))) as pool:
+            futures = [pool.submit(function, item) for item in items]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                for future in futures:
+                    future.cancel()
+        return futures
+
+    def _send(
+        self, chat: list[dict[str, str]], max_tokens: int, extra: Mapping[str, Any]
+    ) -> _Reply:
+        refused = set(self._refused)
+        while True:  # each round leaves out one setting more
+            settings = {"temperature": 0, "seed": 0, "max_tokens": max_tokens, **extra}
+            if "max_tokens" in refused:
+                settings["max_completion_tokens"] = max_tokens
+            sent = {k: v for k, v in settings.items() if k not in refused}
+            body = {"model": self.model, "messages": chat, **sent}
+            try:
+                data = self._post("chat/completions", body)
+            except _Refused as error:
+                refused.add(error.setting)
+                if error.setting == "logprobs":  # without them there is nothing to ask for
+                    self._refused.add("logprobs")
+                    return _Reply("", chat, tokens=(0, 0), unsent=("logprobs",))
+                continue
+            self._refused.update(refused)  # now known to be what the server minded
+            unsent = tuple(name for name in settings if name in refused)
+            return self._read(data, chat)._replace(unsent=unsent)
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            data = self._client.post(path, cast_to=object, body=body)
+            if isinstance(data, str):  # not declared as JSON, which it may be nevertheless
+                data = json.loads(data)
+        except openai.APITimeoutError as error:
+            attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
+            raise self._failed(f"no reply in {self.timeout_s} s, {attempts}") from error
+        except openai.APIStatusError as error:
+            leaks = self.api_key != "none" and self.api_key in str(error)
+            raise self._translated(error, body) from (None if leaks else error)
+        except openai.APIConnectionError as error:
+            raise self._failed(f"no connection: {error.__cause__ or error}") from error
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
+            raise self._failed(f"reply is not JSON: {error}") from error
+        if not isinstance(data, dict):
+            raise self._failed(f"reply is not a JSON object but {data!r:.80}")
+        return data
+
+    def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
+        said, where = protocol.said(error.body), f"HTTP {error.status_code}"
+        if error.status_code in (400, 413, 422):
+            if protocol.OVERFLOW.search(f"{error.code} {said}"):
+                limit, asked = protocol.LIMIT.search(said), protocol.NEEDED.search(said)
+                if limit and asked:
+                    room = body.get("max_tokens", 0) if "input tokens" in said else 0
+                    needed = int(asked[1]) + room
+                    return ContextOverflow(needed=needed, limit=int(limit[1]), model=self.model)
+                return self._failed(f"{where}, the prompt does not fit the context: {said}")
+            for name, (words, _) in _SETTINGS.items():
+                if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {said}"):
+                    return _Refused(name, str(self._failed(f"{where}: {said}")))
+        return self._failed(f"{where}: {said}")
+
+    def _failed(self, what: str) -> ModelError:
+        if self.api_key != "none":
+            what = what.replace(self.api_key, "(key)")
+        return ModelError(f"{self.identity}: {' '.join(safe(what).split())[:400]}")
+
+    def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _Reply:
+        try:
+            choice = data["choices"][0]
+            text = choice["message"].get("content")
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            what = f"reply has no choices[0].message: {data!r:.200}"
+            raise self._failed(what) from error
+        usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
+        used = [usage[k] for k in ("prompt_tokens", "completion_tokens") if k in usage]
+        return _Reply(
+            text if isinstance(text, str) else "",
+            chat,
+            finish=str(choice.get("finish_reason")),
+            tokens=(used[0], used[1]) if [int, int] == [*map(type, used)] else None,
+            top=protocol.top(choice.get("logprobs")),
+        )
+
+    def _charge(self, replies: Sequence[_Reply]) -> None:
+        uncounted = [reply for reply in replies if reply.tokens is None]
+        texts = [t for r in uncounted for t in ("\n".join(m["content"] for m in r.chat), r.text)]
+        try:
+            sizes = self.count(texts)
+        except ModelError as error:
+            note(f"tokens unknown and charged as 0: {error}")
+            sizes = [0] * len(texts)
+        counted = iter(zip(sizes[::2], sizes[1::2], strict=True))
+        spend([Usage(self.identity, *(r.tokens or next(counted))) for r in replies])
+
+    @cached_property
+    def _counter(self) -> Callable[[str], int]:
+        if self.tokenizer is not None:
+            return _local_counter(self.tokenizer)
+        try:
+            encoding = tiktoken.encoding_for_model(self.model)
+        except KeyError:
+            why = "tiktoken does not know the model"
+        except (OSError, ValueError) as error:
+            why = f"tiktoken has no encoding at hand ({type(error).__name__})"
+        else:
+            return lambda text: len(encoding.encode(text, disallowed_special=()))
+        root = self.base_url.removesuffix("/v1")
+        for fields in ({"model": self.model, "add_special_tokens": False}, {}):  # vLLM, llama.cpp
+            counter = partial(self._tokenize, f"{root}/tokenize", fields)
+            try:
+                if counter("a"):  # llama.cpp finds no tokens in what vLLM is sent
+                    return counter
+            except ModelError as error:
+                if isinstance(error.__cause__, openai.APIConnectionError):
+                    raise
+        raise self._failed(f"cannot count: {why}, no /tokenize on the server; pass tokenizer=...")
+
+    def _tokenize(self, url: str, fields: Mapping[str, Any], text: str) -> int:
+        data = self._post(url, {**fields, ("prompt" if fields else "content"): text})
+        count, tokens = data.get("count"), data.get("tokens")
+        if fields and isinstance(count, int):
+            return count
+        if not fields and isinstance(tokens, list):
+            return len(tokens)
+        raise self._failed(f"/tokenize gave no count of tokens: {data!r:.80}")
+
+
+class _Reply(NamedTuple):
+    text: str
+    chat: list[dict[str, str]]
+    finish: str = ""
+    tokens: tuple[int, int] | None = None
+    top: list[tuple[str, float]] | None = None  # the first token's candidates, with probability
+    unsent: tuple[str, ...] = ()
+
+
+class _Refused(ModelError):
+    def __init__(self, setting: str, line: str) -> None:
+        super().__init__(line)
+        self.setting = setting
+
+
+def _local_counter(tokenizer: str | Path) -> Callable[[str], int]:
+    try:
+        file = protocol.tokenizer_file(tokenizer)
+        path = Path(file if isinstance(file, Path) else hf_hub_download(file, "tokenizer.json"))
+        loaded = Tokenizer.from_buffer(path.read_bytes())
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be loaded: {reason}") from error
+    loaded.no_truncation()
+    loaded.no_padding()
+    return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)

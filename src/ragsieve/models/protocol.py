@@ -1,0 +1,145 @@
+"""What a chat server is sent and what it sends back, as JSON values: nothing is called here."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import Prompt
+from ragsieve.text import safe
+
+_CONTROL = re.compile(
+    r"(?<=<)(?=[|｜][^<>\n]{0,80}>"  # <|im_end|>, <|turn>, <｜User｜>
+    r"|[^<>|｜\s]{1,80}[|｜]>"  # <turn|>
+    r"|/?(?:s|bos|eos|pad|unk|mask|start_of_turn|end_of_turn)>|/?SYS>>)"
+    r"|(?<=\[)(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])"
+)
+OVERFLOW = re.compile(
+    r"context[ _](?:length|window|size)|maximum context|prompt is too long|too many tokens", re.I
+)
+LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}(\d{1,12})")
+NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
+_AMBIGUOUS = 0.01  # largest share of probability on tokens that begin several options
+
+
+def is_plain_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and not set("@?#") & set(url)
+
+
+def clean(text: str) -> str:
+    return _CONTROL.sub(" ", safe(text))
+
+
+def messages(prompt: Prompt) -> list[dict[str, str]]:
+    for message in prompt:
+        if message.role not in ("system", "user", "assistant"):
+            raise InputError(f"role must be system, user or assistant, got {message.role!r}")
+    return [{"role": message.role, "content": clean(message.content)} for message in prompt]
+
+
+def check_options(prompts: Sequence[Prompt], options: Sequence[Sequence[str]]) -> None:
+    if len(prompts) != len(options):
+        raise InputError(
+            f"options must be one list a prompt, got {len(options)} for {len(prompts)} prompts"
+        )
+    for group in options:
+        distinct = {option.strip() for option in group} - {""}
+        if not group or len(distinct) < len(group):
+            raise InputError(f"options must be distinct and not blank, got {list(group)!r}")
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What asks for ``schema``, wrapped where its root is no object, as OpenAI demands one."""
+    root: dict[str, Any] = dict(schema)
+    if root.get("type") != "object":
+        wrapped: dict[str, Any] = {"type": "object", "additionalProperties": False}
+        for name in {"$defs", "definitions"} & root.keys():  # references start at the root
+            wrapped[name] = root.pop(name)
+        root = {**wrapped, "properties": {"reply": root}, "required": ["reply"]}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": root, "strict": True}}
+
+
+def unwrapped(text: str) -> str:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, dict) and value.keys() == {"reply"}:
+        return json.dumps(value["reply"], ensure_ascii=False)
+    return text
+
+
+def top(logprobs: Any) -> list[tuple[str, float]] | None:
+    """Candidates of the first token with probabilities; ``None`` from a server without them."""
+    if logprobs is None:
+        return None
+    try:
+        top = logprobs["content"][0]["top_logprobs"]
+        found = [(str(t["token"]), float(t["logprob"])) for t in top]
+    except (IndexError, KeyError, TypeError, ValueError):
+        return []
+    return [(token, math.exp(min(log, 0.0))) for token, log in found if not math.isnan(log)]
+
+
+def shares(top: Sequence[tuple[str, float]], options: Sequence[str]) -> list[float] | None:
+    """Probabilities of ``options`` by the token that each begins with; ``None`` if untold."""
+    sums, shared = [0.0] * len(options), 0.0
+    for token, probability in top:
+        text = token.strip()
+        begun = [i for i, o in enumerate(options) if text and o.strip().startswith(text)]
+        if len(begun) == 1:
+            sums[begun[0]] += probability
+        elif begun:
+            shared += probability
+    total = sum(sums)
+    if not total > 0 or shared > _AMBIGUOUS * (total + shared):
+        return None
+    return [value / total for value in sums]
+
+
+def option_parser(options: Sequence[str]) -> Callable[[str], int]:
+    places = {option.strip(): place for place, option in enumerate(options)}
+
+    def parse(reply: str) -> int:
+        for text in (reply, _string(reply)):
+            if text.strip() in places:
+                return places[text.strip()]
+        raise BadReply(f"exactly one of {list(places)}", reply)
+
+    return parse
+
+
+def _string(reply: str) -> str:
+    try:
+        return str(json.loads(reply))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def said(body: object) -> str:
+    """What an error's JSON says in words."""
+    for key in ("message", "detail", "error"):
+        if isinstance(body, dict) and body.get(key):
+            return str(body[key])
+    return str(body)
+
+
+def tokenizer_file(tokenizer: str | Path) -> Path | str:
+    """The file, or a hub id; ``""`` where it is neither."""
+    path = Path(tokenizer)
+    for file in (path, path / "tokenizer.json"):
+        if file.is_file():
+            return file
+    known = re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", str(tokenizer)) and not path.is_dir()
+    return str(tokenizer) if known and isinstance(tokenizer, str) else ""

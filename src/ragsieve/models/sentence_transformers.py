@@ -1,0 +1,157 @@
+"""Local bi-encoders and cross-encoders, by sentence-transformers: the hub's, or a named one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import sentence_transformers
+    import torch
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra(error.name or "sentence-transformers", extra="local") from error
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models import store
+from ragsieve.text import safe
+from ragsieve.trace import Usage, note, spend
+
+STEP = 8  # texts are padded to a multiple of this many tokens, whatever comes with them
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    """What both kinds of encoder share: where the model is, and batches that change no bit.
+
+    Texts of equal padded length form a batch, so that a text's numbers do not depend on what else
+    was asked. Weights are safetensors; no code is run.
+
+    Args:
+        model: A named model (`ragsieve models list`), a folder, or a hub id.
+        batch_size: Texts computed together.
+        device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
+    """
+
+    model: str
+    batch_size: int = field(default=64, kw_only=True)
+    device: str | None = field(default=None, kw_only=True)
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise InputError(f"batch_size must be at least 1, got {self.batch_size!r}")
+
+    @cached_property
+    def identity(self) -> str:
+        """Model and weights: what numbers depend on."""
+        folder = Path(store.resolve(self.model))
+        mark = f"@{store.fingerprint(folder)}" if folder.is_dir() else ""
+        return f"sentence_transformers:{self.model}{mark}"
+
+    def _load(self, kind: Callable[..., Any]) -> Any:
+        try:
+            return kind(
+                str(store.resolve(self.model)),
+                device=self.device,
+                model_kwargs={"use_safetensors": True},
+                trust_remote_code=False,
+            )
+        except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise ModelError(f"model {self.model!r} cannot be loaded: {reason}") from error
+
+    def _run(
+        self,
+        inputs: Sequence[Any],
+        tokenizer: Any,
+        limit: int,
+        forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    ) -> NDArray[np.float32]:
+        """``forward`` over batches of equal padded length; rows in the order of ``inputs``."""
+        encoded = tokenizer(list(inputs), truncation=False, padding=False)
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        if long := sum(n > limit for n in lengths):
+            note(f"{long} of {len(inputs)} texts are longer than {limit} tokens: only these count")
+            encoded = tokenizer(list(inputs), truncation=True, max_length=limit, padding=False)
+        sizes = [-(-min(n, limit) // STEP) * STEP for n in lengths]
+        rows: list[Any] = [None] * len(inputs)
+        with self._lock, torch.inference_mode():
+            for size in sorted(set(sizes)):
+                places = [i for i, n in enumerate(sizes) if n == size]
+                for at in range(0, len(places), self.batch_size):
+                    part = places[at : at + self.batch_size]
+                    batch = tokenizer.pad(
+                        {key: [encoded[key][i] for i in part] for key in encoded},
+                        padding="max_length",
+                        max_length=size,
+                        return_tensors="pt",
+                    )
+                    out = forward(dict(batch)).float().cpu().numpy()
+                    for place, row in zip(part, out, strict=True):
+                        rows[place] = row
+        spend([Usage(self.identity, min(n, limit)) for n in lengths])
+        return np.stack(rows).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class SentenceTransformer(_Encoder):
+    """A bi-encoder: `ragsieve.models.base.Embedder`.
+
+    A text longer than the model reads is embedded by its first tokens, and the trace says so.
+    """
+
+    model: str = "minilm"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Vectors of unit length, ``(len(texts), dim)``, with the model's own prompt if any."""
+        model = self._model
+        if not texts:
+            return np.zeros((0, model.get_embedding_dimension()), np.float32)
+        prompt = model.prompts.get("query" if query else "document") or ""
+        device = model.device
+
+        def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+            found = model({key: value.to(device) for key, value in batch.items()})
+            return torch.nn.functional.normalize(found["sentence_embedding"], dim=-1)
+
+        limit = int(model.max_seq_length or 512)
+        return self._run([prompt + safe(text) for text in texts], model.tokenizer, limit, forward)
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._load(sentence_transformers.SentenceTransformer).eval()
+
+
+@dataclass(frozen=True)
+class CrossEncoder(_Encoder):
+    """A cross-encoder with one output: `ragsieve.models.base.PairScorer`."""
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The model's logit for each pair, ``(len(pairs),)``; any real number, higher is better."""
+        if not pairs:
+            return np.zeros(0, np.float32)
+        model = self._model
+        if model.num_labels != 1:
+            raise ModelError(f"{self.model!r} must have one output, it has {model.num_labels}")
+        device = model.device
+
+        def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+            found = model.model(**{key: value.to(device) for key, value in batch.items()})
+            return found.logits[:, 0]  # type: ignore[no-any-return]
+
+        limit = int(model.max_length or 512)
+        inputs = [(safe(a), safe(b)) for a, b in pairs]
+        return self._run(inputs, model.tokenizer, limit, forward)
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._load(sentence_transformers.CrossEncoder)

@@ -1,0 +1,68 @@
+"""What is asked: one template a file, and how evidence is laid out in it.
+
+A template has a line ``## role`` before each turn, and ``$name`` where a value goes. Turns are told
+apart before values are put in, and values are put in once: nothing in a document can open a turn or
+name another value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Message, Prompt
+from ragsieve.types import Segment
+
+_TURN = re.compile(r"^## (system|user|assistant)\n", re.MULTILINE)
+
+
+def render(name: str, **values: str) -> Prompt:
+    """The prompt that template ``name`` makes of ``values``.
+
+    Raises:
+        InputError: If there is no such template, or it has a place for which no value was given.
+    """
+    try:
+        return tuple(Message(role, template.substitute(values)) for role, template in _turns(name))
+    except KeyError as error:
+        raise InputError(f"prompt {name!r} needs a value for {error.args[0]!r}") from error
+
+
+@cache
+def _turns(name: str) -> tuple[tuple[str, Template], ...]:
+    path = files(__package__) / f"{name}.md"
+    if not path.is_file():
+        raise InputError(f"prompt must name a file of ragsieve/prompts, got {name!r}")
+    parts = _TURN.split(path.read_text(encoding="utf-8"))
+    return tuple(
+        (role, Template(text.strip())) for role, text in zip(parts[1::2], parts[2::2], strict=True)
+    )
+
+
+def context(segments: Sequence[Segment]) -> str:
+    """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
+
+    Spans that follow one another in a document stand as they stand there; others are joined by a
+    space. No span is changed.
+    """
+    paragraphs: list[str] = []
+    last: Segment | None = None
+    for segment in segments:
+        if last is None or segment.document.id != last.document.id:
+            title = segment.document.title
+            paragraphs.append(f"{title}: {segment.text}" if title else segment.text)
+        else:
+            between = segment.document.text[last.end : segment.start]
+            follows = last.end <= segment.start and not between.strip()
+            paragraphs[-1] += (between if follows else " ") + segment.text
+        last = segment
+    return "\n\n".join(paragraphs)
+
+
+def numbered(texts: Sequence[str]) -> str:
+    """Texts as a list ``[1] …``, each on one line, so that none can pass for another's line."""
+    return "\n".join(f"[{n}] {' '.join(text.split())}" for n, text in enumerate(texts, 1))

@@ -1,0 +1,39 @@
+"""Scorer: you write ``scores()``, it attaches them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import ModelError
+from ragsieve.types import Query, Segment
+
+
+class Scorer(ABC):
+    """Adds one named, finite, higher-is-better score to every segment; keeps identity and order."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """A score for each segment, ``(len(segments),)``; ``segments`` is not empty."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        scores = self.scores(query, segments)
+        if scores.shape != (len(segments),) or not np.isfinite(scores).all():
+            raise ModelError(
+                f"{self!r} must give {len(segments)} finite scores, got {scores!r:.100}"
+            )
+        return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]
+
+
+def titled(segment: Segment) -> str:
+    """The segment behind its document's title, which says what its pronouns speak of."""
+    title = segment.document.title
+    return f"{title}: {segment.text}" if title else segment.text

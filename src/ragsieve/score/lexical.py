@@ -1,0 +1,62 @@
+"""Word overlap, BM25."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import bm25s
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError
+from ragsieve.score.base import Scorer, titled
+from ragsieve.types import Query, Segment
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25(Scorer):
+    """BM25 (Lucene's form) of the question over the segments at hand, at least 0.
+
+    Words are lower-cased runs of letters and digits; Chinese and Japanese go by character.
+
+    Args:
+        k1: How soon repeated words stop counting; not negative.
+        b: How much length counts, in [0, 1].
+        titles: Whether a segment's words include its document's title.
+
+    Raises:
+        InputError: If ``k1`` or ``b`` is out of range.
+
+    Source: Robertson and Zaragoza 2009, as computed by bm25s.
+    """
+
+    k1: float = 1.5
+    b: float = 0.75
+    titles: bool = True
+    name: ClassVar[str] = "bm25"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.k1 < float("inf"):
+            raise InputError(f"k1 must be finite and not negative, got {self.k1!r}")
+        if not 0 <= self.b <= 1:
+            raise InputError(f"b must lie in [0, 1], got {self.b!r}")
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """BM25 scores, ``(len(segments),)``."""
+        corpus = [_words(titled(s) if self.titles else s.text) for s in segments]
+        known = {word for words in corpus for word in words}
+        asked = [word for word in _words(query.text) if word in known]
+        if not asked:
+            return np.zeros(len(segments), np.float32)
+        index = bm25s.BM25(method="lucene", k1=self.k1, b=self.b)
+        index.index(corpus, show_progress=False)
+        return np.asarray(index.get_scores(asked), np.float32)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())

@@ -1,0 +1,33 @@
+"""Cross-encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.models.base import PairScorer
+from ragsieve.score.base import Scorer, titled
+from ragsieve.types import Query, Segment
+
+
+@dataclass(frozen=True)
+class Pair(Scorer):
+    """What a cross-encoder, reading question and segment together, says of the pair.
+
+    Args:
+        model: A cross-encoder; its range is the score's range.
+        titles: Whether a segment is read behind its document's title.
+    """
+
+    model: PairScorer
+    titles: bool = True
+    name: ClassVar[str] = "pair"
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """The model's scores, ``(len(segments),)``."""
+        texts = [titled(s) if self.titles else s.text for s in segments]
+        return self.model.score([(query.text, text) for text in texts])

@@ -1,0 +1,187 @@
+"""An LLM names the clue sentences."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Literal
+
+from rapidfuzz import fuzz, process
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.pipeline import best_first
+from ragsieve.prompts import context, numbered, render
+from ragsieve.text import normalise
+from ragsieve.trace import explain, note
+from ragsieve.types import Query, Segment
+
+WRITTEN_TOKENS = 1024  # room for the sentences an LLM writes
+_LINE = re.compile(r"^\s*(?:sentence\s*\d+\s*[:.)-]|\[?\d+\]?\s*[:.)-]|[-*•])\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Extract:
+    """Keep the segments that an LLM names as useful, the most useful first.
+
+    Two ways to name them, with the same result: ``"write"``, the paper's, copies the sentences, and
+    each line is matched to the segment that it repeats; ``"point"``, ours, gives their numbers,
+    held to valid ones where the model can be, at a tenth of the output tokens. A line that repeats
+    no segment is an invention: dropped and counted in the trace. What does not fit the model's
+    context goes in several windows, whose clues are taken in turns. Segments of a window whose
+    reply stays unreadable are all kept.
+
+    Args:
+        llm: Names the clues; plain, or tuned for it.
+        mode: ``"point"`` or ``"write"``.
+        max_clues: At most this many a window in mode ``"point"``; at least 1.
+        min_keep: Where fewer are named, the best others are kept too; not negative.
+        min_match: From which likeness a written line repeats a segment, in percent.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails.
+
+    Source: FineFilter (arXiv 2502.11811v4), section 4.1 and appendix B.2.
+    """
+
+    llm: LLM
+    mode: Literal["point", "write"] = "point"
+    max_clues: int = 20
+    min_keep: int = 0
+    min_match: float = 90.0
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("point", "write"):
+            raise InputError(f"mode must be 'point' or 'write', got {self.mode!r}")
+        if self.max_clues < 1:
+            raise InputError(f"max_clues must be at least 1, got {self.max_clues!r}")
+        if self.min_keep < 0:
+            raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
+        if not 0 < self.min_match <= 100:
+            raise InputError(f"min_match must lie in (0, 100], got {self.min_match!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        windows = self._windows(query, segments)
+        if len(windows) > 1:
+            note(f"{len(segments)} segments read in {len(windows)} windows")
+        named = [self._named(query, window) for window in windows]
+        turns = chain.from_iterable(zip_longest(*named))
+        kept = list({s.key: s for s in turns if s is not None}.values())
+        keys = {s.key for s in kept}
+        others = [s for s in best_first(segments) if s.key not in keys]
+        missing = max(0, self.min_keep - len(kept))
+        for segment in others[missing:]:
+            explain(segment, "not named as useful")
+        return kept + others[:missing]
+
+    def _named(self, query: Query, window: Sequence[Segment]) -> list[Segment]:
+        prompt = self._prompt(query, window)
+        replies: list[list[Segment] | BadReply]
+        if self.mode == "write":
+            replies = [
+                self._aligned(self.llm.complete([prompt], max_tokens=WRITTEN_TOKENS)[0], window)
+            ]
+        else:
+            schema = _schema(len(window), self.max_clues)
+            room = _point_tokens(min(self.max_clues, len(window)))
+            replies = complete_parsed(
+                self.llm,
+                [prompt],
+                lambda reply: [window[n - 1] for n in _numbers(reply, len(window))],
+                max_tokens=room,
+                schema=schema,
+            )
+        if isinstance(replies[0], BadReply):
+            note(f"unreadable twice, so all {len(window)} segments stay: {replies[0]}")
+            return list(window)
+        return replies[0]
+
+    def _prompt(self, query: Query, window: Sequence[Segment]) -> Prompt:
+        if self.mode == "write":
+            return render("extract_write", question=query.text, documents=context(window))
+        return render("extract_point", question=query.text, sentences=_listed(window))
+
+    def _aligned(self, reply: str, window: Sequence[Segment]) -> list[Segment]:
+        """The segments that the reply's lines repeat, in the order of the lines."""
+        sources = [normalise(s.text) for s in window]
+        found: list[Segment] = []
+        invented = 0
+        for line in filter(str.strip, reply.splitlines()):
+            written = normalise(_LINE.sub("", line))
+            if not written:
+                continue
+            if written in sources:
+                found.append(window[sources.index(written)])
+            elif best := process.extractOne(
+                written, sources, scorer=fuzz.ratio, score_cutoff=self.min_match
+            ):
+                found.append(window[best[2]])
+            else:
+                invented += 1
+        if invented:
+            note(f"{invented} written lines repeat no sentence of the documents: dropped")
+        return found
+
+    def _windows(self, query: Query, segments: Sequence[Segment]) -> list[list[Segment]]:
+        """Segments in as few windows as the model's context allows, in order."""
+        reply = WRITTEN_TOKENS if self.mode == "write" else _point_tokens(self.max_clues)
+        frame = sum(self.llm.count([m.content for m in self._prompt(query, [])]))
+        room = self.llm.context - reply - frame - 64  # the chat format's own tokens
+        if room < 1:
+            raise InputError(
+                f"the context of {self.llm.identity} must hold the question, the prompt and "
+                f"{reply} tokens of reply, it holds {self.llm.context}"
+            )
+        costs = self.llm.count([f"[{len(segments)}] {titled_line(s)}\n\n" for s in segments])
+        windows: list[list[Segment]] = [[]]
+        left = room
+        for segment, cost in zip(segments, costs, strict=True):
+            if cost > room:
+                explain(segment, f"{cost} tokens, the model has room for {room}")
+                note(f"segment {segment.key} has {cost} tokens, over the room of {room}: not read")
+                continue
+            if cost > left:
+                windows.append([])
+                left = room
+            windows[-1].append(segment)
+            left -= cost
+        return [window for window in windows if window]
+
+
+def titled_line(segment: Segment) -> str:
+    """A segment and its title, as one of many."""
+    return f"{segment.document.title}: {segment.text}" if segment.document.title else segment.text
+
+
+def _listed(window: Iterable[Segment]) -> str:
+    return numbered([titled_line(segment) for segment in window])
+
+
+def _point_tokens(clues: int) -> int:
+    return 4 + 6 * clues
+
+
+def _schema(most: int, clues: int) -> dict[str, object]:
+    number = {"type": "integer", "minimum": 1, "maximum": most}
+    return {"type": "array", "items": number, "maxItems": min(most, clues)}
+
+
+def _numbers(reply: str, most: int) -> list[int]:
+    """The different numbers of a JSON list, each from 1 to ``most``, in order."""
+    rule = f"a JSON list of numbers from 1 to {most}"
+    try:
+        values = json.loads(reply)
+    except ValueError as error:
+        raise BadReply(rule, reply) from error
+    if not isinstance(values, list):
+        raise BadReply(rule, reply)
+    for value in values:
+        if type(value) is not int or not 1 <= value <= most:
+            raise BadReply(rule, reply)
+    return list(dict.fromkeys(values))

@@ -1,0 +1,39 @@
+"""Order in the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ragsieve.errors import InputError
+from ragsieve.pipeline import best_first
+from ragsieve.types import Query, Segment
+
+By = Literal["document", "score", "ends"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """Put segments in the order in which the reader shall read them; keeps all.
+
+    Args:
+        by: ``"document"``: documents as they were retrieved, spans as they stand in them;
+            ``"score"``: best first; ``"ends"``: best at both ends, worst in the middle, where
+            models read least (lost in the middle, arXiv 2307.03172).
+
+    Raises:
+        InputError: If ``by`` is none of these.
+    """
+
+    by: By = "document"
+
+    def __post_init__(self) -> None:
+        if self.by not in get_args(By):
+            raise InputError(f"by must be one of {', '.join(get_args(By))}, got {self.by!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if self.by == "document":
+            return sorted(segments, key=lambda s: (s.document.rank, s.document.id, s.start, s.end))
+        ranked = best_first(segments)
+        return ranked if self.by == "score" else [*ranked[::2], *ranked[1::2][::-1]]

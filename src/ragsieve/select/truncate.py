@@ -1,0 +1,81 @@
+"""A learned cut point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import LLM, complete_parsed
+from ragsieve.pipeline import best_first
+from ragsieve.prompts import numbered, render
+from ragsieve.trace import explain, note
+from ragsieve.types import Query, Segment
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """Keep the first K of the ranked segments, best first; an LLM chooses K from 0 to n at once.
+
+    One forward pass gives the probability of every K, and the most probable is taken; a model
+    without `choose` writes the number. Where its reply stays unreadable, all shown segments stay.
+
+    Args:
+        llm: Chooses K; plain, or tuned for it.
+        max_clues: So many of the best are shown to it, the rest is dropped; at least 1.
+        min_keep: K is at least this; not negative.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails, or the shown segments do not fit its context.
+
+    Source: FineFilter (arXiv 2502.11811v4), section 4.3 and appendix B.3.
+    Differs: K is chosen from its distribution, not written; the same K for a greedy writer.
+    """
+
+    llm: LLM
+    max_clues: int = 20
+    min_keep: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_clues < 1:
+            raise InputError(f"max_clues must be at least 1, got {self.max_clues!r}")
+        if self.min_keep < 0:
+            raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        ranked = best_first(segments)
+        shown = ranked[: self.max_clues]
+        k = max(self._choose(query, shown), min(self.min_keep, len(ranked)))
+        for place, segment in enumerate(ranked[k:], k + 1):
+            explain(segment, f"rank {place} is past the cut point {k}")
+        return ranked[:k]
+
+    def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
+        most = len(shown)
+        prompt = render(
+            "truncate",
+            question=query.text,
+            most=str(most),
+            sentences=numbered([s.text for s in shown]),
+        )
+        if "choose" in self.llm.can:
+            odds = self.llm.choose([prompt], [[str(k) for k in range(most + 1)]])[0]
+            return max(range(most + 1), key=lambda k: odds[k])
+        schema = {"type": "integer", "minimum": 0, "maximum": most}
+        reply = complete_parsed(
+            self.llm, [prompt], lambda text: _number(text, most), max_tokens=8, schema=schema
+        )[0]
+        if isinstance(reply, BadReply):
+            note(f"unreadable twice, so all {most} segments stay: {reply}")
+            return most
+        return reply
+
+
+def _number(reply: str, most: int) -> int:
+    text = reply.strip()
+    if not (text.isascii() and text.isdigit()) or int(text) > most:
+        raise BadReply(f"a number from 0 to {most}", reply)
+    return int(text)

@@ -1,0 +1,504 @@
+"""Same input, same output, no second call; and nothing that befalls the file loses an answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve.errors import ContextOverflow, InputError, Unsupported
+from ragsieve.models.base import Message, Prompt
+from ragsieve.models.cache import Cached, _checksum
+from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM
+from ragsieve.trace import Usage, step
+
+UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
+
+
+def ask(text: str) -> Prompt:
+    return (Message("user", text),)
+
+
+def echo() -> ScriptedLLM:
+    return ScriptedLLM(lambda prompt: prompt[0].content)
+
+
+class Vectors:
+    """An embedder that remembers what it was asked and gives the rows it was made with."""
+
+    identity = "vectors"
+
+    def __init__(self, *row: float) -> None:
+        self.row = row
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        self.asked += texts
+        return np.array([self.row] * len(texts), dtype=np.float32)
+
+
+def entries(path: Path) -> list[tuple[bytes, bytes, bytes]]:
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT key, value, sum FROM ragsieve_cache").fetchall()
+    connection.close()
+    return rows
+
+
+def change(path: Path, statement: str, values: tuple[object, ...] = ()) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=12))
+def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
+    """Twice, one by one, as a list and coalesced from eight threads, bit for bit."""
+    prompts, bare, pairs = [ask(text) for text in texts], echo(), [(t, texts[0]) for t in texts]
+    embedder, scorer = HashingEmbedder(16), OverlapPairScorer()
+    with (
+        TemporaryDirectory() as folder,
+        Coalesced(echo()) as together,
+        Cached(together, Path(folder, "c")) as llm,
+        Cached(embedder, Path(folder, "c")) as vectors,
+        Cached(scorer, Path(folder, "c")) as scores,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        for _ in range(2):
+            alone = list(pool.map(lambda prompt: llm.complete([prompt])[0], prompts))
+            rows = [vectors.embed([text]) for text in texts]
+
+            assert bare.complete(prompts) == alone == llm.complete(prompts)
+            assert bare.loglik(prompts, texts) == llm.loglik(prompts, texts)
+            assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
+            assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
+            assert scorer.score(pairs).tobytes() == scores.score(pairs).tobytes()
+
+
+def test_only_what_is_new_is_asked_once_and_in_order(tmp_path: Path) -> None:
+    """Also after the file was closed and opened by another wrapper."""
+    llm = echo()
+    with Cached(llm, tmp_path / "c") as cached:
+        cached.complete([ask("b")])
+    with Cached(llm, tmp_path / "c") as cached:
+        replies = cached.complete([ask(text) for text in "cbacb"])
+
+    assert list("cbacb") == replies
+    assert [ask(text) for text in "bca"] == llm.prompts
+
+
+def test_hits_are_charged_as_cached(tmp_path: Path) -> None:
+    """The model charges what it was asked, the cache the rest, duplicates among them."""
+    hit = Usage("scripted", 0, 0, cached=True)
+    with Cached(echo(), tmp_path / "c") as cached:
+        cached.complete([ask("a")])
+        with step("test") as seen:
+            cached.complete([ask("a"), ask("b c"), ask("b c")])
+
+    assert sorted([Usage("scripted", 2, 2), hit, hit]) == sorted(seen.usages)
+
+
+def test_whatever_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
+    """Model, method, every option, the order of a schema's keys, and each code point."""
+    first, second = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    llm, other, vectors = echo(), ScriptedLLM(lambda p: "other", identity="other"), Vectors(1.0)
+    with (
+        Cached(llm, tmp_path / "c") as cached,
+        Cached(other, tmp_path / "c") as others,
+        Cached(vectors, tmp_path / "c") as embedder,
+    ):
+        for _ in range(2):
+            cached.complete([ask("a")])
+            cached.complete([ask("a")], max_tokens=7)
+            cached.complete([ask("a")], schema=first)
+            cached.complete([ask("a")], schema=second)
+            cached.complete([ask("\ud83d\ude00"), ask("\U0001f600")])
+            others.complete([ask("a")])
+            cached.loglik([ask("a")], ["x"])
+            cached.choose([ask("a")], [["x"]])
+            embedder.embed(["a"])
+            embedder.embed(["a"], query=True)
+
+    assert (8, 1, 2) == (len(llm.prompts), len(other.prompts), len(vectors.asked))
+
+
+def test_lone_surrogates_come_back(tmp_path: Path) -> None:
+    """Two halves of a pair stay two, a pair stays one."""
+    texts = ["\ud83d\ude00", "\U0001f600", "\udfff", "\x00", '"\\']
+    with Cached(echo(), tmp_path / "c") as cached:
+        cached.complete([ask(text) for text in texts])
+
+        assert texts == cached.complete([ask(text) for text in texts])
+
+
+def test_vectors_come_back_bit_for_bit(tmp_path: Path) -> None:
+    """The smallest subnormal, negative zero and the largest number included."""
+    vectors = Vectors(1e-45, -0.0, 3.4028235e38, 1 / 3)
+    with Cached(vectors, tmp_path / "c") as cached:
+        fresh, stored = cached.embed(["a"]), cached.embed(["a"])
+
+    assert ["a"] == vectors.asked
+    assert vectors.embed(["a"]).tobytes() == fresh.tobytes() == stored.tobytes()
+
+
+def test_values_are_json(tmp_path: Path) -> None:
+    """Anyone can read the file, and reading it runs no code."""
+    with Cached(ScriptedLLM([], choices=lambda *_: [1, 3]), tmp_path / "c") as cached:
+        cached.choose([ask("a")], [["x", "y"]])
+
+    assert [[0.25, 0.75]] == [json.loads(value) for _, value, _ in entries(tmp_path / "c")]
+
+
+@pytest.mark.parametrize("body", [b"", b'"wrong', b"1", b"null", b'["a"]', b"\xff"])
+def test_a_reply_of_the_wrong_form_is_asked_again(tmp_path: Path, body: bytes) -> None:
+    """Even if its checksum is right; and the new reply takes its place."""
+    llm = echo()
+    with Cached(llm, tmp_path / "c") as cached:
+        cached.complete([ask("a")])
+    ((key, _, _),) = entries(tmp_path / "c")
+    change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
+    with Cached(llm, tmp_path / "c") as cached:
+        replies = [cached.complete([ask("a")]), cached.complete([ask("a")])]
+
+    assert [["a"], ["a"]] == replies
+    assert 2 == len(llm.prompts)
+
+
+@pytest.mark.parametrize("value", [b'"b"', '"b"', None, 3, 0.5])
+def test_a_wrong_checksum_is_a_miss(tmp_path: Path, value: object) -> None:
+    """Whatever type SQLite finds where the value was."""
+    with Cached(echo(), tmp_path / "c") as cached:
+        cached.complete([ask("a")])
+    change(tmp_path / "c", "UPDATE ragsieve_cache SET value = ?", (value,))
+    with Cached(echo(), tmp_path / "c") as cached:
+        assert ["a"] == cached.complete([ask("a")])
+
+
+def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
+    """The checksum holds key and value together."""
+    with Cached(echo(), tmp_path / "c") as cached:
+        cached.complete([ask("a"), ask("b")])
+    (key, _, _), (_, value, checksum) = entries(tmp_path / "c")
+    change(tmp_path / "c", UPDATE + " WHERE key = ?", (value, checksum, key))
+    with Cached(echo(), tmp_path / "c") as cached:
+        assert ["a", "b"] == cached.complete([ask("a"), ask("b")])
+
+
+@pytest.mark.parametrize("body", [b"[0.5]", b"[0.5,NaN]", b"[1,0]", b'["a","b"]', b"{}"])
+def test_damaged_probabilities_are_asked_again(tmp_path: Path, body: bytes) -> None:
+    """One finite number an option, or a miss."""
+    llm = ScriptedLLM([])
+    with Cached(llm, tmp_path / "c") as cached:
+        cached.choose([ask("a")], [["x", "y"]])
+        ((key, _, _),) = entries(tmp_path / "c")
+        change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
+
+        assert [[0.5, 0.5]] == cached.choose([ask("a")], [["x", "y"]])
+
+
+@pytest.mark.parametrize(
+    "body", [b'""', b'"AAAA"', b'"AADAfw=="', b'"AACAPw"', b"1", b'"\xc3\xa9"']
+)
+def test_damaged_vectors_are_asked_again(tmp_path: Path, body: bytes) -> None:
+    """Nothing, three bytes, a NaN, no padding, a number, and what is no base64."""
+    with Cached(Vectors(1.0, 0.0), tmp_path / "c") as cached:
+        cached.embed(["a"])
+        ((key, _, _),) = entries(tmp_path / "c")
+        change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
+
+        assert [[1.0, 0.0]] == cached.embed(["a"]).tolist()
+
+
+def test_a_vector_of_another_length_is_asked_again(tmp_path: Path) -> None:
+    """Beside a right one it shows, and both come fresh from the model."""
+    body = b'"AACAPw=="'  # float32 1.0, little-endian
+    with Cached(Vectors(1.0, 0.0), tmp_path / "c") as cached:
+        cached.embed(["a"])
+        ((key, _, _),) = entries(tmp_path / "c")
+        change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
+
+        assert [[1.0, 0.0]] * 2 == cached.embed(["a", "b"]).tolist()
+        assert [[1.0, 0.0]] == cached.embed(["a"]).tolist()
+
+
+def test_what_is_not_finite_is_given_but_not_stored(tmp_path: Path) -> None:
+    """A model that fails once must not fail for ever."""
+    vectors = Vectors(math.nan)
+    with Cached(vectors, tmp_path / "c") as cached:
+        results = [cached.embed(["a"]), cached.embed(["a"])]
+
+    assert [True, True] == [bool(np.isnan(result).all()) for result in results]
+    assert ["a", "a"] == vectors.asked
+
+
+def test_a_failed_call_stores_nothing(tmp_path: Path) -> None:
+    """The error is the model's own, every time."""
+    with Cached(ScriptedLLM(["a"], context=3), tmp_path / "c") as cached:
+        for _ in range(2):
+            with pytest.raises(ContextOverflow):
+                cached.complete([ask("one two three")], max_tokens=1)
+
+        assert ["a"] == cached.complete([ask("b")], max_tokens=1)
+
+
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_moved_aside(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a warning; the fresh one works."""
+    llm, path = echo(), tmp_path / "c"
+    path.write_bytes(content)
+    with Cached(llm, path) as cached:
+        replies = [cached.complete([ask("a")]), cached.complete([ask("a")])]
+
+    assert [["a"], ["a"]] == replies
+    assert 1 == len(llm.prompts)
+    assert content == (tmp_path / "c.damaged").read_bytes()
+    assert ["WARNING"] == [record.levelname for record in caplog.records]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_database_with_damaged_pages_loses_no_answer(tmp_path: Path, cut: bool) -> None:
+    """Half its pages overwritten, or gone."""
+    path, prompts = tmp_path / "c", [ask(f"{n} " + "x" * 300) for n in range(200)]
+    with Cached(echo(), path) as cached:
+        cached.complete(prompts, max_tokens=2)
+    content = path.read_bytes()
+    half = len(content) // 2
+    path.write_bytes(content[:half] + (b"" if cut else b"\xa5" * (len(content) - half)))
+    with Cached(echo(), path) as cached:
+        replies = [cached.complete(prompts, max_tokens=2) for _ in range(2)]
+
+    assert [echo().complete(prompts, max_tokens=2)] * 2 == replies
+    with Cached(ScriptedLLM([]), path) as cached:
+        assert replies[0] == cached.complete(prompts, max_tokens=2)
+
+
+def test_a_file_damaged_while_open_loses_no_answer(tmp_path: Path) -> None:
+    """Another program may write over it at any time."""
+    path = tmp_path / "c"
+    with Cached(echo(), path) as cached:
+        cached.complete([ask("a")])
+        for place in tmp_path.glob("c*"):
+            place.write_bytes(b"\xa5" * 4096)
+        replies = cached.complete([ask("a"), ask("b")])
+    with Cached(echo(), path) as cached:
+        again = cached.complete([ask("a"), ask("b")])
+
+    assert [["a", "b"]] * 2 == [replies, again]
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    """A sound file is never moved, whatever else it holds."""
+    path = tmp_path / "c"
+    change(path, "CREATE TABLE mine (x)")
+    with Cached(echo(), path) as cached:
+        cached.complete([ask("a")])
+    change(path, "INSERT INTO mine VALUES (1)")
+
+    assert not (tmp_path / "c.damaged").exists()
+
+
+@pytest.mark.parametrize("place", ["file/c", "folder"])
+def test_a_place_that_holds_no_file_costs_one_warning(
+    tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A folder that cannot be made, or a path that is a folder."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    with Cached(echo(), tmp_path / place) as cached:
+        replies = [cached.complete([ask("a")]) for _ in range(3)]
+
+    assert [["a"]] * 3 == replies
+    assert ["WARNING"] == [record.levelname for record in caplog.records]
+
+
+def test_a_disk_that_takes_nothing_costs_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is stored is still found, what is new is answered."""
+    path, llm = tmp_path / "c", echo()
+    with Cached(llm, path) as cached:
+        cached.complete([ask("a")])
+    refuse = "CREATE TRIGGER full BEFORE INSERT ON ragsieve_cache "
+    change(path, refuse + "BEGIN SELECT RAISE(FAIL, 'disk full'); END")
+    with Cached(llm, path) as cached:
+        replies = [cached.complete([ask("a"), ask("b")]) for _ in range(3)]
+
+    assert [["a", "b"]] * 3 == replies
+    assert [ask(text) for text in "abbb"] == llm.prompts
+    assert 1 == len(caplog.records)
+
+
+def test_a_file_that_stays_locked_is_gone_without(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After ``timeout_s`` the reply is given and not stored."""
+    path, llm = tmp_path / "c", echo()
+    with Cached(llm, path, timeout_s=0.05) as cached:
+        cached.complete([ask("a")])
+        other = sqlite3.connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        replies = cached.complete([ask("a"), ask("b")])
+        other.close()
+
+    assert ["a", "b"] == replies
+    assert [ask("a"), ask("b")] == llm.prompts
+    assert "locked" in caplog.text
+
+
+def test_many_threads_share_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Through one wrapper or several, each answer is the caller's own."""
+    caplog.set_level(logging.WARNING)
+    wrappers = [Cached(echo(), tmp_path / "c") for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(wrappers[n % 2].complete, [ask(f"{n // 4}")]) for n in range(200)]
+        replies = [call.result(30) for call in calls]
+    for wrapper in wrappers:
+        wrapper.close()
+
+    assert [[f"{n // 4}"] for n in range(200)] == replies
+    assert [] == caplog.records
+    assert 50 == len(entries(tmp_path / "c"))
+
+
+WRITER = """
+import sys
+from ragsieve.models.base import Message
+from ragsieve.models.cache import Cached
+from ragsieve.models.fake import ScriptedLLM
+llm = ScriptedLLM(lambda prompt: prompt[0].content)
+with Cached(llm, sys.argv[1], timeout_s=60) as cached:
+    sys.stdin.readline()
+    for n in range(int(sys.argv[2]), int(sys.argv[3])):
+        assert cached.complete([(Message("user", f"word{n}"),)]) == [f"word{n}"]
+        print(n, flush=True)
+"""
+
+
+def writer(path: Path, start: int, end: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(start), str(end)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_two_processes_share_a_file(tmp_path: Path, damaged: bool) -> None:
+    """Both write 200 entries at once, into a fresh file or a damaged one; all are there."""
+    if damaged:
+        (tmp_path / "c").write_bytes(b"no database")
+    processes = [writer(tmp_path / "c", start, start + 200) for start in (0, 200)]
+    errors = [process.communicate("go\n", timeout=60)[1] for process in processes]
+    prompts = [ask(f"word{n}") for n in range(400)]
+    with Cached(ScriptedLLM([]), tmp_path / "c") as cached:
+        replies = cached.complete(prompts)
+
+    assert [f"word{n}" for n in range(400)] == replies
+    assert damaged == any(errors)  # whoever comes first says that it moves the file
+    assert [0, 0] == [process.returncode for process in processes]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_killed_writer_leaves_a_sound_file(tmp_path: Path) -> None:
+    """What it had stored before the kill is found, nothing is moved aside."""
+    process = writer(tmp_path / "c", 0, 1_000_000)
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    for _ in range(50):
+        process.stdout.readline()
+    process.kill()
+    process.communicate(timeout=30)
+    llm = echo()
+    with Cached(llm, tmp_path / "c") as cached:
+        cached.complete([ask(f"word{n}") for n in range(50)])
+        new = cached.complete([ask("new")])
+
+    assert ["new"] == new
+    assert [ask("new")] == llm.prompts
+    assert not (tmp_path / "c.damaged").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
+    """Parent and child write on, while a thread of the parent has the file in use."""
+    stop = threading.Event()
+    with Cached(echo(), tmp_path / "c") as cached, ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(
+            lambda: [cached.complete([ask(f"t{n}")]) for n in range(100_000) if not stop.is_set()]
+        )
+        statuses = []
+        for turn in range(5):
+            child = os.fork()
+            if child == 0:
+                done = cached.complete([ask(f"child{turn}")]) == [f"child{turn}"]
+                os._exit(0 if done else 1)
+            statuses.append(os.waitpid(child, 0)[1])
+        stop.set()
+        busy.result(30)
+    with Cached(ScriptedLLM([]), tmp_path / "c") as cached:
+        replies = cached.complete([ask(f"child{turn}") for turn in range(5)])
+
+    assert [0] * 5 == statuses
+    assert [f"child{turn}" for turn in range(5)] == replies
+
+
+def test_an_empty_call_is_an_empty_result(tmp_path: Path) -> None:
+    """With the model's own dimension."""
+    with Cached(HashingEmbedder(4), tmp_path / "c") as cached:
+        assert (0, 4) == cached.embed([]).shape
+
+
+def test_the_llm_shows_through(tmp_path: Path) -> None:
+    """Identity, abilities, context and token counts are the model's own."""
+    cached = Cached(ScriptedLLM([], context=99, can=frozenset({"choose"})), tmp_path / "c")
+    seen = (cached.identity, cached.can, cached.context, cached.count(["a b"]))
+
+    assert ("scripted", frozenset({"choose"}), 99, [2]) == seen
+    assert not (tmp_path / "c").exists()
+
+
+def test_what_the_model_lacks_is_unsupported(tmp_path: Path) -> None:
+    """An embedder completes nothing."""
+    with (
+        Cached(HashingEmbedder(4), tmp_path / "c") as cached,
+        pytest.raises(Unsupported, match="no complete"),
+    ):
+        cached.complete([ask("a")])
+
+
+def test_what_is_not_json_is_refused(tmp_path: Path) -> None:
+    """Two inputs that cannot be told apart must not share a reply."""
+    with (
+        Cached(echo(), tmp_path / "c") as cached,
+        pytest.raises(InputError, match="must be JSON"),
+    ):
+        cached.complete([ask("a")], schema={"a": object()})
+
+
+@pytest.mark.parametrize("timeout_s", [-1.0, math.inf, math.nan])
+def test_timeout_is_checked(tmp_path: Path, timeout_s: float) -> None:
+    """Waiting for ever is no option."""
+    with pytest.raises(InputError, match="timeout_s must be finite and not negative"):
+        Cached(echo(), tmp_path / "c", timeout_s=timeout_s)

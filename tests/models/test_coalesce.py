@@ -1,0 +1,329 @@
+"""Calls from several threads as one batch."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.models.base import Message, Prompt
+from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM
+from ragsieve.trace import Trace, Usage, note, spend, step
+
+T = TypeVar("T")
+LONG_S = 5.0  # a wait that a batch's becoming full ends, long before it is over
+
+
+def ask(text: str) -> Prompt:
+    return (Message("user", text),)
+
+
+def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """The results of calls that begin together, a thread each."""
+    ready = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], T]) -> T:
+        ready.wait(10)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result(30) for future in [pool.submit(run, call) for call in calls]]
+
+
+class Recorder:
+    """An embedder that remembers its batches; its first call waits until ``go`` is set."""
+
+    identity = "recorder"
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.started = threading.Event()
+        self.go = threading.Event()
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        self.batches.append(list(texts))
+        self.started.set()
+        assert self.go.wait(10)
+        note(f"batch of {len(texts)}")
+        spend([Usage("recorder", len(text)) for text in texts])
+        return np.array([[len(text), query] for text in texts], dtype=np.float32).reshape(-1, 2)
+
+
+def behind(model: Recorder, wrapper: Coalesced, calls: Sequence[Callable[[], T]]) -> list[T]:
+    """The results of calls that all came in while the model was busy with another one."""
+    with ThreadPoolExecutor(len(calls) + 1) as pool:
+        pool.submit(wrapper.embed, ["first"])
+        assert model.started.wait(10)
+        futures = []
+        for waiting, call in enumerate(calls, start=1):
+            futures.append(pool.submit(call))
+            while len(wrapper._waiting) < waiting:
+                time.sleep(0.001)
+        model.go.set()
+        return [future.result(30) for future in futures]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=12), st.integers(1, 8))
+def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -> None:
+    """From eight threads or alone, one by one or as a list, bit for bit."""
+    bare = ScriptedLLM(lambda prompt: prompt[0].content[::-1])
+    embedder, pairs = HashingEmbedder(16), [(text, texts[0]) for text in texts]
+    with (
+        Coalesced(bare, max_batch=max_batch) as llm,
+        Coalesced(embedder, max_batch=max_batch) as vectors,
+        Coalesced(OverlapPairScorer(), max_batch=max_batch) as scorer,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        replies = list(pool.map(lambda text: llm.complete([ask(text)])[0], texts))
+        rows = list(pool.map(lambda text: vectors.embed([text]), texts))
+
+        assert bare.complete([ask(text) for text in texts]) == replies
+        assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
+        assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
+        assert OverlapPairScorer().score(pairs).tobytes() == scorer.score(pairs).tobytes()
+
+
+def test_calls_that_wait_become_one_batch() -> None:
+    """What comes in while the model is busy is one call, in the order it came."""
+    model = Recorder()
+    with Coalesced(model) as wrapper:
+        calls = [lambda n=n: wrapper.embed(["x" * n, "x"]) for n in range(4)]
+        results = behind(model, wrapper, calls)
+
+    assert [["first"], ["", "x", "x", "x", "xx", "x", "xxx", "x"]] == model.batches
+    assert [[n, 1.0] for n in range(4)] == [result[:, 0].tolist() for result in results]
+
+
+def test_other_options_are_another_batch() -> None:
+    """Questions are never embedded with texts."""
+    model = Recorder()
+    with Coalesced(model) as wrapper:
+        calls = [lambda n=n: wrapper.embed([f"{n}"], query=n % 2 == 1) for n in range(4)]
+        results = behind(model, wrapper, calls)
+
+    assert [["first"], ["0", "2"], ["1", "3"]] == model.batches
+    assert [0, 1, 0, 1] == [result[0, 1] for result in results]
+
+
+def test_a_batch_has_at_most_max_batch_items() -> None:
+    """Three calls of two items each fill batches of four; one of nine goes whole."""
+    model = Recorder()
+    with Coalesced(model, max_batch=4) as wrapper:
+        sizes = (2, 9, 2, 2)
+        behind(model, wrapper, [lambda n=n: wrapper.embed(["x"] * n) for n in sizes])
+
+    assert [1, 4, 9, 2] == [len(batch) for batch in model.batches]
+
+
+def test_a_full_batch_does_not_wait() -> None:
+    """Once ``max_batch`` items are there, the rest of ``wait_s`` is not waited."""
+    model = HashingEmbedder(4)
+    with Coalesced(model, max_batch=1, wait_s=LONG_S) as wrapper:
+        began = time.perf_counter()
+        at_once([lambda: wrapper.embed(["x"])] * 4)
+        seconds = time.perf_counter() - began
+
+    assert seconds < LONG_S
+
+
+def test_a_lone_caller_does_not_wait() -> None:
+    """With nobody else inside there is nothing to wait for."""
+    with Coalesced(HashingEmbedder(4), wait_s=LONG_S) as wrapper:
+        began = time.perf_counter()
+        for _ in range(20):
+            wrapper.embed(["x"])
+        seconds = time.perf_counter() - began
+
+    assert seconds < LONG_S
+
+
+def test_each_caller_pays_for_its_own_items() -> None:
+    """Usages and notes of the batch arrive in the steps of the callers."""
+    model = Recorder()
+
+    def call(wrapper: Coalesced, text: str) -> tuple[list[Usage], list[str]]:
+        with Trace().recording(), step(text) as seen:
+            wrapper.embed([text, "x"])
+        return seen.usages, seen.notes
+
+    with Coalesced(model) as wrapper:
+        results = behind(model, wrapper, [lambda t=t: call(wrapper, t) for t in ("aa", "bbb")])
+
+    one = Usage("recorder", 1)
+    assert [[Usage("recorder", 2), one], [Usage("recorder", 3), one]] == [r[0] for r in results]
+    assert [["batch of 4"]] * 2 == [r[1] for r in results]
+
+
+def test_usages_that_fit_no_item_are_not_lost() -> None:
+    """A model that charges once a call charges the first caller."""
+
+    class Once(Recorder):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+            with step("inner"):
+                vectors = super().embed(texts, query=query)
+            spend([Usage("once", len(texts))])
+            return vectors
+
+    def call(wrapper: Coalesced) -> list[Usage]:
+        with step("outer") as seen:
+            wrapper.embed(["x"])
+        return seen.usages
+
+    model = Once()
+    with Coalesced(model) as wrapper:
+        usages = behind(model, wrapper, [lambda: call(wrapper)] * 3)
+
+    assert [[Usage("once", 3)], [], []] == usages
+
+
+def test_the_workers_steps_enter_no_trace() -> None:
+    """The thread that starts the worker may be recording."""
+    trace = Trace()
+    with trace.recording(), Coalesced(HashingEmbedder(4)) as wrapper:
+        wrapper.embed(["x"])
+
+    assert [] == trace.steps
+
+
+def test_a_bad_input_fails_only_its_caller() -> None:
+    """Of eight calls at once one is too long; it gets its own error, the others their replies."""
+    llm = ScriptedLLM(lambda prompt: prompt[0].content, context=20)
+
+    def call(wrapper: Coalesced, text: str) -> object:
+        try:
+            return wrapper.complete([ask(text)], max_tokens=5)
+        except ContextOverflow as error:
+            return error.needed
+
+    with Coalesced(llm, wait_s=0.1) as wrapper:
+        texts = [f"word {n}" for n in range(7)] + ["long " * 30]
+        results = at_once([lambda t=t: call(wrapper, t) for t in texts])
+        after = wrapper.complete([ask("well again")], max_tokens=5)
+
+    assert [*([text] for text in texts[:7]), 35] == results
+    assert ["well again"] == after
+
+
+def test_the_models_own_exception_arrives() -> None:
+    """Whatever it is, the very object that the model raised."""
+    error = ZeroDivisionError("mine")
+
+    def reply(prompt: Prompt) -> str:
+        raise error
+
+    with Coalesced(ScriptedLLM(reply)) as wrapper, pytest.raises(ZeroDivisionError) as caught:
+        wrapper.complete([ask("a")])
+
+    assert error is caught.value
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_worker_that_dies_leaves_nobody_waiting() -> None:
+    """What ends the thread is a ModelError to those inside; the next call gets a new worker."""
+
+    def reply(prompt: Prompt) -> str:
+        if prompt[0].content == "die":
+            raise SystemExit
+        return "alive"
+
+    def call(wrapper: Coalesced) -> str:
+        with pytest.raises(ModelError, match="the worker of scripted died"):
+            wrapper.complete([ask("die")])
+        return "failed"
+
+    with Coalesced(ScriptedLLM(reply), wait_s=0.1) as wrapper:
+        failed = at_once([lambda: call(wrapper)] * 4)
+        after = wrapper.complete([ask("live")])
+
+    assert ["failed"] * 4 == failed
+    assert ["alive"] == after
+
+
+def test_too_few_results_are_an_error() -> None:
+    """A model that loses an item must not shift the others to the wrong caller."""
+
+    class Short(Recorder):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+            return np.zeros((1, 2), dtype=np.float32)
+
+    with Coalesced(Short()) as wrapper, pytest.raises(ModelError, match="give 2 results, got 1"):
+        wrapper.embed(["a", "b"])
+
+
+def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
+    """The end of the block waits for the calls that were accepted."""
+    model = Recorder()
+    wrapper = Coalesced(model)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(wrapper.embed, ["a"])
+        assert model.started.wait(10)
+        second = pool.submit(wrapper.embed, ["bb"])
+        while not wrapper._waiting:
+            time.sleep(0.001)
+        threading.Timer(0.05, model.go.set).start()
+        wrapper.close()
+
+    assert [[1.0], [2.0]] == [f.result(0)[:, 0].tolist() for f in (first, second)]
+    with pytest.raises(ModelError, match="the wrapper of recorder is closed"):
+        wrapper.embed(["c"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_its_own_worker() -> None:
+    """The worker stays in the parent, so the child starts another."""
+    with Coalesced(HashingEmbedder(4)) as wrapper:
+        wrapper.embed(["x"])
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if len(wrapper.embed(["x", "y"])) == 2 else 1)
+        _, status = os.waitpid(child, 0)
+
+    assert 0 == status
+
+
+def test_an_empty_call_is_an_empty_result() -> None:
+    """With the model's own dimension."""
+    with Coalesced(HashingEmbedder(4)) as wrapper:
+        assert (0, 4) == wrapper.embed([]).shape
+
+
+def test_what_the_model_lacks_is_unsupported() -> None:
+    """An embedder completes nothing."""
+    with Coalesced(HashingEmbedder(4)) as wrapper, pytest.raises(Unsupported, match="no complete"):
+        wrapper.complete([ask("a")])
+
+
+def test_columns_must_be_of_one_length() -> None:
+    """Else one caller's continuations would go to another's prompts."""
+    with Coalesced(ScriptedLLM([])) as wrapper, pytest.raises(InputError, match="one length"):
+        wrapper.loglik([ask("a"), ask("b")], ["x"])
+
+
+def test_the_llm_shows_through() -> None:
+    """Identity, abilities, context and token counts are the model's own."""
+    llm = ScriptedLLM([], context=99, can=frozenset({"choose"}))
+    with Coalesced(llm) as wrapper:
+        seen = (wrapper.identity, wrapper.can, wrapper.context, wrapper.count(["a b"]))
+
+        assert ("scripted", frozenset({"choose"}), 99, [2]) == seen
+        assert [[0.5, 0.5]] == wrapper.choose([ask("a")], [["yes", "no"]])
+
+
+@pytest.mark.parametrize("options", [{"max_batch": 0}, {"wait_s": -1.0}, {"wait_s": float("inf")}])
+def test_options_are_checked(options: dict[str, float]) -> None:
+    """The message names the option and the value."""
+    (name,) = options
+
+    with pytest.raises(InputError, match=name):
+        Coalesced(ScriptedLLM([]), **options)  # type: ignore[arg-type]

