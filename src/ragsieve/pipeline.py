@@ -129,6 +129,15 @@ class Tokens:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What became of a span: kept where ``stage`` is empty, else dropped by it, and why."""
+
+    segment: Segment
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Result:
     """What a system made of a question.
 
@@ -156,6 +165,17 @@ class Result:
         if not self.tokens.after:
             return math.inf if self.tokens.before else 1.0
         return self.tokens.before / self.tokens.after
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """What became of every finest span, in the order of the documents."""
+        found = {
+            drop.segment.key: Verdict(drop.segment, record.stage, drop.reason)
+            for record in self.trace.steps
+            for drop in record.dropped
+        }
+        found.update({s.key: Verdict(s, "", "") for s in self.kept})
+        return sorted(found.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; ``answer`` only where one was asked for."""
@@ -226,6 +246,10 @@ class System:
             answer = self.reader(result.query, result.kept)
             record.after = answer.segments
         return replace(result, answer=answer)
+
+    def with_budget(self, max_tokens: int | None) -> System:
+        """The same, with a context of at most ``max_tokens`` tokens."""
+        return replace(self, max_tokens=max_tokens)
 
     def lenient(self) -> System:
         """The same, but a stage that fails is skipped: its input passes and the trace says so."""

@@ -244,6 +244,9 @@ def test_a_worker_that_dies_leaves_nobody_waiting() -> None:
 
     with Coalesced(ScriptedLLM(reply), wait_s=0.1) as wrapper:
         failed = at_once([lambda: call(wrapper)] * 4)
+        for thread in threading.enumerate():
+            if thread.name == "ragsieve-coalesce":
+                thread.join(10)
         after = wrapper.complete([ask("live")])
 
     assert ["failed"] * 4 == failed

@@ -22,6 +22,7 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
+from ragsieve.models.loading import loaded
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
@@ -58,16 +59,14 @@ class _Encoder:
         return f"sentence_transformers:{self.model}{mark}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
-        try:
-            return kind(
-                str(store.resolve(self.model)),
-                device=self.device,
-                model_kwargs={"use_safetensors": True},
-                trust_remote_code=False,
-            )
-        except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
-            reason = str(error).strip().split("\n")[0]
-            raise ModelError(f"model {self.model!r} cannot be loaded: {reason}") from error
+        return loaded(
+            self.model,
+            kind,
+            str(store.resolve(self.model)),
+            device=self.device,
+            model_kwargs={"use_safetensors": True},
+            trust_remote_code=False,
+        )
 
     def _run(
         self,

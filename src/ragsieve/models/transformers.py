@@ -26,6 +26,7 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.decoding import ATTENTION, Decoder, Mask
+from ragsieve.models.loading import loaded
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
@@ -158,12 +159,12 @@ class Transformers:
         return str(store.resolve(self.model))
 
     def _own_context(self) -> int:
-        config = _loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
+        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
         return int(getattr(config.get_text_config(), "max_position_embeddings", 0) or 4096)
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return _loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._folder)
+        return loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._folder)
 
     @cached_property
     def _plain_tokenizer(self) -> Tokenizer:
@@ -176,9 +177,9 @@ class Transformers:
 
     @cached_property
     def _decoder(self) -> Decoder:
-        config = _loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
+        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
         plain = _is_plain(config.get_text_config())
-        model = _loaded(
+        model = loaded(
             self.model,
             transformers.AutoModelForCausalLM.from_pretrained,
             self._folder,
@@ -187,7 +188,7 @@ class Transformers:
             **({"attn_implementation": ATTENTION} if plain else {}),
         )
         if self.adapter:
-            _loaded(self.adapter, model.load_adapter, self.adapter, adapter_kwargs={})
+            loaded(self.adapter, model.load_adapter, self.adapter, adapter_kwargs={})
         model.eval().to(self._device)
         ends = model.generation_config.eos_token_id
         eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
@@ -284,12 +285,3 @@ def _is_plain(config: Any) -> bool:
 def _fingerprint(model: str) -> str:
     folder = Path(store.resolve(model))
     return f"{model}@{store.fingerprint(folder)}" if folder.is_dir() else model
-
-
-def _loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What ``load`` gives, its errors as one line that names the model."""
-    try:
-        return load(*args, **options)
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise ModelError(f"model {name!r} cannot be loaded: {reason}") from error
