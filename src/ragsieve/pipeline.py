@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -82,8 +82,8 @@ class Pipeline:
             ) as error:  # anyone's stage: "keep" promises the answer, whatever it raises
                 if self.on_error == "raise":
                     raise
-                record.error = f"{type(error).__name__}: {error}"
-                logger.warning("%r was skipped: %s", stage, error)
+                record.error = " ".join(f"{type(error).__name__}: {error}".split())
+                logger.warning("%r was skipped: %s", stage, record.error)
                 kept = segments
             record.after = tuple(kept)
         return kept
@@ -105,6 +105,7 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Se
 
     if length(segments) <= max_tokens:
         return list(segments)
+    segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
     counts = reader.count([s.text for s in segments])
     own = {s.key: n for s, n in zip(segments, counts, strict=True)}
     kept: set[tuple[str, int, int]] = set()
@@ -223,7 +224,7 @@ class System:
             InputError: If the question or a document breaks a rule.
             ModelError: If a model failed and the stage does not say ``on_error="keep"``.
         """
-        query = Query(query) if isinstance(query, str) else query
+        query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
         taken = as_documents(documents, trace)
         given = [Segment.whole(document) for document in taken]
@@ -264,7 +265,7 @@ def as_documents(
     documents: Sequence[AnyDocument], trace: Trace | None = None
 ) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
-    if isinstance(documents, str | Mapping):
+    if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got one {type(documents).__name__}")
     seen: Counter[str] = Counter()
     taken = []
@@ -290,12 +291,15 @@ def _as_document(value: AnyDocument, rank: int) -> Document:
         return Document(str(rank), value)
     if not isinstance(value, Mapping) or "text" not in value:
         raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
+    metadata = value.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise InputError(f"a document's metadata must be a mapping, got {metadata!r:.80}")
     known = ("id", "text", "title", "source", "metadata")
     rest = {k: v for k, v in value.items() if k not in known}
     return Document(
-        id=str(value.get("id", rank)),
+        id=str(rank if value.get("id") is None else value["id"]),
         text=value["text"],
         title=value.get("title") or "",
         source=str(value.get("source") or value.get("url") or ""),
-        metadata={**(value.get("metadata") or {}), **rest},
+        metadata={**metadata, **rest},
     )

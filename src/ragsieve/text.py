@@ -12,8 +12,10 @@ import sentencex
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
+_MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
 
 
@@ -26,12 +28,18 @@ def sentence_spans(
     the last white space before the limit, so that text without a sentence end stays usable.
     """
     spans: list[tuple[int, int]] = []
+    size = max(_WINDOW, 2 * max_chars)
+    shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes UTF-8
+    shown = _MARKER.sub(r"\1,", shown)  # so that a list item's number is no sentence by itself
     for start, end in _blocks(text):
         while start < end:
-            window = text[start : min(end, start + _WINDOW)]
+            window = shown[start : min(end, start + size)]
             found = sentencex.get_sentence_boundaries(language, window)
-            if len(found) > 1 and start + len(window) < end:
-                found.pop()  # it may go on past the window, so the next one starts with it
+            if start + len(window) < end:  # the last sentence may go on past the window
+                if len(found) > 1:
+                    found.pop()  # the next window starts with it
+                else:
+                    found[0]["end_index"] = _last_space(window, 0, len(window) - 1)
             for sentence in found:
                 bounds = start + sentence["start_index"], start + sentence["end_index"]
                 spans += _trimmed(text, *bounds, max_chars)
@@ -55,14 +63,17 @@ def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[tuple[
             end -= 1
         if end - start <= max_chars:
             break
-        cut = max(
-            (text.rfind(space, start + 1, start + max_chars) for space in " \n\t"), default=-1
-        )
-        cut = cut if cut > start else start + max_chars
+        cut = _last_space(text, start, start + max_chars)
         yield from _trimmed(text, start, cut, max_chars)
         start = cut
     if start < end:
         yield start, end
+
+
+def _last_space(text: str, start: int, end: int) -> int:
+    """Where the last white space behind ``start`` is, up to and with ``end``; else ``end``."""
+    cut = max(text.rfind(space, start + 1, end + 1) for space in " \n\t")
+    return cut if cut > start else end
 
 
 def safe(text: str) -> str:

@@ -140,9 +140,9 @@ def note(text: str) -> None:
 
 
 def explain(segment: Segment, reason: str) -> None:
-    """Tell the running step why ``segment`` is dropped; a no-op elsewhere."""
+    """Tell the running step why ``segment`` goes; the first reason stands; a no-op elsewhere."""
     if current := _step.get():
-        current.reasons[segment.key] = reason
+        current.reasons.setdefault(segment.key, reason)
 
 
 def spend(usages: Sequence[Usage]) -> None:

@@ -30,8 +30,8 @@ class Reader:
         closed_prompt: The template without.
 
     Raises:
-        InputError: If ``max_tokens`` is below 1, or the question alone does not fit the context.
-        ModelError: If the model fails.
+        InputError: If ``max_tokens`` is below 1.
+        ModelError: If the model fails; `ContextOverflow` if not even the question fits.
 
     Source: FineFilter (arXiv 2502.11811v4), appendix B.1.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,16 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
 
     Raises:
-        InputError: If the file cannot be read.
+        InputError: If the file cannot be read, or ends before its ``.gz`` does.
     """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"{path} cannot be read: {reason}") from error
 
 
 def parse_record(line: bytes) -> Example:
@@ -40,29 +42,34 @@ def parse_record(line: bytes) -> Example:
     record = parse_json(line)
     question = record.get("question", record.get("query"))
     documents = record.get("documents", [])
-    answers = record.get("answers", [])
+    answers = record.get("answers") or []
+    metadata = record.get("metadata") or {}
     if question is None:
         raise InputError(f"a record must have a question, got the keys {sorted(record)!r:.200}")
     if not isinstance(documents, list):
         raise InputError(f"documents must be a list, got {documents!r:.80}")
     if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
         raise InputError(f"answers must be a list of strings, got {answers!r:.80}")
-    return Example(
-        Query(question, id=str(record.get("id", ""))),
-        as_documents(documents),
-        tuple(answers),
-        record.get("metadata") or {},
-    )
+    if not isinstance(metadata, dict):
+        raise InputError(f"metadata must be an object, got {metadata!r:.80}")
+    name = "" if record.get("id") is None else str(record["id"])
+    return Example(Query(question, id=name), as_documents(documents), tuple(answers), metadata)
 
 
 def parse_json(line: bytes) -> Mapping[str, Any]:
-    """A JSON object from a line of UTF-8."""
+    """A JSON object from a line of UTF-8.
+
+    Raises:
+        InputError: If the line is not UTF-8, not JSON, nests too deep, or is no object.
+    """
     try:
         value = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 at byte {error.start}: {line[error.start]:#04x}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise InputError("not JSON that can be read: it nests too deep") from error
+    except ValueError as error:
         raise InputError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise InputError(f"must be a JSON object, got {value!r:.80}")
+        raise InputError(f"must be a JSON object, got a {type(value).__name__}")
     return value

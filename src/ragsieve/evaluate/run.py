@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
 
 from ragsieve.datasets.local import lines, parse_record
-from ragsieve.errors import InputError, RagsieveError
+from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.pipeline import Result
 from ragsieve.types import Example
+
+_HEAD = b'{"line": '  # how each record begins
+_LONG = ("kept", "text", "trace")  # keys of a record that an earlier run's is not held in memory by
 
 
 @dataclass(frozen=True)
@@ -23,126 +31,223 @@ class Done:
 
     Args:
         line: Its number, from 1.
-        record: What was written for it; empty where it failed.
-        error: Why it failed, where it did.
+        record: What was written for it, of an earlier run without spans, text and trace; empty
+            where it failed.
+        error: Why it failed, where it did: whatever was raised.
         again: Whether an earlier run had written it.
     """
 
     line: int
     record: dict[str, Any]
-    error: RagsieveError | None = None
+    error: Exception | None = None
     again: bool = False
 
 
-def run(
-    source: Path,
-    output: Path,
-    process: Callable[[Example], Result],
-    *,
-    label: str,
-    workers: int = 8,
-    limit: int | None = None,
-) -> Iterator[Done]:
-    """Process every question of ``source``, several at once, and append each to ``output``.
+class Batch:
+    """Questions of one JSONL file and the results in another, which belongs to it inside ``with``.
 
     A line of the output has ``line``, ``id``, ``system``, the result, the gold ``answers`` where
-    known and, where one answered, ``accuracy``. Lines written before, by the same ``label`` from
-    the same input line, are not made again; a line cut short by a kill is. What fails is not
-    written, so that the next run tries it again.
+    known and, where one answered, ``accuracy``. What an earlier run of the same ``label`` wrote
+    stays and is not made again; a line cut short by a kill is taken away. What fails is not
+    written, so that the next run tries it again. ``.NAME.lock`` beside the output keeps a second
+    run out.
 
     Args:
         source: JSONL, may be ``.gz``; see `ragsieve.datasets.local.parse_record`.
         output: JSONL; made where missing.
-        process: What answers or filters one question; called from several threads.
         label: What makes the results: written down, and compared when a run goes on.
-        workers: Questions at once; at least 1.
-        limit: Only this many lines of the input; all where None.
 
     Raises:
-        InputError: If an option breaks its rule, a file cannot be used, or ``output`` was made by
-            another label.
+        InputError: On entering, if the output cannot be used: it is the input, another run writes
+            it, or it holds anything but records of this label.
     """
-    if workers < 1:
-        raise InputError(f"workers must be at least 1, got {workers!r}")
-    if limit is not None and limit < 1:
-        raise InputError(f"limit must be at least 1, got {limit!r}")
-    written = _written(output, label)
-    pending: set[Future[Done]] = set()
-    try:
-        with output.open("a", encoding="utf-8") as file, ThreadPoolExecutor(workers) as pool:
+
+    def __init__(self, source: Path, output: Path, *, label: str) -> None:
+        self.source = source
+        self.output = output
+        self.label = label
+        self._written: dict[int, dict[str, Any]] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        path = self.output.resolve()  # a link's target is what is written
+        with ExitStack() as stack:
             try:
-                for place, (number, line) in enumerate(lines(source)):
-                    if place == limit:
-                        break
-                    mark = hashlib.sha256(line.strip()).hexdigest()[:16]
-                    if (number, mark) in written:
-                        yield Done(number, written[number, mark], again=True)
-                        continue
-                    pending.add(pool.submit(_one, number, line, mark, process, label))
-                    if len(pending) >= 2 * workers:
-                        done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                        yield from (_append(file, future.result()) for future in done)
-                for future in list(pending):
-                    yield _append(file, future.result())
-            finally:
-                for future in pending:
-                    future.cancel()
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+                if path.exists() and not path.is_file():
+                    raise InputError(f"output {self.output} must be a file")
+                if not path.parent.is_dir():  # the lock would make it
+                    raise InputError(f"output {self.output} must lie in a folder that is there")
+                if path.exists() and self.source.exists() and path.samefile(self.source):
+                    raise InputError(f"output {self.output} must not be the input")
+                stack.enter_context(FileLock(path.with_name(f".{path.name}.lock"), timeout=0))
+                self._written = self._earlier(path) if path.exists() else {}
+                self._file = stack.enter_context(path.open("a", encoding="utf-8"))
+            except Timeout as error:
+                raise InputError(f"output {self.output} is being written by another run") from error
+            except OSError as error:
+                raise self._unwritable(error) from error
+            self._open = stack.pop_all()
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
-def _one(
-    number: int, line: bytes, mark: str, process: Callable[[Example], Result], label: str
-) -> Done:
-    try:
-        example = parse_record(line)
-        result = process(example)
-    except RagsieveError as error:
-        return Done(number, {}, error)
-    record: dict[str, Any] = {
-        "line": number,
-        "input": mark,
-        "id": example.query.id,
-        "system": label,
-        **result.to_dict(),
-    }
-    if example.answers:
-        record["answers"] = list(example.answers)
-        if result.answer is not None:
-            record["accuracy"] = accuracy(result.answer.text, example.answers)
-    return Done(number, record)
+    def run(
+        self,
+        process: Callable[[Example], Result],
+        *,
+        workers: int = 8,
+        limit: int | None = None,
+    ) -> Iterator[Done]:
+        """Process every question that is not done, several at once, and write each as it is done.
 
+        Where the caller stops early, questions that are running end unheard.
 
-def _append(file: Any, done: Done) -> Done:
-    if done.record:
-        file.write(json.dumps(done.record) + "\n")
-        file.flush()
-    return done
+        Args:
+            process: What answers or filters one question; called from several threads.
+            workers: Questions at once; at least 1.
+            limit: Only this many lines of the input; all where None.
 
+        Raises:
+            InputError: If an option breaks its rule, the input cannot be read, the output not be
+                written, or a line is another one than when its record was made.
+        """
+        if workers < 1:
+            raise InputError(f"workers must be at least 1, got {workers!r}")
+        if limit is not None and limit < 1:
+            raise InputError(f"limit must be at least 1, got {limit!r}")
+        pending: set[Future[Done]] = set()
+        pool = ThreadPoolExecutor(workers)
+        try:
+            for number, line in islice(lines(self.source), limit):
+                mark = hashlib.sha256(line.strip()).hexdigest()[:16]
+                if record := self._known(number, mark):
+                    yield Done(number, record, again=True)
+                    continue
+                pending.add(pool.submit(self._one, number, line, mark, process))
+                if len(pending) >= 2 * workers:
+                    ready, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    yield from [self._append(future.result()) for future in ready]
+            for future in as_completed(pending):
+                yield self._append(future.result())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
-def _written(output: Path, label: str) -> dict[tuple[int, str], dict[str, Any]]:
-    """Records that are whole, by line and input; the rest of a cut line is taken away."""
-    found: dict[tuple[int, str], dict[str, Any]] = {}
-    if not output.exists():
+    def total(self, limit: int | None = None) -> int | None:
+        """Questions of the input; None where it is a pipe, which can be read once."""
+        return sum(1 for _ in islice(lines(self.source), limit)) if self.source.is_file() else None
+
+    def _known(self, number: int, mark: str) -> dict[str, Any] | None:
+        record = self._written.get(number)
+        if record and record["input"] != mark:
+            raise InputError(
+                f"line {number} of {self.source} is not the one that {self.output} was made from: "
+                "name another output, or remove it"
+            )
+        return record
+
+    def _one(
+        self, number: int, line: bytes, mark: str, process: Callable[[Example], Result]
+    ) -> Done:
+        try:
+            example = parse_record(line)
+            result = process(example)
+        except Exception as error:  # anyone's system: it must not stop the other questions
+            return Done(number, {}, error)
+        record: dict[str, Any] = {
+            "line": number,
+            "input": mark,
+            "id": example.query.id,
+            "system": self.label,
+            **result.to_dict(),
+        }
+        if example.answers:
+            record["answers"] = list(example.answers)
+            if result.answer is not None:
+                record["accuracy"] = accuracy(result.answer.text, example.answers)
+        return Done(number, record)
+
+    def _append(self, done: Done) -> Done:
+        if done.record:
+            try:
+                self._file.write(json.dumps(done.record) + "\n")
+                self._file.flush()
+            except OSError as error:
+                raise self._unwritable(error) from error
+        return done
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(f"output {self.output} cannot be written: {error.strerror or error}")
+
+    def _earlier(self, path: Path) -> dict[int, dict[str, Any]]:
+        """Records of earlier runs by line; the rest of a cut line is taken away."""
+        found: dict[int, dict[str, Any]] = {}
+        whole = 0
+        with path.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n") and (_HEAD[: len(line)] == line[: len(_HEAD)]):
+                    break
+                record = self._checked(line)
+                found[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
+                whole += len(line)
+        if whole < path.stat().st_size:
+            os.truncate(path, whole)
         return found
-    try:
-        data = output.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            record = json.loads(line)
-            if record["system"] != label:
-                raise InputError(
-                    f"output {output} was made by {record['system']}, not by {label}: "
-                    "name another file, or remove it"
-                )
-            found[record["line"], record["input"]] = record
-        if len(whole) < len(data):
-            with output.open("r+b") as file:
-                file.truncate(len(whole))
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"output {output} must be empty or made by ragsieve, got a line {line!r:.60}"
-        ) from error
-    return found
+
+    def _checked(self, line: bytes) -> dict[str, Any]:
+        try:
+            record: dict[str, Any] = json.loads(line)
+            made_by, _ = record["system"], (record["line"], record["input"], record["tokens"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"output {self.output} must be empty or made by ragsieve, got a line {line!r:.60}"
+            ) from error
+        if made_by != self.label:
+            raise InputError(
+                f"output {self.output} was made by {made_by}, not by {self.label}: "
+                "name another file, or remove it"
+            )
+        return record
+
+
+@dataclass
+class Tally:
+    """Sums over what became of questions."""
+
+    questions: int = 0
+    written: int = 0
+    again: int = 0
+    skipped: int = 0
+    judged: int = 0
+    right: float = 0.0
+    before: int = 0
+    after: int = 0
+    failed: int = 0
+    bad: int = 0
+
+    def add(self, done: Done) -> None:
+        """Count one question in."""
+        self.questions += 1
+        self.again += done.again
+        self.failed += done.error is not None
+        self.bad += isinstance(done.error, InputError)
+        if record := done.record:
+            self.written += 1
+            self.before += record["tokens"]["before"]
+            self.after += record["tokens"]["after"]
+            self.skipped += bool(record.get("trace", {}).get("warnings"))
+            self.judged += "accuracy" in record
+            self.right += record.get("accuracy", 0.0)
+
+    def __str__(self) -> str:
+        parts = [f"{self.written} of {self.questions} questions"]
+        if self.again:
+            parts.append(f"{self.again} of them from before")
+        if self.before:
+            share = self.after / self.before
+            parts.append(f"kept {self.after:,} of {self.before:,} tokens ({share:.1%})")
+        if self.judged:
+            parts.append(f"accuracy {self.right / self.judged:.1%} of {self.judged}")
+        if self.skipped:
+            parts.append(f"a stage skipped in {self.skipped}")
+        return "; ".join(parts)

@@ -7,13 +7,18 @@ from typing import Any
 
 from ragsieve.errors import InputError
 
-BACKENDS = {  # prefix: (module, class, what it makes)
-    "transformers": ("transformers", "Transformers", "a local LLM"),
-    "openai": ("openai", "OpenAI", "an LLM behind any server that speaks OpenAI's protocol"),
-    "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "a local bi-encoder"),
-    "cross_encoder": ("sentence_transformers", "CrossEncoder", "a local cross-encoder"),
+BACKENDS = {  # prefix: (module, what makes the model, what it is)
+    "transformers": ("transformers", "Transformers", "LLM"),
+    "openai": ("openai", "OpenAI", "LLM"),
+    "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
+    "cross_encoder": ("sentence_transformers", "CrossEncoder", "pair scorer"),
 }
 NAMED = {"smollm2": "transformers", "minilm": "sentence_transformers"}
+FAKE = {  # for trying a pipeline without weights
+    "fake:echo": ("fake", "echo", "LLM"),
+    "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
+    "fake:overlap": ("fake", "OverlapPairScorer", "pair scorer"),
+}
 
 
 def load(name: str, **options: Any) -> Any:
@@ -21,18 +26,36 @@ def load(name: str, **options: Any) -> Any:
 
     Args:
         name: ``"smollm2"``, ``"minilm"``, ``"openai:gpt-5-mini"``, ``"transformers:org/model"`` …;
-            the part behind the prefix is a named model, a folder or a hub id.
+            the part behind the prefix is a named model, a folder or a hub id. ``"fake:echo"`` and
+            ``"fake:hashing"`` need no weights: see `ragsieve.models.fake`.
         options: Options of the backend's class.
 
     Raises:
-        InputError: If the prefix is none of `BACKENDS`.
+        InputError: If there is no such model, or it does not take the options.
         MissingExtra: If the backend's packages are not installed.
     """
-    prefix, colon, model = name.partition(":")
-    if not colon and name in NAMED:
-        prefix, model = NAMED[name], name
+    module, maker, _, arguments = _row(name)
+    make = getattr(import_module(f"ragsieve.models.{module}"), maker)
+    try:
+        return make(*arguments, **options)
+    except TypeError as error:
+        if not options:
+            raise
+        raise InputError(f"{name} cannot take options {sorted(options)}: {error}") from error
+
+
+def check(name: str, kind: str) -> None:
+    """Raise `InputError` unless ``name`` names an LLM, embedder or pair scorer; imports nothing."""
+    if (found := _row(name)[2]) != kind:
+        raise InputError(f"{name} is no {kind}, it is of kind {found}")
+
+
+def _row(name: str) -> tuple[str, str, str, tuple[str, ...]]:
+    if name in FAKE:
+        return (*FAKE[name], ())
+    full = f"{NAMED[name]}:{name}" if name in NAMED else name
+    prefix, _, model = full.partition(":")
     if prefix not in BACKENDS or not model:
-        forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in BACKENDS)])
+        forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in BACKENDS), *FAKE])
         raise InputError(f"a model must be one of {forms}, got {name!r}")
-    module, kind, _ = BACKENDS[prefix]
-    return getattr(import_module(f"ragsieve.models.{module}"), kind)(model, **options)
+    return (*BACKENDS[prefix], (model,))

@@ -1,4 +1,4 @@
-"""Models that need no weights: a scripted LLM, a hashing embedder, a word-overlap pair scorer.
+"""Models that need no weights: two LLMs, a hashing embedder, a word-overlap pair scorer.
 
 Documentation and tests run on these. Their tokens are words and punctuation marks, and what they
 give depends on the input alone, in every process.
@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Prompt
+from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, spend
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
+_QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
+_EVIDENCE = re.compile(
+    r"^(Documents|Sentences):\n(.*?)(?=\n\nQuestion: |\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(eq=False)
@@ -131,6 +136,38 @@ class ScriptedLLM:
         if min(weights) < 0 or not sum(weights) > 0:
             raise InputError(f"weights must be positive or 0, and not all 0, got {weights!r}")
         return [weight / sum(weights) for weight in weights]
+
+
+def echo(*, context: int = 8192) -> ScriptedLLM:
+    """An LLM that repeats, for trying a pipeline without weights: it understands nothing.
+
+    It replies with the sentence of the evidence that shares most words with the question, or with
+    its number ``[n]`` where sentences are numbered; without evidence it says that it knows nothing.
+    Of several options it prefers the last.
+    """
+    return ScriptedLLM(
+        _echoed,
+        context=context,
+        choices=lambda _, options: range(1, len(options) + 1),
+        identity="echo",
+    )
+
+
+def _echoed(prompt: Prompt) -> str:
+    text = "\n\n".join(message.content for message in prompt)
+    asked = _QUESTION.findall(text)
+    question = {*_words(asked[-1] if asked else prompt[-1].content)}
+    evidence = _EVIDENCE.search(prompt[0].content)
+    if not evidence:
+        return "I know nothing without documents."
+    kind, body = evidence.groups()
+    if kind == "Sentences":  # one a line, each with its number
+        sentences = body.splitlines()
+    else:
+        sentences = [body[start:end] for start, end in sentence_spans(body)]
+    best = max(sentences, key=lambda s: len(question.intersection(_words(s))), default="")
+    number = re.match(r"\[\d+\]", best)
+    return number.group() if kind == "Sentences" and number else best
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ class Distinct:
                 if better is not None:
                     dropped.add(place)
                     explain(ranked[place], f"nearly the same as the better {ranked[better].key}")
-        gone = {ranked[place].key for place in dropped}
-        return [s for s in segments if s.key not in gone]
+        kept = {s.key: s for place, s in enumerate(ranked) if place not in dropped}
+        return [kept.pop(s.key) for s in segments if s.key in kept]
 
 
 def _words(text: str) -> list[str]:

@@ -20,7 +20,10 @@ from ragsieve.trace import explain, note
 from ragsieve.types import Query, Segment
 
 WRITTEN_TOKENS = 1024  # room for the sentences an LLM writes
-_LINE = re.compile(r"^\s*(?:sentence\s*\d+\s*[:.)-]|\[?\d+\]?\s*[:.)-]|[-*•])\s*", re.IGNORECASE)
+_LINE = re.compile(
+    r"^[\s*_#]*(?:sentence\s*\[?\d+\]?\s*[:.)-]|\[\d+\]\s*[:.)-]?|\(?\d+\s*[:.)-]|[-•])[\s*_]*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,9 @@ class Extract:
             written = normalise(_LINE.sub("", line))
             if not written:
                 continue
-            if written in sources:
-                found.append(window[sources.index(written)])
+            whole = normalise(line)  # a year may open a sentence
+            if exact := next((w for w in (whole, written) if w in sources), ""):
+                found.append(window[sources.index(exact)])
             elif best := process.extractOne(
                 written, sources, scorer=fuzz.ratio, score_cutoff=self.min_match
             ):
@@ -177,7 +181,7 @@ def _numbers(reply: str, most: int) -> list[int]:
     rule = f"a JSON list of numbers from 1 to {most}"
     try:
         values = json.loads(reply)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadReply(rule, reply) from error
     if not isinstance(values, list):
         raise BadReply(rule, reply)

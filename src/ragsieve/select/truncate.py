@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,7 +76,6 @@ class Truncate:
 
 
 def _number(reply: str, most: int) -> int:
-    text = reply.strip()
-    if not (text.isascii() and text.isdigit()) or int(text) > most:
+    if not re.fullmatch(r"[0-9]{1,9}", reply.strip()) or int(reply) > most:
         raise BadReply(f"a number from 0 to {most}", reply)
-    return int(text)
+    return int(reply)

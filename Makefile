@@ -1,0 +1,39 @@
+# Everything happens in .venv, made when it is missing. `make help` lists what there is.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: .venv/models ## install, fetch the two default models, filter and answer an example
+	$(BIN)/ragsieve filter --explain $(DEMO)
+	$(BIN)/ragsieve ask $(DEMO)
+
+test: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
+	$(BIN)/python -m pytest --durations=5
+
+check: .venv/done ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/models ## accuracy, tokens and seconds of every system on real questions
+	$(BIN)/python bench/systems.py
+
+clean: ## remove what the commands above have made
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[local,openai,dev]'
+	touch $@
+
+.venv/models: .venv/done
+	$(BIN)/ragsieve models pull
+	touch $@

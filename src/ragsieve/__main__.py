@@ -1,0 +1,5 @@
+"""``python -m ragsieve``: the command line."""
+
+from ragsieve.cli import main
+
+main()

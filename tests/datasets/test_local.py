@@ -1,0 +1,115 @@
+"""Your own JSONL: one question a line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.errors import InputError
+from ragsieve.types import Document, Example, Query
+
+
+def record(**values: Any) -> bytes:
+    """A good line of JSON with ``values`` in it."""
+    return json.dumps({"question": "Who?", "documents": ["Me."], **values}).encode()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_lines_are_numbered_and_blank_ones_left_out(tmp_path: Path, name: str) -> None:
+    """Numbers are those that an editor shows; ``.gz`` is unpacked on the way."""
+    data = b"one\n\n \nfour\r\nfive"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    assert [(1, b"one\n"), (4, b"four\r\n"), (5, b"five")] == list(lines(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("cut.gz", gzip.compress(b"a\n" * 1000)[:-9]),
+        ("plain.gz", b'{"question": "Who?"}'),
+        ("bad.gz", gzip.compress(bytes(range(256)) * 9)[:12] + b"\xff" * 40),
+    ],
+)
+def test_a_damaged_archive_is_named(tmp_path: Path, name: str, data: bytes) -> None:
+    """Cut short, no archive at all, and full of nonsense."""
+    (tmp_path / name).write_bytes(data)
+
+    with pytest.raises(InputError, match=f"{name} cannot be read"):
+        list(lines(tmp_path / name))
+
+
+def test_what_is_no_file_is_named(tmp_path: Path) -> None:
+    """A folder, and nothing."""
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        list(lines(tmp_path))
+    with pytest.raises(InputError, match="none cannot be read: No such file"):
+        list(lines(tmp_path / "none"))
+
+
+def test_a_record_has_what_the_line_says() -> None:
+    """Documents with and without an id; keys that are not known are metadata."""
+    line = record(
+        id=7, answers=["I"], documents=[{"id": "d", "title": "T", "text": "Me.", "x": 1}, "You."]
+    )
+    documents = (
+        Document("d", "Me.", "T", rank=0, metadata={"x": 1}),
+        Document("1", "You.", rank=1),
+    )
+
+    assert Example(Query("Who?", "7"), documents, ("I",)) == parse_record(line)
+
+
+def test_a_question_may_be_called_query_and_stand_alone() -> None:
+    """What is null is as good as not there."""
+    line = b'\xef\xbb\xbf{"query": "Who?", "answers": null, "id": null, "metadata": null}'
+
+    assert Example(Query("Who?"), ()) == parse_record(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"\xff{}", "not UTF-8 at byte 0: 0xff"),
+        (b"{nope", "not JSON"),
+        (b'{"question": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"[" * 100_000, "nests too deep"),
+        (b"[1]", "must be a JSON object, got a list"),
+        (b'{"documents": []}', "must have a question"),
+        (record(question="  "), "must not be blank"),
+        (record(question=7), "must be a string, got 7"),
+        (record(documents={"text": "a"}), "documents must be a list"),
+        (record(documents=None), "documents must be a list"),
+        (record(documents=[1]), "a document must have a text"),
+        (record(documents=[{"text": 3}]), "text must be a string"),
+        (record(documents=[{"text": "a", "title": 3}]), "title must be a string"),
+        (record(documents=[{"text": "a", "metadata": [1]}]), "metadata must be"),
+        (record(answers="I"), "answers must be a list of strings"),
+        (record(answers=[1]), "answers must be a list of strings"),
+        (record(metadata=[1]), "metadata must be an object"),
+    ],
+)
+def test_a_bad_record_says_what_is_wrong(line: bytes, reason: str) -> None:
+    """Whatever the line is, the error is ours and names the rule."""
+    with pytest.raises(InputError, match=reason):
+        parse_record(line)
+
+
+def test_lone_surrogates_are_text() -> None:
+    """JSON can hold half a character; it is kept as it is."""
+    assert {"a": "\ud800"} == parse_json(b'{"a": "\\ud800"}')
+
+
+@pytest.mark.data
+def test_real_records_can_be_read(data: Path) -> None:
+    """The first question of each file of passages has documents and, mostly, answers."""
+    files = [path for path in sorted(data.glob("*.jsonl.gz")) if "mock_api" not in path.name]
+    examples = [parse_record(next(lines(path))[1]) for path in files]
+
+    assert [] == [e.query.id for e in examples if not e.documents or not e.query.id]

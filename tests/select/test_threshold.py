@@ -1,0 +1,64 @@
+"""A fixed cutoff."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.select import Threshold
+from ragsieve.trace import Trace, step
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+
+
+def scored(*values: float) -> list[Segment]:
+    return [
+        Segment.whole(Document(str(place), "text")).scored("s", value)
+        for place, value in enumerate(values)
+    ]
+
+
+def test_the_cutoff_itself_is_kept() -> None:
+    """At least min_score, in the order given."""
+    kept = Threshold(0.5)(QUERY, scored(0.4, 0.5, 0.9, 0.1))
+
+    assert [0.5, 0.9] == [s.score for s in kept]
+
+
+def test_the_best_are_spared() -> None:
+    """With min_keep some stay though all score below; the order stays too."""
+    kept = Threshold(0.5, min_keep=2)(QUERY, scored(0.2, 0.1, 0.3))
+
+    assert [0.2, 0.3] == [s.score for s in kept]
+
+
+def test_a_low_score_is_the_reason() -> None:
+    """The reason names score and cutoff."""
+    given = scored(0.25)
+    with Trace().recording(), step("Threshold", given) as record:
+        record.after = tuple(Threshold(0.5)(QUERY, given))
+
+    assert ["score 0.250 is below min_score=0.5"] == [d.reason for d in record.dropped]
+
+
+def test_unscored_segments_have_no_cutoff() -> None:
+    """The error says what to do."""
+    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
+        Threshold(0.5)(QUERY, [Segment.whole(Document("d", "text"))])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_score": math.nan}, "min_score must be finite, got nan"),
+        ({"min_score": math.inf}, "min_score must be finite, got inf"),
+        ({"min_score": 0, "min_keep": -1}, "min_keep must not be negative, got -1"),
+    ],
+)
+def test_options_are_checked(options: dict[str, float], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        Threshold(**options)  # type: ignore[arg-type]

@@ -1,0 +1,62 @@
+"""Sentences as a stage; what a sentence is stands in tests/test_text.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.split import Sentences
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+
+
+def test_places_are_those_of_the_document() -> None:
+    """Splitting a part of a document gives spans of the document, not of the part."""
+    document = Document("d", "One. Two. Three.")
+    part = Segment(document, 5, 16)
+
+    assert [("d", 5, 9), ("d", 10, 16)] == [s.key for s in Sentences()(QUERY, [part])]
+
+
+def test_documents_stay_in_order() -> None:
+    """Sentences of the first document come first, however it is called."""
+    given = [Segment.whole(Document("b", "One. Two.")), Segment.whole(Document("a", "Three."))]
+
+    assert ["One.", "Two.", "Three."] == [s.text for s in Sentences()(QUERY, given)]
+
+
+def test_splitting_twice_changes_nothing() -> None:
+    """A sentence is one sentence."""
+    once = Sentences()(QUERY, [Segment.whole(Document("d", "He sang. She danced.\n- item"))])
+
+    assert once == Sentences()(QUERY, once)
+
+
+def test_scores_of_the_whole_are_not_those_of_its_parts() -> None:
+    """A finer span has no score until a scorer reads it."""
+    whole = Segment.whole(Document("d", "One. Two.")).scored("bm25", 3)
+
+    assert [{}, {}] == [dict(s.scores) for s in Sentences()(QUERY, [whole])]
+
+
+def test_the_language_decides_on_abbreviations() -> None:
+    """German "z.B." ends no sentence in German."""
+    whole = [Segment.whole(Document("d", "Er mag z.B. Obst. Sie nicht."))]
+
+    assert ["Er mag z.B. Obst.", "Sie nicht."] == [
+        s.text for s in Sentences(language="de")(QUERY, whole)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+        ({"language": ""}, "language must be an ISO 639-1 code, got ''"),
+    ],
+)
+def test_options_are_checked(options: dict[str, int | str], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        Sentences(**options)  # type: ignore[arg-type]

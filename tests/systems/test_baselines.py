@@ -1,0 +1,66 @@
+"""What every filter is measured against."""
+
+from __future__ import annotations
+
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.systems import all_documents, closed_book, top_documents, top_sentences
+
+QUESTION = "Who sang Summer Breeze?"
+DOCUMENTS = [
+    "It rained. Summer Breeze was sung by Seals and Crofts.",
+    "A breeze is a wind. Summer is warm.",
+    "",
+    "He left.",
+]
+
+
+def llm() -> ScriptedLLM:
+    return ScriptedLLM(lambda prompt: "Seals and Crofts")
+
+
+def test_closed_book_keeps_nothing() -> None:
+    """The generator answers by itself; documents cost no token."""
+    result = closed_book(llm()).ask(QUESTION, DOCUMENTS)
+
+    assert () == result.kept
+    assert 0 == result.tokens.after
+    assert 4 == len(result.verdicts)
+
+
+def test_all_documents_keeps_everything() -> None:
+    """Whole, in their order, at a ratio of one."""
+    result = all_documents(llm())(QUESTION, DOCUMENTS)
+
+    assert DOCUMENTS == [s.text for s in result.kept]
+    assert 1.0 == result.compression_ratio
+
+
+def test_all_documents_within_a_budget() -> None:
+    """Whole documents, the first ones that fit: the second has 10 tokens, the last 3."""
+    result = all_documents(llm(), max_tokens=13)(QUESTION, DOCUMENTS[1:])
+
+    assert [DOCUMENTS[1], "", DOCUMENTS[3]] == [s.text for s in result.kept]
+    assert 13 == result.tokens.after
+
+
+def test_top_documents_keeps_the_first() -> None:
+    """As they were retrieved."""
+    assert DOCUMENTS[:2] == [s.text for s in top_documents(llm(), k=2)(QUESTION, DOCUMENTS).kept]
+    assert 4 == len(top_documents(llm())(QUESTION, DOCUMENTS).kept)
+
+
+def test_top_sentences_keeps_the_nearest_as_they_stand() -> None:
+    """Two share words with the question: "Summer Breeze was …" two, "Summer is warm." one of 3."""
+    result = top_sentences(llm(), HashingEmbedder(), k=2)(QUESTION, DOCUMENTS)
+
+    assert ["Summer Breeze was sung by Seals and Crofts.", "Summer is warm."] == [
+        s.text for s in result.kept
+    ]
+
+
+def test_top_sentences_within_a_budget() -> None:
+    """The better one has 9 tokens, the other 4: only one fits in 12, with none to spare in 13."""
+    system = top_sentences(llm(), HashingEmbedder(), k=2, max_tokens=12)
+
+    assert 1 == len(system(QUESTION, DOCUMENTS).kept)
+    assert 2 == len(system.with_budget(13)(QUESTION, DOCUMENTS).kept)

@@ -1,0 +1,337 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ragsieve.cli import main
+from ragsieve.systems import SYSTEMS
+
+TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
+ASKED = "Who sang Summer Breeze?"
+FAKE = ("--system", "finefilter", "--llm", "fake:echo", "--embedder", "fake:hashing")
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def ragsieve(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """The command, in a folder with a.txt and q.jsonl."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    batch(Path("q.jsonl"), 3)
+
+    def run(*arguments: str) -> Ended:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        out, err = capsys.readouterr()
+        return Ended(int(str(ended.value.code)), out, err)
+
+    return run
+
+
+def batch(path: Path, n: int) -> None:
+    """A file of ``n`` questions."""
+    rows = [
+        {"question": f"{ASKED} {i}", "documents": [TEXT], "answers": ["Seals"]} for i in range(n)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def process(*arguments: str, given: bytes | None = None, **environment: str) -> Ended:
+    """The command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ragsieve", *arguments],
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        capture_output=True,
+        env={**os.environ, **environment},
+    )
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_filter_prints_what_matters(ragsieve: Command) -> None:
+    """The kept text on stdout, what it cost on stderr."""
+    ended = ragsieve("filter", *FAKE, "-q", ASKED, "a.txt")
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
+    assert ended.err.startswith("kept 1 of 3 spans, 9 of 19 tokens; ")
+
+
+def test_ask_prints_the_answer(ragsieve: Command) -> None:
+    """Here the fake's: the sentence nearest to the question."""
+    ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt")
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
+
+
+def test_json_is_one_object(ragsieve: Command) -> None:
+    """Query, kept spans in reading order, text, tokens, trace; an answer where asked for."""
+    found = json.loads(ragsieve("filter", *FAKE, "-q", ASKED, "a.txt", "--json").out)
+    asked = json.loads(ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "--json").out)
+
+    assert ["query", "kept", "text", "tokens", "trace"] == list(found)
+    assert {**found, "trace": 0, "answer": found["text"]} == {**asked, "trace": 0}
+    (kept,) = found["kept"]
+    assert ("a.txt", TEXT[17:60]) == (kept["document"], kept["text"])
+    assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
+
+
+def test_explain_shows_every_sentence(ragsieve: Command) -> None:
+    """Kept or dropped, by which stage; without colours where there is no terminal."""
+    ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
+    lines = [re.sub(r" +[\d.]+$", "", line) for line in ended.out.splitlines()]
+
+    assert ["", "a.txt", "  - Bees make honey.", "      Extract: not named as useful"] == lines[:4]
+    assert "  + Summer Breeze was sung by Seals and Crofts." == lines[4]
+    assert "note: document id 'a.txt' occurs again: renamed 'a.txt#2'" in lines
+    assert "answer: Summer Breeze was sung by Seals and Crofts." in lines
+
+
+def test_documents_come_by_standard_input() -> None:
+    """Without a FILE, and as ``-``."""
+    one = process("filter", *FAKE, "-q", ASKED, given=TEXT.encode())
+    other = process("filter", *FAKE, "-q", ASKED, "-", given=TEXT.encode())
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (one.code, one.out)
+    assert one.out == other.out
+
+
+def test_max_tokens_is_a_budget(ragsieve: Command) -> None:
+    """Ten words hold one sentence of two; none hold none."""
+    top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt")
+
+    assert "Summer Breeze was sung by Seals and Crofts.\n" == ragsieve(*top, "--max-tokens=10").out
+    assert "\n" == ragsieve(*top, "--max-tokens=0").out
+
+
+def test_systems_are_listed(ragsieve: Command) -> None:
+    """Each by its name, with its paper."""
+    lines = ragsieve("systems").out.splitlines()
+
+    assert list(SYSTEMS) == [line.split()[0] for line in lines[1:]]
+    assert "arXiv 2502.11811v4" in lines[1]
+
+
+@pytest.mark.parametrize("command", [[], ["filter"], ["ask"], ["models"]])
+def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
+    """Lines that can be copied."""
+    ended = ragsieve(*command, "--help")
+
+    assert 0 == ended.code
+    assert re.search("^    ragsieve ", ended.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("", "Missing command"),
+        ("nope", "No such command 'nope'"),
+        ("filter a.txt", "name one question by --query, or many by --input"),
+        ("filter -q x --input q.jsonl --output o", "name one question"),
+        ("filter --input q.jsonl", "--input and --output go together"),
+        ("filter --input q.jsonl --output o --json", "--input takes no FILE, --json"),
+        ("filter --input none --output o", "'none' does not exist"),
+        ("filter --input q.jsonl --output .", "'.' is a directory"),
+        ("filter --input q.jsonl --output q.jsonl", "must not be the input"),
+        ("filter --input q.jsonl --output a.txt", "must be empty or made by ragsieve"),
+        ("filter --input q.jsonl --output o --workers 0", "--workers"),
+        ("filter --input q.jsonl --output o --limit 0", "--limit"),
+        ("filter -q x --max-tokens -1 a.txt", "--max-tokens"),
+        ("filter -q x --system nope a.txt", "system must be one of finefilter"),
+        ("filter -q x --llm nope a.txt", "a model must be one of smollm2"),
+        ("filter -q x --llm nope:x a.txt", "a model must be one of smollm2"),
+        ("filter -q x --llm minilm a.txt", "minilm is no LLM"),
+        ("filter -q x --embedder smollm2 a.txt", "smollm2 is no embedder"),
+        ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
+        ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
+        ("filter --query= a.txt", "must not be blank"),
+        ("filter -q x none.txt", "none.txt cannot be read: No such file"),
+        ("filter -q x - -", "got - twice"),
+        ("models pull nope", "weights must be one of"),
+    ],
+)
+def test_bad_input_is_one_line_before_a_model_is_loaded(
+    ragsieve: Command, arguments: str, reason: str
+) -> None:
+    """Exit code 2, nothing on stdout; the default models are named, and not imported."""
+    loaded = set(sys.modules)
+    ended = ragsieve(*arguments.split())
+
+    assert (2, "") == (ended.code, ended.out)
+    assert re.fullmatch(f"error: .*{reason}.*\n", ended.err)
+    assert set() == {"torch", "transformers", "openai"} & (set(sys.modules) - loaded)
+
+
+def test_a_model_that_fails_is_exit_code_1(ragsieve: Command) -> None:
+    """The question does not fit a context of ten tokens; ``keep`` cannot help the reader."""
+    small = ("--llm-option", "context=10", "--system", "all")
+    ended = ragsieve("ask", *FAKE, *small, "-q", "Who? " * 9, "a.txt")
+
+    assert (1, "") == (ended.code, ended.out)
+    assert re.fullmatch("error: prompt and reply need .* holds 10\n", ended.err)
+
+
+def test_the_command_starts_without_the_heavy_libraries() -> None:
+    """What a fake answers never waits for torch."""
+    code = (
+        "import sys; from ragsieve.cli import cli;"
+        "cli(sys.argv[1:], standalone_mode=False);"
+        "print({'torch', 'transformers', 'openai'} & set(sys.modules))"
+    )
+    arguments = ["ask", *FAKE, "-q", ASKED]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], input=TEXT.encode(), capture_output=True
+    )
+
+    assert b"set()" == done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("more", [(), ("--explain",), ("--json",)])
+def test_documents_do_not_control_the_terminal(more: tuple[str, ...]) -> None:
+    """Escapes, returns and half characters are shown as U+FFFD or written as JSON escapes."""
+    given = json.dumps(
+        {"text": "Bees \x1b[2J\x07 over\rwrite \x7f\x9b31m \ud800.", "id": "\x1b[1m"}
+    )
+    ended = process("filter", *FAKE, "-q", "Bees?", *more, given=given.encode())
+
+    assert 0 == ended.code
+    assert [] == re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f]", ended.out + ended.err)
+
+
+def test_a_terminal_without_the_letters_shows_question_marks() -> None:
+    """What cannot be encoded is no reason to fail."""
+    given = "Bees make “honey”.".encode()
+    ended = process("filter", *FAKE, "-q", "Bees?", given=given, PYTHONIOENCODING="latin-1")
+
+    assert (0, "Bees make ?honey?.\n") == (ended.code, ended.out)
+
+
+def test_a_reader_may_close_its_end() -> None:
+    """As ``| head`` does: no traceback."""
+    command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "-q", ASKED, "--system", "all"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdout.close()
+        running.stdin.write(TEXT.encode() * 5000)
+        running.stdin.close()
+        err = running.stderr.read()
+
+    assert b"Traceback" not in err
+
+
+def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Command) -> None:
+    """Each by its number, on one line; exit code 2, and the others are done."""
+    with Path("q.jsonl").open("ab") as file:
+        file.write(b"\xff\n\n" + json.dumps({"question": "x" * 300, "documents": 3}).encode())
+    ended = ragsieve("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
+    errors = sorted(line for line in ended.err.splitlines() if line.startswith("error"))
+
+    assert 2 == ended.code
+    assert "error: q.jsonl line 4: not UTF-8 at byte 0: 0xff" == errors[0]
+    assert "error: q.jsonl line 6: documents must be a list, got 3" == errors[1]
+    assert ended.err.endswith(
+        "o.jsonl: 3 of 5 questions; kept 27 of 57 tokens (47.4%); accuracy 100.0% of 3\n"
+    )
+
+
+def test_a_batch_may_come_from_a_pipe(tmp_path: Path) -> None:
+    """As ``<(zcat q.jsonl.gz)`` gives one, which can be read once."""
+    batch(tmp_path / "q.jsonl", 3)
+    given = (tmp_path / "q.jsonl").read_bytes()
+    output = tmp_path / "o.jsonl"
+    ended = process("ask", *FAKE, "--input", "/dev/stdin", "--output", str(output), given=given)
+
+    assert (0, 3) == (ended.code, len(output.read_text().splitlines()))
+
+
+def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
+    """Records name the options that made them but the key, which nobody else should read."""
+    command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--llm-option")
+    first = ragsieve(*command, "context=4000")
+    keyed = ragsieve(*command, "context=4000", "--llm-option", "api_key=secret")
+    other = ragsieve(*command, "context=5000")
+
+    assert (0, 2, 2) == (first.code, keyed.code, other.code)
+    assert "fake:echo cannot take options ['api_key', 'context']" in keyed.err
+    assert "was made by" in other.err
+    assert "context=4000" in Path("o.jsonl").read_text()
+
+
+def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
+    """A batch, in the middle of its work."""
+    arguments = ["ask", *FAKE, "--input", str(source), "--output", str(output)]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "ragsieve", *arguments], stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 30
+    while time.monotonic() < until and running.poll() is None:
+        if output.exists() and output.stat().st_size > 20_000:
+            break
+        time.sleep(0.01)
+    return running
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -int(signal.SIGKILL))]
+)
+def test_a_batch_goes_on_where_it_stopped(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    """After Ctrl-C, which ends it at once, and after a kill: every question once."""
+    source, output = tmp_path / "q.jsonl", tmp_path / "o.jsonl"
+    batch(source, 400)
+    with started(output, source) as running:
+        running.send_signal(sent)
+        sent_at = time.monotonic()
+        _, err = running.communicate()
+    before = output.read_bytes().count(b"\n")
+    again = process("ask", *FAKE, "--input", str(source), "--output", str(output))
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+
+    assert (code, 0) == (running.returncode, again.code)
+    assert time.monotonic() - sent_at < 60
+    assert (sent != signal.SIGINT) or b"\nerror: interrupted" in err
+    assert 0 < before < 400
+    assert list(range(1, 401)) == sorted(row["line"] for row in rows)
+
+
+@pytest.mark.models
+def test_filter_with_the_default_models() -> None:
+    """A real extractor, ranker and truncator keep verbatim sentences of the text."""
+    ended = process("filter", "-q", ASKED, "--json", given=TEXT.encode())
+    found = json.loads(ended.out)
+
+    assert 0 == ended.code
+    assert all(TEXT[kept["start"] : kept["end"]] == kept["text"] for kept in found["kept"])
+    assert found["tokens"]["after"] <= found["tokens"]["before"]
+
+
+@pytest.mark.models
+def test_ask_with_the_default_models() -> None:
+    """The small default model reads the answer off one sentence."""
+    ended = process("ask", "-q", ASKED, "--system", "top-sentences", given=TEXT.encode())
+
+    assert 0 == ended.code
+    assert "Seals" in ended.out

@@ -1,0 +1,226 @@
+"""Every exported stage against the stage laws."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import MissingExtra
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM
+from ragsieve.types import Document, Query, Segment
+
+ROOMS = {"split": split, "score": score, "select": select}
+QUERY = Query("Who sang Summer Breeze?")
+
+
+def first_two(prompt: Prompt) -> str:
+    """Names sentence 2 and 1 where there are as many, else sentence 1: a function of the prompt."""
+    return "[2, 1]" if "\n[2] " in prompt[-1].content else "[1]"
+
+
+def fewer(prompt: Prompt, options: Sequence[str]) -> list[float]:
+    """Most weight on the middle option."""
+    return [float(place == len(options) // 2) + 0.1 for place in range(len(options))]
+
+
+# How each exported stage is built; a new one needs a row here, and is then held to every law.
+BUILD: dict[str, Callable[[], Any]] = {
+    "split.Sentences": split.Sentences,
+    "score.BM25": score.BM25,
+    "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
+    "score.Pair": lambda: score.Pair(OverlapPairScorer()),
+    "select.Budget": lambda: select.Budget(12, Reader(ScriptedLLM(["unused"]))),
+    "select.Distinct": lambda: select.Distinct(),
+    "select.Extract": lambda: select.Extract(ScriptedLLM(first_two)),
+    "select.Order": lambda: select.Order("ends"),
+    "select.Threshold": lambda: select.Threshold(0.5, min_keep=1),
+    "select.TopK": lambda: select.TopK(3),
+    "select.Truncate": lambda: select.Truncate(ScriptedLLM(["unused"], choices=fewer)),
+}
+MORE: dict[str, Callable[[], Any]] = {  # other options that take another way through a stage
+    "select.Extract in mode write": lambda: select.Extract(
+        ScriptedLLM(lambda prompt: prompt[-1].content), mode="write", min_keep=2
+    ),
+    "select.Extract of a babbler": lambda: select.Extract(ScriptedLLM(lambda _: "I cannot say.")),
+    "select.Order by score": lambda: select.Order("score"),
+    "select.Order by document": lambda: select.Order("document"),
+    "select.Truncate of a writer": lambda: select.Truncate(
+        ScriptedLLM(lambda _: "1", can=frozenset({"complete"})), min_keep=2
+    ),
+}
+EXPORTED = [f"{room}.{name}" for room, module in ROOMS.items() for name in module.__all__]
+WAYS = [*BUILD, *MORE]
+
+# Everything a string can hold: control characters, lone surrogates, emoji, other scripts.
+ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
+SENTENCES = st.lists(
+    st.sampled_from(
+        ["He sang. ", "你好。", "1. one\n", "\ud800", "\x00", "\n\n", "😀! ", "- a\n", "\u200b"]
+    )
+).map("".join)
+
+
+@st.composite
+def evidence(draw: st.DrawFn) -> list[Segment]:
+    """Scored spans of several documents: empty ones, equal ones and spans of the same document."""
+    texts = draw(st.lists(ANY_TEXT | SENTENCES, max_size=6))
+    texts += draw(st.lists(st.sampled_from(texts or [""]), max_size=2))  # duplicates
+    found = []
+    for rank, text in enumerate(texts):
+        document = Document(
+            f"d{rank}", text, draw(st.sampled_from(["", "Title", "\ud800\n"])), rank=rank
+        )
+        cut = draw(st.integers(0, len(text)))
+        spans = [(0, len(text))] if draw(st.booleans()) else [(0, cut), (cut, len(text))]
+        for start, end in dict.fromkeys(spans):
+            value = draw(st.floats(-2, 2))
+            found.append(Segment(document, start, end, {"given": value}))
+    return draw(st.permutations(found))
+
+
+def stage_of(name: str) -> Any:
+    try:
+        return {**BUILD, **MORE}[name]()
+    except MissingExtra as error:
+        pytest.skip(str(error))
+
+
+def rooms_ways(room: str) -> list[str]:
+    return [name for name in WAYS if name.startswith(f"{room}.")]
+
+
+def test_every_exported_stage_is_under_the_laws() -> None:
+    """A stage in a room's __all__ has a row in the table above, and no row is left over."""
+    assert sorted(EXPORTED) == sorted(BUILD)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_row_builds_the_stage_of_its_name(name: str) -> None:
+    """A row tests the stage that it is named after."""
+    stage = stage_of(name)
+    room, exported = name.split(".")
+
+    assert getattr(ROOMS[room], exported) is type(stage)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_nothing_in_nothing_out(name: str) -> None:
+    """Without segments there is nothing to keep, and no model is needed to say so."""
+    assert [] == stage_of(name)(QUERY, [])
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_repr_shows_every_option(name: str) -> None:
+    """What a trace says of a stage is enough to build it again."""
+    stage = stage_of(name)
+    shown = repr(stage)
+
+    assert [] == [f.name for f in dataclasses.fields(stage) if f"{f.name}=" not in shown]
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_options_cannot_change(name: str) -> None:
+    """A stage is a frozen dataclass, so that threads may share it."""
+    stage = stage_of(name)
+    option = dataclasses.fields(stage)[0].name
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(stage, option, None)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_at_most_eight_options(name: str) -> None:
+    """More options than eight are more than a person chooses between."""
+    assert len(dataclasses.fields(stage_of(name))) <= 8
+
+
+@pytest.mark.parametrize("name", WAYS)
+@settings(max_examples=40, deadline=None)
+@given(segments=evidence())
+def test_every_stage_is_a_function_of_its_arguments(name: str, segments: list[Segment]) -> None:
+    """No argument is mutated, the result is a new list, and the same call gives the same list."""
+    stage = stage_of(name)
+    before = copy.deepcopy(segments)
+    first = stage(QUERY, segments)
+    again = stage(QUERY, tuple(segments))
+
+    assert type(first) is list
+    assert first is not segments
+    assert segments == before
+    assert first == again
+    assert [s.scores for s in first] == [s.scores for s in again]
+
+
+@pytest.mark.parametrize("name", WAYS)
+@settings(max_examples=40, deadline=None)
+@given(segments=evidence())
+def test_every_span_is_verbatim(name: str, segments: list[Segment]) -> None:
+    """What comes out lies in a document that went in, character for character."""
+    given_documents = {s.document for s in segments}
+
+    for span in stage_of(name)(QUERY, segments):
+        assert span.document in given_documents
+        assert span.document.text[span.start : span.end] == span.text
+
+
+@pytest.mark.parametrize("name", rooms_ways("split"))
+@settings(max_examples=60, deadline=None)
+@given(segments=evidence())
+def test_a_splitter_stays_inside_what_it_splits(name: str, segments: list[Segment]) -> None:
+    """Every finer span lies in a span that went in, and they come in order."""
+    finer = stage_of(name)(QUERY, segments)
+
+    for span in finer:
+        assert any(
+            whole.document == span.document and whole.start <= span.start <= span.end <= whole.end
+            for whole in segments
+        )
+    for whole in segments:
+        starts = [s.start for s in stage_of(name)(QUERY, [whole])]
+        assert sorted(starts) == starts
+
+
+@pytest.mark.parametrize("name", rooms_ways("score"))
+@settings(max_examples=60, deadline=None)
+@given(segments=evidence())
+def test_a_scorer_only_adds_a_finite_score(name: str, segments: list[Segment]) -> None:
+    """Identity and order stay; one score is new, finite, and the one that counts."""
+    stage = stage_of(name)
+    scored = stage(QUERY, segments)
+
+    assert [s.key for s in segments] == [s.key for s in scored]
+    for before, after in zip(segments, scored, strict=True):
+        assert {**before.scores, stage.name: after.score} == after.scores
+        assert math.isfinite(after.score)
+
+
+@pytest.mark.parametrize("name", rooms_ways("select"))
+@settings(max_examples=60, deadline=None)
+@given(segments=evidence())
+def test_a_selector_returns_a_subset_as_it_was(name: str, segments: list[Segment]) -> None:
+    """Nothing is new, nothing comes twice, and no score changes."""
+    kept = stage_of(name)(QUERY, segments)
+    scores = {s.key: dict(s.scores) for s in segments}
+
+    assert Counter(s.key for s in kept) <= Counter(s.key for s in segments)
+    assert {s.key: dict(s.scores) for s in kept}.items() <= scores.items()
+
+
+@pytest.mark.parametrize("name", [n for n in rooms_ways("select") if "Order" not in n])
+def test_a_span_given_twice_is_not_lost(name: str) -> None:
+    """Overlapping windows yield the same sentence twice; a selector keeps one of them at least."""
+    span = Segment.whole(Document("d", "He sang.")).scored("given", 1.0)
+    kept = stage_of(name)(QUERY, [span, span])
+
+    assert {span.key} == {s.key for s in kept}

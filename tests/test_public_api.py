@@ -1,0 +1,143 @@
+"""The names people import, and what importing them costs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import types
+from contextlib import suppress
+
+import pytest
+
+import ragsieve
+from ragsieve.errors import InputError, MissingExtra
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.systems import SYSTEMS, build
+
+ROOMS = ["split", "score", "select", "answer", "systems"]
+LATE = [  # optional, or slow to load and needed by one room only
+    "bm25s",
+    "click",
+    "filelock",
+    "gguf",
+    "html_to_markdown",
+    "huggingface_hub",
+    "llguidance",
+    "numpy",
+    "openai",
+    "peft",
+    "platformdirs",
+    "rapidfuzz",
+    "rich",
+    "scipy",
+    "sentence_transformers",
+    "sentencex",
+    "sklearn",
+    "tiktoken",
+    "tokenizers",
+    "torch",
+    "transformers",
+]
+OPTIONAL = [
+    "gguf",
+    "llguidance",
+    "openai",
+    "peft",
+    "sentence_transformers",
+    "sklearn",
+    "tiktoken",
+    "tokenizers",
+    "torch",
+    "transformers",
+]
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has after ``code``."""
+    program = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_all_is_sorted_and_short() -> None:
+    """The public names stand in order, each once, and there are about twenty."""
+    assert sorted({*ragsieve.__all__}) == ragsieve.__all__
+    assert len(ragsieve.__all__) <= 25
+
+
+def test_all_is_complete() -> None:
+    """A public name of the package that is not a module is in __all__."""
+    public = {
+        name
+        for name, value in vars(ragsieve).items()
+        if not name.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and getattr(value, "__module__", "").startswith("ragsieve")
+    }
+
+    assert set() == public - {*ragsieve.__all__}
+
+
+@pytest.mark.parametrize("name", ragsieve.__all__)
+def test_every_name_is_there(name: str) -> None:
+    """Each public name can be imported, and says what it is."""
+    value = getattr(ragsieve, name)
+
+    assert value.__doc__
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_lists_what_it_has(room: str) -> None:
+    """Every name of a room's __all__ is there, once, in order."""
+    module = importlib.import_module(f"ragsieve.{room}")
+
+    assert sorted({*module.__all__}) == module.__all__
+    for name in module.__all__:
+        with suppress(MissingExtra):  # a name that is there, and says what it needs
+            assert getattr(module, name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """Lazy loading answers for its names only."""
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = ragsieve.nonsense
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = ragsieve.select.nonsense
+
+
+def test_import_loads_no_heavy_module() -> None:
+    """``import ragsieve`` is quick: rooms and their packages come when they are first named."""
+    assert set() == loaded_by("import ragsieve") & {*LATE}
+
+
+def test_rooms_load_no_optional_dependency() -> None:
+    """Every room and every system works on the plain installation."""
+    code = "import ragsieve\nfor name in ragsieve.__all__: getattr(ragsieve, name)"
+
+    assert set() == loaded_by(code) & {*OPTIONAL}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_builds_and_answers(name: str) -> None:
+    """A system by name runs from documents to an answer on any LLM and embedder."""
+    llm = ScriptedLLM(
+        lambda prompt: "[1]" if "JSON list" in prompt[-1].content else "Sentence 1: x"
+    )
+    system = build(name, llm, HashingEmbedder())
+    result = system.ask("Who sang it?", ["Seals sang it. It rained.", ""])
+
+    assert isinstance(system, System)
+    assert result.answer is not None
+    assert SYSTEMS[name].summary
+    assert SYSTEMS[name].needs
+
+
+def test_an_unknown_system_is_named_with_the_known_ones() -> None:
+    """The error lists what there is."""
+    with pytest.raises(InputError, match=r"system must be one of finefilter, .* got 'nonsense'"):
+        build("nonsense", ScriptedLLM([]), HashingEmbedder())

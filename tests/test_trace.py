@@ -1,0 +1,182 @@
+"""What is told of a question, and to whom."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from ragsieve.trace import Dropped, Step, Trace, Usage, explain, note, segment_to_dict, spend, step
+from ragsieve.types import Document, Segment
+
+DOCUMENT = Document("d", "He sang. She danced.")
+HE, SHE = Segment(DOCUMENT, 0, 8), Segment(DOCUMENT, 9, 20)
+
+
+def test_without_a_step_nothing_is_told() -> None:
+    """Elsewhere than in a step the three words do nothing, and a later trace does not hear them."""
+    note("unheard")
+    explain(HE, "unheard")
+    spend([Usage("m", 1)])
+    trace = Trace()
+    with trace.recording(), step("stage"):
+        pass
+
+    assert [] == trace.steps[0].notes
+    assert {} == trace.steps[0].reasons
+    assert [] == trace.steps[0].usages
+
+
+def test_without_a_trace_a_step_leaves_nothing_behind() -> None:
+    """A stage called by hand costs a step that nobody keeps."""
+    trace = Trace()
+    with step("alone") as alone:
+        note("heard by the step")
+    with trace.recording():
+        pass
+
+    assert ["heard by the step"] == alone.notes
+    assert [] == trace.steps
+
+
+def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
+    """The stage's own reason where it gave one, else its name."""
+    with Trace().recording(), step("TopK(k=0)", [HE, SHE]) as record:
+        explain(SHE, "rank 2 is past k=0")
+
+    assert [
+        Dropped(HE, "not kept by TopK(k=0)"),
+        Dropped(SHE, "rank 2 is past k=0"),
+    ] == record.dropped
+
+
+def test_the_first_reason_stands() -> None:
+    """A particular reason is not lost to a general one that follows."""
+    with Trace().recording(), step("stage", [HE]) as record:
+        explain(HE, "too long to be read")
+        explain(HE, "not named")
+
+    assert ["too long to be read"] == [d.reason for d in record.dropped]
+
+
+def test_a_rescored_span_is_kept() -> None:
+    """Spans are told apart by where they are, not by their scores."""
+    record = Step("Cosine", before=(HE,), after=(HE.scored("cosine", 0.5),))
+
+    assert [] == record.dropped
+
+
+def test_a_split_text_is_not_dropped() -> None:
+    """A splitter drops only a text of which no finer span came out."""
+    blank = Segment.whole(Document("blank", " "))
+    record = Step("Sentences", before=(Segment.whole(DOCUMENT), blank), after=(HE, SHE))
+
+    assert [blank] == [d.segment for d in record.dropped]
+
+
+def test_totals_count_what_was_paid() -> None:
+    """Cached items are counted apart: they cost no call and no token."""
+    with Trace().recording(), step("stage") as record:
+        spend([Usage("m", 10, 2), Usage("m", 5, 1)])
+        spend([Usage("m", 100, 50, cached=True)])
+    shown = record.to_dict()
+
+    assert (2, 1) == (shown["calls"], shown["cached"])
+    assert (10 + 5, 2 + 1) == (shown["tokens_in"], shown["tokens_out"])
+
+
+def test_a_failure_is_a_warning() -> None:
+    """One line a stage that was skipped."""
+    trace = Trace()
+    with trace.recording(), step("Broken()") as record:
+        record.error = "ModelError: no"
+
+    assert ["Broken() was skipped: ModelError: no"] == trace.warnings
+
+
+def test_a_step_is_kept_where_its_stage_raises() -> None:
+    """The trace of a failed question shows how far it came."""
+    trace = Trace()
+    try:
+        with trace.recording(), step("Broken()"):
+            raise RuntimeError("no")
+    except RuntimeError:
+        pass
+    with step("later"):
+        pass
+
+    assert ["Broken()"] == [s.stage for s in trace.steps]
+
+
+def test_inner_steps_hear_their_own_notes() -> None:
+    """A note goes to the innermost step, and steps stand in the order in which they ended."""
+    trace = Trace()
+    with trace.recording(), step("outer"):
+        with step("inner"):
+            note("in")
+        note("out")
+
+    assert [("inner", ["in"]), ("outer", ["out"])] == [(s.stage, s.notes) for s in trace.steps]
+
+
+def test_threads_have_their_own_traces() -> None:
+    """What runs at once is told apart."""
+    together = threading.Barrier(8)
+
+    def record(number: int) -> Trace:
+        trace = Trace()
+        with trace.recording(), step(f"stage {number}", [HE]):
+            together.wait(10)
+            note(f"note {number}")
+            explain(HE, f"reason {number}")
+            together.wait(10)
+        return trace
+
+    with ThreadPoolExecutor(8) as pool:
+        traces = list(pool.map(record, range(8)))
+
+    assert [[f"stage {n}"] for n in range(8)] == [[s.stage for s in t.steps] for t in traces]
+    assert [[f"note {n}"] for n in range(8)] == [t.steps[0].notes for t in traces]
+    assert [f"reason {n}" for n in range(8)] == [t.steps[0].dropped[0].reason for t in traces]
+
+
+def test_a_span_as_json_says_where_it_is() -> None:
+    """Place, text and scores; no score is null."""
+    scored = HE.scored("bm25", 2).scored("cosine", 0.5)
+    expected = {"document": "d", "start": 0, "end": 8, "text": "He sang."}
+
+    assert {**expected, "score": None, "scores": {}} == segment_to_dict(HE)
+    assert {**expected, "score": 0.5, "scores": {"bm25": 2.0, "cosine": 0.5}} == segment_to_dict(
+        scored
+    )
+
+
+def test_a_trace_is_json() -> None:
+    """Steps, notes and warnings, every value a JSON value."""
+    trace = Trace()
+    trace.notes.append("of the question")
+    with trace.recording(), step("TopK(k=0)", [HE]):
+        explain(HE, "rank 1 is past k=0")
+        spend([Usage("m", 3)])
+    shown = json.loads(json.dumps(trace.to_dict()))
+    seconds = shown["steps"][0].pop("seconds")
+
+    assert seconds >= 0
+    assert {
+        "steps": [
+            {
+                "stage": "TopK(k=0)",
+                "segments_in": 1,
+                "segments_out": 0,
+                "calls": 1,
+                "cached": 0,
+                "tokens_in": 3,
+                "tokens_out": 0,
+                "notes": [],
+                "error": "",
+                "dropped": [{**segment_to_dict(HE), "reason": "rank 1 is past k=0"}],
+            }
+        ],
+        "notes": ["of the question"],
+        "warnings": [],
+    } == shown

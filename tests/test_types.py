@@ -1,0 +1,116 @@
+"""What flows: frozen, checked, verbatim."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragsieve.errors import BadReply, ContextOverflow, InputError, MissingExtra, RagsieveError
+from ragsieve.types import Answer, Document, Example, Query, Segment
+
+DOCUMENT = Document("d", "He sang. She danced.")
+
+
+@pytest.mark.parametrize("text", ["", "  \n", None, 5, b"who"])
+def test_a_question_must_say_something(text: object) -> None:
+    """Blank questions and other types are turned away at once, by a line that shows them."""
+    with pytest.raises(InputError, match=r"^the question must .*, got") as raised:
+        Query(text)  # type: ignore[arg-type]
+
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["id", "text", "title"])
+def test_a_document_is_made_of_strings(name: str) -> None:
+    """The error names what is not a string."""
+    with pytest.raises(InputError, match=f"a document's {name} must be a string, got 5"):
+        Document(**{"id": "d", "text": "t", name: 5})  # type: ignore[arg-type]
+
+
+def test_a_written_document_names_its_writer() -> None:
+    """Text that a model wrote from others is never taken for a retrieved one."""
+    parents = (Segment.whole(DOCUMENT),)
+
+    assert parents == Document("w", "Both.", written_by="model", parents=parents).parents
+    with pytest.raises(InputError, match="written_by must name its model"):
+        Document("w", "Both.", parents=parents)
+
+
+def test_a_span_is_verbatim() -> None:
+    """A span is the document's own characters."""
+    assert "She" == Segment(DOCUMENT, 9, 12).text
+    assert DOCUMENT.text == Segment.whole(DOCUMENT).text
+    assert ("d", 9, 12) == Segment(DOCUMENT, 9, 12).key
+
+
+@given(start=st.integers(-3, 25), end=st.integers(-3, 25))
+def test_a_span_lies_in_its_document(start: int, end: int) -> None:
+    """A span outside of the document cannot be made."""
+    if 0 <= start <= end <= 20:
+        assert DOCUMENT.text[start:end] == Segment(DOCUMENT, start, end).text
+    else:
+        with pytest.raises(InputError, match="a span must lie in its document of 20 characters"):
+            Segment(DOCUMENT, start, end)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_score_is_finite(value: float) -> None:
+    """What cannot be ranked cannot be a score."""
+    with pytest.raises(InputError, match="score 'cosine' must be finite"):
+        Segment.whole(DOCUMENT).scored("cosine", value)
+
+
+def test_the_score_is_the_one_given_last() -> None:
+    """Naming a score again moves it to the end; the others stay."""
+    segment = Segment.whole(DOCUMENT).scored("a", 1).scored("b", 2).scored("a", 3)
+
+    assert 3.0 == segment.score
+    assert [("b", 2.0), ("a", 3.0)] == list(segment.scores.items())
+
+
+def test_scoring_makes_a_new_segment() -> None:
+    """The segment that is scored stays as it was."""
+    segment = Segment.whole(DOCUMENT)
+    segment.scored("a", 1)
+
+    assert {} == dict(segment.scores)
+    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
+        _ = segment.score
+
+
+@pytest.mark.parametrize(
+    "value", [Query("q"), DOCUMENT, Segment.whole(DOCUMENT), Answer("a"), Example(Query("q"), ())]
+)
+def test_what_flows_is_frozen_and_hashable(value: object) -> None:
+    """Threads share it, and sets hold it."""
+    field = dataclasses.fields(value)[0].name  # type: ignore[arg-type]
+
+    assert {value} == {value, dataclasses.replace(value)}  # type: ignore[type-var]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(value, field, None)
+
+
+def test_errors_are_what_callers_expect() -> None:
+    """Each is a RagsieveError and, where Python has a word for it, that too."""
+    missing = MissingExtra("torch", extra="local")
+    overflow = ContextOverflow(needed=9, limit=8, model="m")
+
+    assert issubclass(InputError, ValueError)
+    assert isinstance(missing, ImportError)
+    assert isinstance(missing, RagsieveError)
+    assert "torch is not installed: pip install 'ragsieve[local]'" == str(missing)
+    assert "prompt and reply need 9 tokens, the context of m holds 8" == str(overflow)
+
+
+def test_an_unreadable_reply_is_kept_whole_and_shown_in_a_line() -> None:
+    """The message stays one short line; the text is all there."""
+    reply = "no\n" * 1000
+    error = BadReply("a number", reply)
+
+    assert reply == error.text
+    assert "\n" not in str(error)
+    assert len(str(error)) < 400
