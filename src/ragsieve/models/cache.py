@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, PairScorer
-from ragsieve.models.coalesce import Columns, Wrapper, canonical, check_columns
+from ragsieve.models.wrap import Columns, Wrapper, canonical, check_columns
 from ragsieve.trace import Usage, spend
 
 _log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Cached(Wrapper):
         self._store = _Store(self.path, timeout_s)
 
     def __repr__(self) -> str:
-        return f"Cached({self.model!r}, {str(self.path)!r}, timeout_s={self.timeout_s})"
+        return f"Cached({self.model!r}, path={str(self.path)!r}, timeout_s={self.timeout_s})"
 
     def __enter__(self) -> Self:
         return self

@@ -2,13 +2,16 @@
 
 Padding changes the last bits of attention, and bf16 turns last bits into other words. So prompts
 are read one by one, without padding (on a CPU that is also the fastest way), and only the decoding
-steps, which are bound by memory, run as a batch: their matrix products are row by row the same in
-bf16, and attention is done row by row, in blocks of places, over exactly the keys that a row has.
+steps, which are bound by memory, run as a batch: their matrix products are row by row the same
+(`RowLinear`), and attention is done row by row, over exactly the keys that a row has.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -21,259 +24,358 @@ except ModuleNotFoundError as error:
 
     raise MissingExtra(error.name or "transformers", extra="local") from error
 
+from ragsieve.models.loading import rowwise
+
 ATTENTION = "ragsieve_rows"
 BLOCK = 64  # places of a prompt that attend together
 PREFIX_TOKENS = 16  # a shorter common prefix is not worth a pass of its own
 
-Mask = Callable[[torch.Tensor], torch.Tensor]
+Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
+"""What masks a row's logits, and what is told its token and says whether the reply is whole."""
 
 
-def rows_attention(
-    _module: torch.nn.Module,
-    query: torch.Tensor,  # (rows, heads, q, dim)
-    key: torch.Tensor,  # (rows, kv_heads, kv, dim), row i valid from pads[i] on
-    value: torch.Tensor,
-    _mask: torch.Tensor | None,
-    scaling: float | None = None,
-    pads: Sequence[int] = (),
-    **_: Any,
-) -> tuple[torch.Tensor, None]:
-    """Causal attention whose every call has a shape that only a query's own place decides.
+@dataclass
+class _Reply:
+    """A reply being written: the place of its prompt, its row in memory, its tokens in all."""
 
-    A prompt, which comes as one row without ``pads``, is cut into blocks of `BLOCK` places; what
-    lies outside is zero. Rows with ``pads`` go query by query over the row's own keys.
-    """
-    attend = partial(
-        torch.nn.functional.scaled_dot_product_attention, scale=scaling, enable_gqa=True
-    )
-    queries, keys = query.shape[2], key.shape[2]
-    if not pads:
-        first, end = (keys - queries) // BLOCK * BLOCK, -(-keys // BLOCK) * BLOCK
-        pad = torch.nn.functional.pad
-        q = pad(query, (0, 0, keys - queries - first, end - keys))
-        k, v = pad(key, (0, 0, 0, end - keys)), pad(value, (0, 0, 0, end - keys))
-        blocks = [
-            attend(q[:, :, at : at + BLOCK], k[:, :, :n], v[:, :, :n], attn_mask=_causal(n))
-            for at, n in zip(
-                range(0, end - first, BLOCK), range(first + BLOCK, end + 1, BLOCK), strict=True
-            )
-        ]
-        begin = keys - queries - first
-        out = torch.cat(blocks, dim=2)[:, :, begin : begin + queries]
-    else:
-        rows = []
-        for row, left in enumerate(pads):
-            spans = [slice(left, keys - queries + at + 1) for at in range(queries)]
-            one = [
-                attend(
-                    query[row : row + 1, :, at : at + 1],
-                    key[row : row + 1, :, span],
-                    value[row : row + 1, :, span],
-                )
-                for at, span in enumerate(spans)
-            ]
-            rows.append(torch.cat(one, dim=2))
-        out = torch.cat(rows)
-    return out.transpose(1, 2).contiguous(), None
+    index: int
+    row: int
+    length: int
+    mask: Mask | None
+    tokens: list[int] = field(default_factory=list)
 
-
-@lru_cache(maxsize=1024)
-def _causal(keys: int) -> torch.Tensor:
-    """Which of ``keys`` places each of the last `BLOCK` places sees, ``(BLOCK, keys)``."""
-    return torch.ones(BLOCK, keys, dtype=torch.bool).tril(keys - BLOCK)
-
-
-AttentionInterface.register(ATTENTION, rows_attention)
-
-
-class _Room(DynamicLayer):
-    """Keys and values of one layer, with room for more, so that a step copies nothing."""
-
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor, room: int) -> None:
-        super().__init__()
-        self.lazy_initialization(keys, values)
-        rows, heads, self.used, dim = keys.shape
-        self._keys = keys.new_zeros(rows, heads, self.used + room, dim)
-        self._values = values.new_zeros(rows, heads, self.used + room, dim)
-        self._keys[:, :, : self.used] = keys
-        self._values[:, :, : self.used] = values
-        self.keys, self.values = self._keys[:, :, : self.used], self._values[:, :, : self.used]
-
-    def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        start, self.used = self.used, self.used + key_states.shape[2]
-        self._keys[:, :, start : self.used] = key_states
-        self._values[:, :, start : self.used] = value_states
-        self.keys, self.values = self._keys[:, :, : self.used], self._values[:, :, : self.used]
-        return self.keys, self.values
-
-
-Layers = list[tuple[torch.Tensor, torch.Tensor]]
+    def take(self, logits: torch.Tensor, eos: frozenset[int], max_tokens: int) -> bool:
+        """Add the most probable token; whether more may follow."""
+        masked = self.mask[0](logits) if self.mask else logits
+        token = int(masked.float().argmax())  # in bfloat16 it takes five times as long
+        if token in eos:
+            return False
+        self.tokens.append(token)
+        whole = self.mask[1](token) if self.mask else False
+        return not whole and len(self.tokens) < max_tokens
 
 
 class Decoder:
-    """Runs a causal language model over token rows.
+    """Runs any causal language model over token rows, one by one.
 
     Args:
         model: A causal model of transformers.
         eos: Tokens that end a reply.
-        rows: Rows decoded together; 1 where the model's matrix products are not row by row the same
-            (anything but bf16), or its attention is not plain causal attention.
     """
 
-    def __init__(self, model: Any, *, eos: frozenset[int], rows: int) -> None:
+    def __init__(self, model: Any, *, eos: frozenset[int]) -> None:
         self.model = model
         self.eos = eos
-        self.rows = rows
 
+    @torch.inference_mode()
     def generate(
         self,
         prompts: Sequence[Sequence[int]],
         *,
         max_tokens: int,
-        mask: Callable[[], tuple[Mask, Callable[[int], Any]]] | None = None,
+        mask: Callable[[], Mask] | None = None,
     ) -> list[list[int]]:
         """The most probable continuation of each prompt, greedily, up to an end token.
 
         Args:
             prompts: Token rows, none empty.
             max_tokens: At most this many tokens a reply.
-            mask: Makes, for a row, a function that masks its logits and one that is told its token.
+            mask: Makes a mask for a row.
         """
-        replies: list[list[int]] = [[] for _ in prompts]
-        shared = self._prefix(prompts)
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        with torch.inference_mode():
-            start = self._read(prompts[0][:shared]) if shared else None
-            for at in range(0, len(order), self.rows):
-                group = order[at : at + self.rows]
-                read = [self._read(prompts[i][shared:], start) for i in group]
-                masks = [mask() for _ in group] if mask else None
-                for i, reply in zip(group, self._decode(read, max_tokens, masks), strict=True):
-                    replies[i] = reply
+        replies = []
+        for prompt in prompts:
+            cache = DynamicCache(config=self.model.config)
+            reply = _Reply(0, 0, len(prompt), mask() if mask else None)
+            logits = self._run(prompt, cache, 1)[-1]
+            while reply.take(logits, self.eos, max_tokens):
+                logits = self._run(reply.tokens[-1:], cache, 1)[-1]
+            replies.append(reply.tokens)
         return replies
 
+    @torch.inference_mode()
     def score(
         self, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[Sequence[int]]]
     ) -> list[list[list[float]]]:
         """For each prompt and each of its continuations the log-probability of every token."""
-        shared = self._prefix(prompts)
         scores = []
-        with torch.inference_mode():
-            start = self._read(prompts[0][:shared]) if shared else None
-            for prompt, wanted in zip(prompts, continuations, strict=True):
-                logits, layers = self._read(prompt[shared:], start)
-                first = logits.float().log_softmax(-1)
-                rest: list[list[float]] = []
-                for at in range(0, len(wanted), self.rows):
-                    rest += self._extend(layers, wanted[at : at + self.rows])
-                scores.append(
-                    [
-                        [float(first[tokens[0]]), *more] if tokens else []
-                        for tokens, more in zip(wanted, rest, strict=True)
-                    ]
-                )
+        for prompt, wanted in zip(prompts, continuations, strict=True):
+            cache = DynamicCache(config=self.model.config)
+            first = self._run(prompt, cache, 1)
+            longer = [
+                self._run(row[:-1], deepcopy(cache), 0) if row[1:] else None for row in wanted
+            ]
+            scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
         return scores
 
-    def _prefix(self, prompts: Sequence[Sequence[int]]) -> int:
-        """Tokens that all prompts begin with, at least one short of the shortest prompt."""
-        if self.rows == 1 or len(prompts) < 2:
-            return 0
-        rows = [list(p) for p in prompts]
-        low, high = min(rows), max(rows)
-        most = min(len(p) for p in prompts) - 2  # two left: one row's product takes another path
-        shared = 0
-        while shared < most and low[shared] == high[shared]:
-            shared += 1
-        return shared if shared >= PREFIX_TOKENS else 0
+    def _run(self, tokens: Sequence[int], cache: Cache, keep: int) -> torch.Tensor:
+        """Logits of the last ``keep`` tokens, of all where 0, ``(keep, vocabulary)``."""
+        rows = torch.tensor([tokens], device=self.model.device)
+        out = self.model(input_ids=rows, past_key_values=cache, use_cache=True, logits_to_keep=keep)
+        return out.logits[0]  # type: ignore[no-any-return]
 
-    def _forward(
-        self, tokens: torch.Tensor, layers: list[Any], pads: Sequence[int], keep: int
-    ) -> Any:
-        """One pass over ``tokens`` (rows, n) behind ``layers``; logits of the last ``keep``."""
-        known = layers[0].get_seq_length() if layers else 0
-        cache = Cache(layers=layers) if layers else DynamicCache()
-        places = torch.arange(known, known + tokens.shape[1])[None].repeat(len(tokens), 1)
-        if pads:
-            places = places - torch.tensor(pads)[:, None]
-        extra = {"pads": pads} if self.model.config._attn_implementation == ATTENTION else {}
-        out = self.model(
-            input_ids=tokens.to(self.model.device),
-            position_ids=places.to(self.model.device),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=keep,
-            **extra,
-        )
-        return out.logits, cache
 
-    def _read(
-        self, tokens: Sequence[int], start: tuple[torch.Tensor, Layers] | None = None
-    ) -> tuple[torch.Tensor, Layers]:
-        """Logits of the last token, keys and values of all, of one row read behind ``start``."""
-        layers = [_Room(k, v, len(tokens)) for k, v in start[1]] if start else []
-        logits, cache = self._forward(torch.tensor([list(tokens)]), layers, [], 1)
-        return logits[0, -1], [(layer.keys, layer.values) for layer in cache.layers]
+class RowsDecoder(Decoder):
+    """Runs a model of plain causal attention, loaded with `ATTENTION`, over rows together.
 
-    def _extend(self, layers: Layers, rows: Sequence[Sequence[int]]) -> list[list[float]]:
-        """Log-probabilities of the second and later tokens of each row behind one prompt."""
-        width = max(len(row) for row in rows) - 1
-        if width < 1:
-            return [[] for _ in rows]
-        if len(rows) * width == 1:
-            return self._extend(layers, [rows[0]] * 2)[:1]
-        padded = torch.tensor([[*row[:-1], *[0] * (width - len(row) + 1)][:width] for row in rows])
-        n = len(rows)
-        room = [_Room(k.expand(n, -1, -1, -1), v.expand(n, -1, -1, -1), width) for k, v in layers]
-        logits, _ = self._forward(padded, room, [0] * n, width)
-        found = logits.float().log_softmax(-1)
-        return [
-            [float(found[r, i, t]) for i, t in enumerate(row[1:])] for r, row in enumerate(rows)
-        ]
+    Args:
+        model: A causal model of transformers.
+        eos: Tokens that end a reply.
+        rows: Rows decoded together; when one ends, the next prompt takes its place.
+    """
 
-    def _decode(
+    def __init__(self, model: Any, *, eos: frozenset[int], rows: int) -> None:
+        super().__init__(model, eos=eos)
+        self.rows = rows
+        rowwise(model)
+
+    @torch.inference_mode()
+    def generate(
         self,
-        read: Sequence[tuple[torch.Tensor, Layers]],
+        prompts: Sequence[Sequence[int]],
+        *,
         max_tokens: int,
-        masks: Sequence[tuple[Mask, Callable[[int], Any]]] | None,
+        mask: Callable[[], Mask] | None = None,
     ) -> list[list[int]]:
-        """Decode rows together, the shorter ones padded on the left."""
-        wanted = len(read)
-        if wanted == 1 < self.rows:
-            read = [read[0]] * 2  # a lone row's product takes another path, to other bits
-        lengths = [layers[0][0].shape[2] for _, layers in read]
-        pads = [max(lengths) - length for length in lengths]
-        room = _stacked([layers for _, layers in read], pads, max_tokens)
-        logits = torch.stack([row for row, _ in read])
-        replies: list[list[int]] = [[] for _ in range(wanted)]
-        running = [r < wanted for r in range(len(read))]
-        for step in range(max_tokens):
-            tokens = [
-                int((masks[r][0](row) if masks and running[r] else row).argmax())
-                for r, row in enumerate(logits)
-            ]
-            for r, token in enumerate(tokens):
-                running[r] = running[r] and token not in self.eos
-                if running[r]:
-                    replies[r].append(token)
-                    if masks:
-                        masks[r][1](token)
-            if not any(running) or step + 1 == max_tokens:
-                break
-            out, _ = self._forward(torch.tensor(tokens)[:, None], room, pads, 1)
-            logits = out[:, -1]
+        """See `Decoder.generate`."""
+        free = list(range(min(self.rows, len(prompts))))
+        memory = _Memory(self.model, len(free), max(map(len, prompts)) + max_tokens)
+        shared = self._share(prompts, memory)
+        replies: list[list[int]] = [[] for _ in prompts]
+        waiting, running = deque(enumerate(prompts)), list[_Reply]()
+        while waiting or running:
+            while waiting and free:
+                index, prompt = waiting.popleft()
+                reply = _Reply(index, free.pop(), len(prompt), mask() if mask else None)
+                replies[index] = reply.tokens
+                logits = memory.read(prompt[shared:], reply.row, shared)
+                if reply.take(logits[-1], self.eos, max_tokens):
+                    running.append(reply)
+                else:
+                    free.append(reply.row)
+            if running:
+                tokens, rows = [r.tokens[-1:] for r in running], [r.row for r in running]
+                starts = [r.length + len(r.tokens) - 1 for r in running]
+                logits = memory.extend(tokens, rows, starts)[:, -1]
+                going = [
+                    reply.take(row, self.eos, max_tokens)
+                    for reply, row in zip(running, logits, strict=True)
+                ]
+                free += [r.row for r, on in zip(running, going, strict=True) if not on]
+                running = [r for r, on in zip(running, going, strict=True) if on]
         return replies
 
+    @torch.inference_mode()
+    def score(
+        self, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[Sequence[int]]]
+    ) -> list[list[list[float]]]:
+        """See `Decoder.score`."""
+        longest = max((len(row) for wanted in continuations for row in wanted), default=0)
+        most = max((sum(len(row) > 1 for row in wanted) for wanted in continuations), default=0)
+        rows = max(1, min(self.rows, most))
+        memory = _Memory(self.model, rows, max(map(len, prompts), default=0) + longest)
+        shared = self._share(prompts, memory)
+        scores = []
+        for prompt, wanted in zip(prompts, continuations, strict=True):
+            first = memory.read(prompt[shared:], 0, shared)
+            longer: list[torch.Tensor | None] = [None] * len(wanted)
+            more = [place for place, row in enumerate(wanted) if len(row) > 1]
+            if more:
+                memory.copy(shared, len(prompt))
+            for at in range(0, len(more), rows):
+                group = more[at : at + rows]
+                width = max(len(wanted[place]) for place in group) - 1
+                padded = [[*wanted[p][:-1], *[0] * width][:width] for p in group]
+                found = memory.extend(padded, range(len(group)), [len(prompt)] * len(group))
+                for place, logits in zip(group, found, strict=True):
+                    longer[place] = logits
+            scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
+        return scores
 
-def _stacked(rows: Sequence[Layers], pads: Sequence[int], room: int) -> list[_Room]:
-    """The rows' keys and values layer by layer, padded on the left to one length."""
-    pad = torch.nn.functional.pad
-    return [
-        _Room(
-            torch.cat([pad(k, (0, 0, left, 0)) for (k, _), left in zip(layer, pads, strict=True)]),
-            torch.cat([pad(v, (0, 0, left, 0)) for (_, v), left in zip(layer, pads, strict=True)]),
-            room,
+    def _share(self, prompts: Sequence[Sequence[int]], memory: _Memory) -> int:
+        """Read what all prompts begin with into every row; how many tokens that is.
+
+        At least one token of every prompt is left.
+        """
+        if len(prompts) < 2:
+            return 0
+        low, high = min(map(list, prompts)), max(map(list, prompts))
+        most = min(map(len, prompts)) - 1
+        shared = next((n for n in range(most) if low[n] != high[n]), most)
+        if shared < PREFIX_TOKENS:
+            return 0
+        memory.read(prompts[0][:shared], 0, 0)
+        memory.copy(0, shared)
+        return shared
+
+
+class _Memory:
+    """Keys and values that some rows have seen so far, of every layer of a model.
+
+    Args:
+        model: The model that reads into it.
+        rows: How many rows there are.
+        places: Tokens that each of them can hold.
+    """
+
+    def __init__(self, model: Any, rows: int, places: int) -> None:
+        size = -(-places // BLOCK) * BLOCK
+        layers = range(model.config.get_text_config().num_hidden_layers)
+        self.layers: list[Any] = [_Layer(rows, size) for _ in layers]
+        self.cache = Cache(layers=self.layers)
+        self.model = model
+
+    def read(self, tokens: Sequence[int], row: int, start: int) -> torch.Tensor:
+        """Read a prompt, or what follows its first ``start`` tokens; logits of the last token."""
+        where = (slice(row, row + 1), slice(None), slice(start, start + len(tokens)))
+        return self._run([tokens], where, [row], [start], blocks=True, keep=1)[0]  # (1, words)
+
+    def extend(
+        self, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
+    ) -> torch.Tensor:
+        """Read as many tokens in each of ``rows``; logits of all, ``(rows, tokens, words)``."""
+        width = len(tokens[0])
+        where: Any
+        if len(rows) == 1:
+            where = (slice(rows[0], rows[0] + 1), slice(None), slice(starts[0], starts[0] + width))
+        else:
+            places = torch.tensor(starts)[:, None] + torch.arange(width)
+            where = (torch.tensor(rows)[:, None], slice(None), places)
+        return self._run(tokens, where, rows, starts, blocks=False, keep=0)
+
+    def copy(self, start: int, end: int) -> None:
+        """Give what the first row has in these places to all others."""
+        for layer in self.layers:
+            layer.keys[1:, :, start:end] = layer.keys[:1, :, start:end]
+            layer.values[1:, :, start:end] = layer.values[:1, :, start:end]
+
+    def _run(
+        self,
+        tokens: Sequence[Sequence[int]],
+        where: Any,
+        rows: Sequence[int],
+        starts: Sequence[int],
+        *,
+        blocks: bool,
+        keep: int,
+    ) -> torch.Tensor:
+        for layer in self.layers:
+            layer.where = where
+        out = self.model(
+            input_ids=torch.tensor(tokens),
+            position_ids=torch.tensor(starts)[:, None] + torch.arange(len(tokens[0])),
+            past_key_values=self.cache,
+            use_cache=True,
+            logits_to_keep=keep,
+            rows=rows,
+            starts=starts,
+            blocks=blocks,
         )
-        for layer in zip(*rows, strict=True)
-    ]
+        return out.logits  # type: ignore[no-any-return]
+
+
+class _Layer(DynamicLayer):
+    """Keys and values of one layer; new ones are written to ``where``, nothing is moved."""
+
+    keys: Any
+    values: Any
+
+    def __init__(self, rows: int, places: int) -> None:
+        super().__init__()
+        self.rows = rows
+        self.places = places
+        self.where: Any = None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """All keys and values, also of rows and places that nobody asked for."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            heads, dim = key_states.shape[1::2]
+            # zeros: what is masked must still be a number
+            self.keys = key_states.new_zeros(self.rows, heads, self.places, dim)
+            self.values = value_states.new_zeros(self.rows, heads, self.places, dim)
+        if isinstance(self.where[0], torch.Tensor):  # indexed places come first, heads behind them
+            key_states, value_states = key_states.transpose(1, 2), value_states.transpose(1, 2)
+        self.keys[self.where] = key_states
+        self.values[self.where] = value_states
+        return self.keys, self.values
+
+
+def rows_attention(
+    _module: torch.nn.Module,
+    query: torch.Tensor,  # (rows, heads, width, dim)
+    key: torch.Tensor,  # (rows of the memory, kv_heads, places, dim)
+    value: torch.Tensor,
+    _mask: torch.Tensor | None,
+    scaling: float | None = None,
+    rows: Sequence[int] = (),
+    starts: Sequence[int] = (),
+    blocks: bool = False,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    """Causal attention whose every call has a shape that only a query's own place decides.
+
+    Args:
+        scaling: Factor of the scores.
+        rows: The row of the memory in which each row of ``query`` lies.
+        starts: The place of each row's first query.
+        blocks: Whether a prompt's places attend in blocks of `BLOCK`, or one by one.
+    """
+    attend = partial(
+        torch.nn.functional.scaled_dot_product_attention, scale=scaling, enable_gqa=True
+    )
+    width = query.shape[2]
+    if blocks:
+        own, skip = slice(rows[0], rows[0] + 1), starts[0] % BLOCK
+        first, fill = starts[0] - skip, -(skip + width) % BLOCK
+        if skip or fill:
+            query = torch.nn.functional.pad(query, (0, 0, skip, fill))
+        ends = range(first + BLOCK, starts[0] + width + fill + 1, BLOCK)
+        out = [
+            attend(
+                query[:, :, end - BLOCK - first : end - first],
+                key[own, :, :end],
+                value[own, :, :end],
+                attn_mask=_causal(end, query.dtype),
+            )
+            for end in ends
+        ]
+        found = torch.cat(out, dim=2)[:, :, skip : skip + width]
+    else:
+        # query heads that share keys are queries of one head here: the same bits, keys read once
+        heads, shared = key.shape[1], query.shape[1] // key.shape[1]
+        out = [
+            attend(
+                query[i, :, at].view(1, heads, shared, -1),
+                key[row : row + 1, :, : start + at + 1],
+                value[row : row + 1, :, : start + at + 1],
+            ).view(1, heads * shared, 1, -1)
+            for i, (row, start) in enumerate(zip(rows, starts, strict=True))
+            for at in range(width)
+        ]
+        found = torch.cat(out, dim=2).view(query.shape[1], len(rows), width, -1).transpose(0, 1)
+    return found.transpose(1, 2).contiguous(), None
+
+
+def _causal(keys: int, dtype: torch.dtype) -> torch.Tensor:
+    """Which of ``keys`` places each of the last `BLOCK` places sees, ``(BLOCK, keys)``."""
+    size = 1 << (keys - 1).bit_length()
+    return _causal_of(size, dtype)[:, size - keys :]
+
+
+@lru_cache(maxsize=16)
+def _causal_of(keys: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.full((BLOCK, keys), -torch.inf, dtype=dtype).triu(keys - BLOCK + 1)
+
+
+AttentionInterface.register(ATTENTION, rows_attention)
+
+
+def _picked(first: torch.Tensor, longer: torch.Tensor | None, tokens: Sequence[int]) -> list[float]:
+    """Log-probabilities of ``tokens``, by logits of the first, ``(1, words)``, and of the rest."""
+    if not tokens:
+        return []
+    logits = first if longer is None else torch.cat([first, longer[: len(tokens) - 1]])
+    found = logits.float().log_softmax(-1)
+    return found[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()

@@ -1,16 +1,35 @@
-"""Loading local models: quietly, and with errors of one line."""
+"""Loading local models: quietly, with errors of one line, and so that no row changes another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
 
+import torch
+from huggingface_hub import snapshot_download
 from transformers.utils import logging as _logging
 
-from ragsieve.errors import ModelError
+from ragsieve.errors import MissingExtra, ModelError
+
+_ADAPTER = "adapter_model.safetensors"
 
 logging: Any = _logging  # its functions have no types
+
+T = TypeVar("T")
+
+
+class once(cached_property[T]):
+    """A cached property that two threads never compute twice; its owner has a ``_lock``."""
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        """The value, computed by the first who asks, while others wait."""
+        if instance is None:
+            return self
+        with instance._lock:
+            return super().__get__(instance, owner)
 
 
 def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -22,9 +41,62 @@ def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> A
     try:
         with _quiet():
             return load(*args, **options)
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
+    except MissingExtra:
+        raise
+    except Exception as error:  # tokenizers and safetensors raise no class that could be named
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"model {name!r} cannot be loaded: {reason}") from error
+
+
+class RowLinear(torch.nn.Linear):
+    """A linear map that gives a row the same bits whatever rows are beside it.
+
+    The libraries below take other paths, to other bits, for a lone row in bfloat16 (oneDNN) and for
+    numbers of rows that are no multiple of 8 in float32 (MKL), so there rows of zeros are added.
+    """
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """``input @ weight.T + bias`` over the last axis."""
+        rows = input.numel() // self.in_features
+        more = -rows % 8 if input.dtype == torch.float32 else int(rows == 1)
+        if not more:
+            return super().forward(input)
+        padded = torch.nn.functional.pad(input.reshape(rows, -1), (0, 0, 0, more))
+        return super().forward(padded)[:rows].view(*input.shape[:-1], self.out_features)
+
+
+def rowwise(model: torch.nn.Module) -> None:
+    """Turn the linear maps of ``model`` into `RowLinear`."""
+    for module in model.modules():
+        if type(module) is torch.nn.Linear:
+            module.__class__ = RowLinear
+
+
+def adapted(model: Any, name: str, folder: str) -> Any:
+    """``model`` with a PEFT adapter merged into its weights.
+
+    Args:
+        model: A model of transformers.
+        name: What the adapter is called in errors.
+        folder: Where it lies, or its hub id.
+
+    Raises:
+        ModelError: If it has no safetensors, does not fit the model, or cannot be merged.
+        MissingExtra: If peft is not installed.
+    """
+    try:
+        import peft
+    except ModuleNotFoundError as error:
+        raise MissingExtra("peft", extra="local") from error
+
+    def merge() -> Any:
+        files = ["adapter_config.json", _ADAPTER]
+        there = folder if Path(folder).is_dir() else snapshot_download(folder, allow_patterns=files)
+        if not Path(there, _ADAPTER).is_file():  # peft would read a pickle instead
+            raise OSError(f"it must hold {_ADAPTER}")
+        return peft.PeftModel.from_pretrained(model, there).merge_and_unload()
+
+    return loaded(name, merge)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.models.loading import loaded
+from ragsieve.models.loading import loaded, once, rowwise
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
@@ -51,7 +50,7 @@ class _Encoder:
         if self.batch_size < 1:
             raise InputError(f"batch_size must be at least 1, got {self.batch_size!r}")
 
-    @cached_property
+    @once
     def identity(self) -> str:
         """Model and weights: what numbers depend on."""
         folder = Path(store.resolve(self.model))
@@ -59,14 +58,16 @@ class _Encoder:
         return f"sentence_transformers:{self.model}{mark}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
-        return loaded(
+        model = loaded(
             self.model,
             kind,
             str(store.resolve(self.model)),
             device=self.device,
             model_kwargs={"use_safetensors": True},
             trust_remote_code=False,
-        )
+        ).eval()
+        rowwise(model)
+        return model
 
     def _run(
         self,
@@ -76,11 +77,12 @@ class _Encoder:
         forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
     ) -> NDArray[np.float32]:
         """``forward`` over batches of equal padded length; rows in the order of ``inputs``."""
-        encoded = tokenizer(list(inputs), truncation=False, padding=False)
-        lengths = [len(ids) for ids in encoded["input_ids"]]
-        if long := sum(n > limit for n in lengths):
-            note(f"{long} of {len(inputs)} texts are longer than {limit} tokens: only these count")
-            encoded = tokenizer(list(inputs), truncation=True, max_length=limit, padding=False)
+        with self._lock:  # truncation is a state that a tokenizer's callers share
+            encoded = tokenizer(list(inputs), truncation=False, padding=False)
+            lengths = [len(ids) for ids in encoded["input_ids"]]
+            if long := sum(n > limit for n in lengths):
+                note(f"{long} of {len(inputs)} texts have over {limit} tokens: only these count")
+                encoded = tokenizer(list(inputs), truncation=True, max_length=limit, padding=False)
         sizes = [-(-min(n, limit) // STEP) * STEP for n in lengths]
         rows: list[Any] = [None] * len(inputs)
         with self._lock, torch.inference_mode():
@@ -125,9 +127,9 @@ class SentenceTransformer(_Encoder):
         limit = int(model.max_seq_length or 512)
         return self._run([prompt + safe(text) for text in texts], model.tokenizer, limit, forward)
 
-    @cached_property
+    @once
     def _model(self) -> Any:
-        return self._load(sentence_transformers.SentenceTransformer).eval()
+        return self._load(sentence_transformers.SentenceTransformer)
 
 
 @dataclass(frozen=True)
@@ -139,18 +141,24 @@ class CrossEncoder(_Encoder):
         if not pairs:
             return np.zeros(0, np.float32)
         model = self._model
-        if model.num_labels != 1:
-            raise ModelError(f"{self.model!r} must have one output, it has {model.num_labels}")
         device = model.device
 
         def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
             found = model.model(**{key: value.to(device) for key, value in batch.items()})
             return found.logits[:, 0]  # type: ignore[no-any-return]
 
-        limit = int(model.max_length or 512)
+        limit = int(model.max_seq_length or 512)
         inputs = [(safe(a), safe(b)) for a, b in pairs]
         return self._run(inputs, model.tokenizer, limit, forward)
 
-    @cached_property
+    @once
     def _model(self) -> Any:
-        return self._load(sentence_transformers.CrossEncoder)
+        model = self._load(sentence_transformers.CrossEncoder)
+        made = type(model.model).__name__
+        if made not in (model.config.architectures or []):  # its head would be made up
+            raise ModelError(f"model {self.model!r} must be a cross-encoder, it is no {made}")
+        if model.num_labels != 1:
+            raise ModelError(
+                f"model {self.model!r} must have one output, it has {model.num_labels}"
+            )
+        return model

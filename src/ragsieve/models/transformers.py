@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 try:
+    import jinja2
     import llguidance
     import llguidance.hf
     import torch
@@ -25,13 +26,16 @@ except ModuleNotFoundError as error:
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.base import Message, Prompt
-from ragsieve.models.decoding import ATTENTION, Decoder, Mask
-from ragsieve.models.loading import loaded
+from ragsieve.models.decoding import ATTENTION, Decoder, Mask, RowsDecoder
+from ragsieve.models.loading import adapted, loaded, once
+from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
 DTYPES = ("auto", "bfloat16", "float32")
 PLAIN = {"granite", "llama", "mistral", "olmo2", "qwen2", "qwen3", "smollm3"}
+ROTATIONS = {"default", "linear", "llama3", "yarn"}  # those that do not depend on what else is read
+CONTEXT = 4096  # tokens, where a model does not say how many it was made for
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,15 @@ class Transformers:
     What a document says is never read as a control token of the chat format: contents are tokenized
     as plain text, the template around them by itself. Weights are safetensors; no code is run.
 
+    Replies are decoded together where that changes no bit of them: on a CPU, by a model of plain
+    causal attention; otherwise one by one.
+
     Args:
         model: A named model (`ragsieve models list`), a folder, or a hub id.
-        adapter: A folder or hub id of a PEFT adapter to put on it.
+        adapter: A folder or hub id of a PEFT adapter to merge into it.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
         batch_size: Replies decoded together.
-        context: Tokens for prompt and reply; as the model's configuration says, where None.
+        max_context: Tokens for prompt and reply; as many as the model was made for, where None.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:
@@ -58,7 +65,7 @@ class Transformers:
     adapter: str | None = field(default=None, kw_only=True)
     dtype: str = field(default="auto", kw_only=True)
     batch_size: int = field(default=8, kw_only=True)
-    context: int = field(default=0, kw_only=True)
+    max_context: int | None = field(default=None, kw_only=True)
     device: str | None = field(default=None, kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
@@ -69,16 +76,26 @@ class Transformers:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.batch_size < 1:
             raise InputError(f"batch_size must be at least 1, got {self.batch_size!r}")
-        if self.context < 0:
-            raise InputError(f"context must not be negative, got {self.context!r}")
-        if not self.context:
-            object.__setattr__(self, "context", self._own_context())
+        if self.max_context is not None and self.max_context < 1:
+            raise InputError(f"max_context must be at least 1, got {self.max_context!r}")
 
-    @cached_property
+    @once
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
         parts = [_fingerprint(self.model), *([_fingerprint(self.adapter)] if self.adapter else [])]
         return f"transformers:{'+'.join(parts)}:{self._dtype}"
+
+    @once
+    def context(self) -> int:
+        """Tokens that prompt and reply may have together.
+
+        Raises:
+            InputError: If ``max_context`` is more than the model was made for.
+        """
+        own = getattr(self._config.get_text_config(), "max_position_embeddings", None)
+        if self.max_context and own and self.max_context > own:
+            raise InputError(f"max_context must be at most {own}, got {self.max_context!r}")
+        return int(self.max_context or own or CONTEXT)
 
     def complete(
         self,
@@ -112,8 +129,9 @@ class Transformers:
         for given in options:
             if not given or len(set(given)) < len(given) or not all(given):
                 raise InputError(f"options must be different and not empty, got {list(given)!r}")
-        rows = self._encoded(prompts, max((len(o) for given in options for o in given), default=1))
+        check_columns([prompts, options])
         wanted = [self._option_tokens(given) for given in options]
+        rows = self._encoded(prompts, max((len(o) for given in wanted for o in given), default=1))
         with self._lock:
             scores = self._decoder.score(rows, wanted)
         self._spend(rows, [1] * len(rows))
@@ -121,7 +139,8 @@ class Transformers:
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """See `ragsieve.models.base.LLM.loglik`; equal prompts are read once."""
-        wanted = [self._plain([c])[0] for c in continuations]
+        check_columns([prompts, continuations])
+        wanted = self._plain(continuations)
         rows = self._encoded(prompts, max((len(w) for w in wanted), default=1))
         places: dict[tuple[int, ...], list[int]] = {}
         for place, row in enumerate(rows):
@@ -130,7 +149,7 @@ class Transformers:
             scores = self._decoder.score(
                 list(places), [[wanted[p] for p in group] for group in places.values()]
             )
-        self._spend(rows, [0] * len(rows))
+        self._spend([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
         found: list[list[float]] = [[] for _ in rows]
         for group, values in zip(places.values(), scores, strict=True):
             for place, value in zip(group, values, strict=True):
@@ -145,8 +164,7 @@ class Transformers:
     def _dtype(self) -> str:
         if self.dtype != "auto":
             return self.dtype
-        fast = self._device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()
-        return "bfloat16" if fast else "float32"
+        return "bfloat16" if self._device != "cpu" or _has_bfloat16() else "float32"
 
     @property
     def _device(self) -> str:
@@ -154,59 +172,80 @@ class Transformers:
             return self.device
         return "cuda" if torch.cuda.is_available() else "cpu"
 
-    @cached_property
+    @once
     def _folder(self) -> str:
         return str(store.resolve(self.model))
 
-    def _own_context(self) -> int:
+    @once
+    def _config(self) -> Any:
         config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
-        return int(getattr(config.get_text_config(), "max_position_embeddings", 0) or 4096)
+        if config.is_encoder_decoder:
+            raise ModelError(f"model {self.model!r} must only decode, {config.model_type} encodes")
+        return config
 
-    @cached_property
+    @once
     def _tokenizer(self) -> Any:
-        return loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._folder)
+        tokenizer = loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._folder)
+        if not tokenizer.is_fast:
+            raise ModelError(f"model {self.model!r} needs a tokenizer.json, it has none")
+        return tokenizer
 
-    @cached_property
+    @once
     def _plain_tokenizer(self) -> Tokenizer:
         """The tokenizer for contents: control tokens in them are text like any other."""
-        plain = Tokenizer.from_str(self._tokenizer.backend_tokenizer.to_str())
-        plain.no_padding()
-        plain.no_truncation()
-        plain.encode_special_tokens = True
-        return plain
+        return self._own_tokenizer(plain=True)
 
-    @cached_property
+    @once
+    def _frame_tokenizer(self) -> Tokenizer:
+        """The tokenizer for the chat format."""
+        return self._own_tokenizer(plain=False)
+
+    def _own_tokenizer(self, *, plain: bool) -> Tokenizer:
+        own = Tokenizer.from_str(self._tokenizer.backend_tokenizer.to_str())
+        own.no_padding()
+        own.no_truncation()
+        own.encode_special_tokens = plain
+        return own
+
+    @once
     def _decoder(self) -> Decoder:
-        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
-        plain = _is_plain(config.get_text_config())
-        model = loaded(
+        together = (
+            _is_plain(self._config.get_text_config())
+            and torch.device(self._device).type == "cpu"
+            and (self._dtype == "float32" or _has_bfloat16())
+        )
+        model, read = loaded(
             self.model,
             transformers.AutoModelForCausalLM.from_pretrained,
             self._folder,
             dtype=getattr(torch, self._dtype),
             use_safetensors=True,
-            **({"attn_implementation": ATTENTION} if plain else {}),
+            output_loading_info=True,
+            **({"attn_implementation": ATTENTION} if together else {}),
         )
+        if missing := sorted(read["missing_keys"]):
+            raise ModelError(f"model {self.model!r} must generate text, it lacks {missing[0]}")
         if self.adapter:
-            loaded(self.adapter, model.load_adapter, self.adapter, adapter_kwargs={})
+            model = adapted(model, self.adapter, str(store.resolve(self.adapter)))
         model.eval().to(self._device)
         ends = model.generation_config.eos_token_id
         eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
-        exact = plain and self._dtype == "bfloat16"
-        return Decoder(model, eos=frozenset(eos - {None}), rows=self.batch_size if exact else 1)
+        eos.discard(None)
+        if together:
+            return RowsDecoder(model, eos=frozenset(eos), rows=self.batch_size)
+        return Decoder(model, eos=frozenset(eos))
 
-    @cached_property
+    @once
     def _grammar_tokenizer(self) -> Any:
-        return llguidance.hf.from_tokenizer(
-            self._tokenizer, n_vocab=self._decoder.model.config.get_text_config().vocab_size
-        )
+        words = self._decoder.model.get_output_embeddings().out_features
+        return loaded(self.model, llguidance.hf.from_tokenizer, self._tokenizer, n_vocab=words)
 
-    def _mask(self, schema: Mapping[str, Any]) -> Callable[[], tuple[Mask, Callable[[int], Any]]]:
+    def _mask(self, schema: Mapping[str, Any]) -> Callable[[], Mask]:
         """Makes, for a row, what masks its logits by ``schema`` and what is told its token."""
         rules = {**schema, "x-guidance": {"whitespace_flexible": False}}
         grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(rules))
 
-        def make() -> tuple[Mask, Callable[[int], Any]]:
+        def make() -> Mask:
             matcher = llguidance.LLMatcher(self._grammar_tokenizer, grammar)
             if matcher.is_error():
                 raise InputError(f"schema must be one llguidance knows, got {matcher.get_error()}")
@@ -217,7 +256,10 @@ class Transformers:
                 allowed = allowed.flatten()[: len(logits)].bool().to(logits.device)
                 return logits.masked_fill(~allowed, -math.inf)
 
-            return masked, lambda token: bool(matcher.consume_token(token))
+            def told(token: int) -> bool:
+                return not matcher.consume_token(token) or bool(matcher.is_stopped())
+
+            return masked, told
 
         return make
 
@@ -239,24 +281,35 @@ class Transformers:
 
     def _encode(self, prompt: Prompt) -> list[int]:
         """The chat format around the contents, the contents as plain text."""
-        marks = [f"\ue000{place}\ue001" for place in range(len(prompt))]
-        turns = [Message(m.role, mark)._asdict() for m, mark in zip(prompt, marks, strict=True)]
-        if self._tokenizer.chat_template:
-            frame = self._tokenizer.apply_chat_template(
-                turns, tokenize=False, add_generation_prompt=True
-            )
-        else:  # a base model: the contents, one after another
-            frame = "\n\n".join(marks) + "\n"
+        if not prompt:
+            raise InputError("a prompt must have at least one message, got none")
+        frame = self._frame([message.role for message in prompt])
+        if not frame and len(prompt) > 1 and prompt[0].role == "system":
+            return self._encode(_merged(prompt))
+        if not frame:
+            roles = [message.role for message in prompt]
+            raise ModelError(f"the chat format of {self.model} does not take the turns {roles!r}")
+        contents = self._plain([message.content for message in prompt])
         row: list[int] = []
-        encode = self._tokenizer.encode
-        for mark, message in zip(marks, prompt, strict=True):
-            before, found, frame = frame.partition(mark)
-            if not found:
-                raise ModelError(f"the chat format of {self.model} has no {message.role!r} turn")
-            row += encode(before, add_special_tokens=False)
-            row += self._plain([message.content])[0]
-        row += encode(frame, add_special_tokens=False)
+        for text, content in zip(frame, [*contents, []], strict=True):
+            row += self._frame_tokenizer.encode(text, add_special_tokens=False).ids + content
         return row
+
+    def _frame(self, roles: Sequence[str]) -> list[str]:
+        """What the chat format writes before, between and after turns; nothing if it refuses."""
+        marks = [f"\ue000{place}\ue001" for place in range(len(roles))]
+        if self._tokenizer.chat_template:
+            turns = [Message(*turn)._asdict() for turn in zip(roles, marks, strict=True)]
+            try:
+                text = self._tokenizer.apply_chat_template(
+                    turns, tokenize=False, add_generation_prompt=True
+                )
+            except jinja2.TemplateError:
+                return []
+        else:  # a base model: the contents, one after another
+            first = self._frame_tokenizer.encode("").ids[:1] == [self._tokenizer.bos_token_id]
+            text = (self._tokenizer.bos_token if first else "") + "\n\n".join(marks) + "\n"
+        return _MARK.split(text) if _MARK.findall(text) == marks else []
 
     def _option_tokens(self, options: Sequence[str]) -> list[list[int]]:
         tokens = self._plain(options)
@@ -268,18 +321,35 @@ class Transformers:
         spend([Usage(self.identity, len(r), n) for r, n in zip(rows, out, strict=True)])
 
 
+_MARK = re.compile("\ue000\\d+\ue001")
+
+
+def _merged(prompt: Prompt) -> Prompt:
+    """``prompt`` with what the system says at the head of the next turn."""
+    system, turn, *rest = prompt
+    return (Message(turn.role, f"{system.content}\n\n{turn.content}"), *rest)
+
+
 def _normalised(logs: Sequence[float]) -> list[float]:
     top = max(logs)
     weights = [math.exp(value - top) for value in logs]
     return [weight / sum(weights) for weight in weights]
 
 
+def _has_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16 itself, by oneDNN."""
+    onednn: bool = torch._C._has_mkldnn
+    return onednn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
 def _is_plain(config: Any) -> bool:
     """Whether every layer is plain causal attention over all keys, as `rows_attention` does it."""
-    layers = getattr(config, "layer_types", None)
-    if layers:
-        return config.model_type in PLAIN and set(layers) == {"full_attention"}
-    return config.model_type in PLAIN and not getattr(config, "sliding_window", None)
+    rotation = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    if config.model_type not in PLAIN or rotation not in ROTATIONS:
+        return False
+    if layers := getattr(config, "layer_types", None):
+        return set(layers) == {"full_attention"}
+    return not getattr(config, "sliding_window", None)
 
 
 def _fingerprint(model: str) -> str:

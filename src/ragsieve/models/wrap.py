@@ -1,0 +1,117 @@
+"""What the wrappers share: they offer what the model inside offers."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError, ModelError, Unsupported
+from ragsieve.models.base import LLM, Embedder, PairScorer, Prompt
+
+Columns = Sequence[Sequence[Any]]
+"""The positional arguments of a model's call: one list, or two of one length."""
+
+
+class Wrapper(ABC):
+    """Offers what the model inside offers; every call but ``count`` goes through ``_call``."""
+
+    def __init__(self, model: LLM | Embedder | PairScorer) -> None:
+        self.model = model
+
+    @property
+    def identity(self) -> str:
+        """That of the model inside."""
+        return self.model.identity
+
+    @property
+    def can(self) -> frozenset[str]:
+        """The calls of the LLM inside that work."""
+        return cast(LLM, self.model).can
+
+    @property
+    def context(self) -> int:
+        """Tokens that prompt and reply may have together."""
+        return cast(LLM, self.model).context
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text in the tokenizer of the LLM inside."""
+        return cast(LLM, self.model).count(texts)
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """What the LLM inside replies."""
+        options = {"max_tokens": max_tokens, "schema": schema}
+        return list(self._call("complete", [prompts], options))
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """The probabilities that the LLM inside gives."""
+        return list(self._call("choose", [prompts, options], {}))
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        """The log-probabilities that the LLM inside gives."""
+        return list(self._call("loglik", [prompts, continuations], {}))
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """The vectors that the embedder inside gives, ``(len(texts), dim)``."""
+        return np.asarray(self._call("embed", [texts], {"query": query}), dtype=np.float32)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The scores that the pair scorer inside gives, ``(len(pairs),)``."""
+        return np.asarray(self._call("score", [pairs], {}), dtype=np.float32)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r})"
+
+    @abstractmethod
+    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        """One result an item."""
+
+    def _inner(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        """The call as the model inside answers it."""
+        if not hasattr(self.model, method):
+            raise Unsupported(f"{self.identity} has no {method}, it is {type(self.model).__name__}")
+        results: Sequence[Any] = getattr(self.model, method)(*columns, **options)
+        if len(results) != len(columns[0]):
+            raise ModelError(
+                f"{self.identity} must give {len(columns[0])} results, got {len(results)}"
+            )
+        return results
+
+
+def check_columns(columns: Columns) -> None:
+    """Raise `InputError` unless all columns have one length."""
+    if len({len(column) for column in columns}) > 1:
+        raise InputError(f"arguments must be of one length, got {[len(c) for c in columns]!r}")
+
+
+def canonical(value: Any) -> bytes:
+    """JSON that tells different inputs apart, lone surrogates and the order of keys included.
+
+    Order counts because a model writes the properties of a schema in the order they stand in.
+
+    Raises:
+        InputError: If ``value`` is not JSON.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_dict)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a model's input must be JSON, got {value!r:.80}") from error
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _as_dict(value: Any) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")

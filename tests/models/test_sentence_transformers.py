@@ -1,0 +1,245 @@
+"""Local bi- and cross-encoders: tiny ones with random weights, and the default bi-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.models.coalesce import Coalesced  # noqa: E402
+from ragsieve.models.sentence_transformers import CrossEncoder, SentenceTransformer  # noqa: E402
+from ragsieve.trace import Usage, step  # noqa: E402
+
+LIMIT = 32  # tokens that the tiny models read
+SENTENCE = "the a cat dog river town runs sleeps through old paris is capital of france ask tell"
+WORDS = SENTENCE.split()
+TEXTS = [
+    " ".join((WORDS * 3)[n : n + size]) for n, size in enumerate([1, 2, 5, 9, 20, 5, 5, 13, 0])
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads take longer to meet than a tiny model takes to compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def save(folder: Path, kind: str, **options: int) -> str:
+    """A folder with a tiny BERT of random weights and a tokenizer that knows `WORDS`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(known))
+    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+    tokenizer.model_max_length = LIMIT
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=LIMIT,
+        vocab_size=len(known),
+        initializer_range=0.3,
+        **options,
+    )
+    getattr(transformers, kind)(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save(tmp_path_factory.mktemp("bert"), "BertModel")
+
+
+@pytest.fixture(scope="module")
+def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformer:
+    """A bi-encoder with a prompt for what asks and one for what is asked."""
+    folder = str(tmp_path_factory.mktemp("bi-encoder"))
+    prompts = {"query": "ask ", "document": "tell "}
+    sentence_transformers.SentenceTransformer(bert, prompts=prompts).save(folder)
+    return SentenceTransformer(folder)
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoder:
+    folder = tmp_path_factory.mktemp("cross-encoder")
+    return CrossEncoder(save(folder, "BertForSequenceClassification", num_labels=1))
+
+
+def test_vectors_are_the_same_alone_together_and_from_threads(
+    embedder: SentenceTransformer,
+) -> None:
+    """Bit for bit, in any company and order."""
+    together = embedder.embed(TEXTS)
+    backwards = embedder.embed(TEXTS[::-1])[::-1]
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+    small = SentenceTransformer(embedder.model, batch_size=2).embed(TEXTS)
+    with Coalesced(embedder) as shared, ThreadPoolExecutor(4) as pool:
+        threads = np.concatenate(list(pool.map(lambda text: shared.embed([text]), TEXTS)))
+
+    assert [together.tobytes()] * 4 == [x.tobytes() for x in (backwards, alone, small, threads)]
+
+
+def test_scores_are_the_same_alone_and_together(scorer: CrossEncoder) -> None:
+    """Bit for bit, in any company, for batches of every size from one to nine."""
+    pairs = [(text, "the cat sleeps") for text in TEXTS]
+    alone = np.concatenate([scorer.score([pair]) for pair in pairs])
+    batches = [scorer.score(pairs[:size]).tobytes() for size in range(1, 10)]
+    equal = [scorer.score([pairs[2]] * size) for size in range(1, 10)]
+
+    assert [alone[:size].tobytes() for size in range(1, 10)] == batches
+    assert {float(alone[2])} == {float(x) for found in equal for x in found}
+
+
+def test_threads_of_their_own_give_the_same_vectors(embedder: SentenceTransformer) -> None:
+    """Short and long texts at once: one call's truncation is not another's."""
+    texts = [*TEXTS, " ".join(WORDS * 4)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: embedder.embed([text]).tobytes(), texts))
+
+    assert [embedder.embed([text]).tobytes() for text in texts] == found
+
+
+def test_vectors_have_unit_length(embedder: SentenceTransformer) -> None:
+    """Also that of an empty text."""
+    vectors = embedder.embed(TEXTS)
+
+    assert (len(TEXTS), 64) == vectors.shape
+    assert np.allclose(1.0, np.linalg.norm(vectors, axis=1))
+
+
+def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransformer) -> None:
+    """Up to the last bits, with the model's own prompt for texts and for questions."""
+    inner = sentence_transformers.SentenceTransformer(embedder.model, device="cpu")
+    asked = inner.encode_query(TEXTS, normalize_embeddings=True)
+    told = inner.encode_document(TEXTS, normalize_embeddings=True)
+
+    assert np.allclose(asked, embedder.embed(TEXTS, query=True), atol=1e-5)
+    assert np.allclose(told, embedder.embed(TEXTS), atol=1e-5)
+    assert not np.allclose(asked, told, atol=1e-2)
+
+
+def test_scores_are_those_of_sentence_transformers(scorer: CrossEncoder) -> None:
+    """The logit, before any activation, up to the last bits."""
+    inner = sentence_transformers.CrossEncoder(scorer.model, device="cpu")
+    pairs = [(text, "the cat sleeps") for text in TEXTS]
+    expected = inner.predict(pairs, activation_fn=torch.nn.Identity())
+
+    assert np.allclose(expected, scorer.score(pairs), atol=1e-4)
+
+
+def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
+    """It is embedded by its first tokens, and the trace says so."""
+    with step("test") as seen:
+        (whole, begun) = embedder.embed([" ".join(WORDS * 4), " ".join((WORDS * 4)[:40])])
+
+    assert ["2 of 2 texts have over 32 tokens: only these count"] == seen.notes
+    assert whole.tobytes() == begun.tobytes()
+
+
+def test_a_long_pair_is_noted(scorer: CrossEncoder) -> None:
+    """As a long text is."""
+    with step("test") as seen:
+        scorer.score([("cat", "dog"), ("cat", " ".join(WORDS * 4))])
+
+    assert ["1 of 2 texts have over 32 tokens: only these count"] == seen.notes
+
+
+def test_an_item_is_charged_its_tokens(embedder: SentenceTransformer, scorer: CrossEncoder) -> None:
+    """With the model's prompt and marks, and no more than it reads."""
+    with step("test") as seen:
+        embedder.embed(["cat", " ".join(WORDS * 4)])
+        scorer.score([("cat", "dog")])
+
+    assert [
+        Usage(embedder.identity, 4),  # [CLS] tell cat [SEP]
+        Usage(embedder.identity, LIMIT),
+        Usage(scorer.identity, 5),  # [CLS] cat [SEP] dog [SEP]
+    ] == seen.usages
+
+
+def test_nothing_asked_gives_nothing(embedder: SentenceTransformer, scorer: CrossEncoder) -> None:
+    """Arrays of no rows, of the model's dimension."""
+    shapes = embedder.embed([]).shape, scorer.score([]).shape
+
+    assert ((0, 64), (0,)) == shapes
+
+
+def test_texts_that_cannot_be_encoded_are_read(embedder: SentenceTransformer) -> None:
+    """A lone surrogate is an unknown character."""
+    found = embedder.embed(["cat \ud800"])
+
+    assert found.tobytes() == embedder.embed(["cat \ufffd"]).tobytes()
+
+
+def test_identity_tells_weights_apart(tmp_path: Path) -> None:
+    """Two folders of other weights, whatever they are called."""
+    first, second = (save(tmp_path / name / "x", "BertModel") for name in "ab")
+    (tmp_path / "b" / "x" / "config.json").touch()
+    marks = {SentenceTransformer(path).identity.split("@")[1] for path in (first, second)}
+
+    assert 2 == len(marks)
+
+
+def test_batch_size_must_be_positive() -> None:
+    """The error names option and value."""
+    with pytest.raises(InputError, match="batch_size must be at least 1, got 0"):
+        SentenceTransformer(batch_size=0)
+
+
+def test_a_head_that_is_missing_is_not_made_up(bert: str) -> None:
+    """A bi-encoder as a cross-encoder would score at random."""
+    with pytest.raises(ModelError, match="must be a cross-encoder"):
+        CrossEncoder(bert).score([("a", "b")])
+
+
+def test_a_cross_encoder_has_one_output(tmp_path: Path) -> None:
+    """Of three nobody could say which is the score."""
+    path = save(tmp_path, "BertForSequenceClassification", num_labels=3)
+    with pytest.raises(ModelError, match="must have one output, it has 3"):
+        CrossEncoder(path).score([("a", "b")])
+
+
+@pytest.mark.parametrize("kind", [SentenceTransformer, CrossEncoder])
+def test_pickled_weights_are_refused(tmp_path: Path, kind: type) -> None:
+    """One clear line: a pickle could run code."""
+    path = save(tmp_path, "BertForSequenceClassification", num_labels=1)
+    model = transformers.BertForSequenceClassification.from_pretrained(path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError) as caught:
+        _ = kind(path)._model
+
+    assert "safetensors" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.models
+def test_the_default_model_is_the_same_alone_and_together() -> None:
+    """Real weights, texts of all lengths up to the most it reads."""
+    embedder = SentenceTransformer("minilm")
+    texts = [" ".join((WORDS * 20)[:size]) for size in (0, 1, 2, 3, 7, 30, 60, 61, 300)]
+    alone = np.concatenate([embedder.embed([text]) for text in texts])
+
+    assert alone.tobytes() == embedder.embed(texts).tobytes()
+
+
+@pytest.mark.models
+def test_the_default_model_puts_like_by_like() -> None:
+    """A kitten is nearer to a cat than a stock market is."""
+    vectors = SentenceTransformer("minilm").embed(["a cat", "a kitten", "the stock market"])
+    kitten, market = vectors[1:] @ vectors[0]
+
+    assert kitten > market + 0.3

@@ -1,0 +1,119 @@
+"""What wrappers share: they offer what the model inside offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragsieve.errors import InputError, ModelError, Unsupported
+from ragsieve.models.base import Message
+from ragsieve.models.cache import Cached
+from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM
+from ragsieve.models.wrap import Columns, Wrapper, canonical, check_columns
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+class Plain(Wrapper):
+    """A wrapper that adds nothing, and remembers the methods that were called."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.called: list[str] = []
+
+    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        self.called.append(method)
+        return self._inner(method, columns, options)
+
+
+def test_calls_are_those_of_the_model_inside() -> None:
+    """All of an LLM's, and what it says of itself."""
+    bare = ScriptedLLM(lambda prompt: prompt[0].content, context=99, identity="me")
+    wrapper, prompt = Plain(bare), (Message("user", "a b"),)
+    found = (
+        wrapper.complete([prompt], max_tokens=1),
+        wrapper.choose([prompt], [["x", "y"]]),
+        wrapper.loglik([prompt], ["c d e"]),
+        wrapper.count(["a b c"]),
+    )
+
+    assert (["a"], [[0.5, 0.5]], [[-1.0, -1.0, -1.0]], [3]) == found
+    assert ("me", 99, bare.can) == (wrapper.identity, wrapper.context, wrapper.can)
+    assert ["complete", "choose", "loglik"] == wrapper.called
+
+
+def test_encoders_are_wrapped_alike() -> None:
+    """Vectors and scores, bit for bit."""
+    embedder, pairs = HashingEmbedder(8), [("a b", "b")]
+
+    assert embedder.embed(["a"]).tobytes() == Plain(embedder).embed(["a"], query=True).tobytes()
+    assert [0.5] == Plain(OverlapPairScorer()).score(pairs).tolist()
+
+
+def test_a_call_that_the_model_has_not_is_unsupported() -> None:
+    """The error names the model and the call."""
+    with pytest.raises(Unsupported, match="hashing:8 has no score, it is HashingEmbedder"):
+        Plain(HashingEmbedder(8)).score([("a", "b")])
+
+
+def test_results_must_be_one_an_item() -> None:
+    """A model that gives fewer would shift everybody's results."""
+
+    class Short:
+        identity = "short"
+
+        def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+            return np.zeros(1, np.float32)
+
+    with pytest.raises(ModelError, match="short must give 2 results, got 1"):
+        Plain(Short()).score([("a", "b"), ("c", "d")])
+
+
+def test_repr_shows_the_model_inside(tmp_path: Path) -> None:
+    """However deep: the trace names stages and readers by it."""
+    path = tmp_path / "cache.db"
+    with Coalesced(HashingEmbedder(8), max_batch=4) as shared:
+        cached = Cached(shared, path)
+        seen = repr(cached), repr(Plain(HashingEmbedder(8)))
+
+    inner = "Coalesced(HashingEmbedder(dim=8), max_batch=4, wait_s=0.005)"
+    assert f"Cached({inner}, path={str(path)!r}, timeout_s=10.0)" == seen[0]
+    assert "Plain(HashingEmbedder(dim=8))" == seen[1]
+
+
+def test_columns_must_be_of_one_length() -> None:
+    """The error names the lengths."""
+    check_columns([["a"], ["b"]])
+    with pytest.raises(InputError, match=r"one length, got \[1, 2\]"):
+        check_columns([["a"], ["b", "c"]])
+
+
+@given(JSON, JSON)
+def test_canonical_tells_values_apart(first: Any, second: Any) -> None:
+    """Equal bytes for equal values only; tuples are lists."""
+    same = repr(first) == repr(second)
+
+    assert same == (canonical(first) == canonical(second))
+    assert canonical([first, second]) == canonical((first, second))
+
+
+def test_canonical_keeps_the_order_of_keys() -> None:
+    """A model writes the properties of a schema in the order they stand in."""
+    assert canonical({"a": 1, "b": 2}) != canonical({"b": 2, "a": 1})
+
+
+def test_canonical_refuses_what_is_no_json() -> None:
+    """The error shows it."""
+    with pytest.raises(InputError, match=r"must be JSON, got .*object"):
+        canonical({"a": object()})
