@@ -198,13 +198,7 @@ def models_pull(names: Sequence[str], source: Any) -> None:
 def models_list() -> None:
     """List named weights and where they lie."""
     rows = [
-        (
-            w.name,
-            w.kind,
-            w.summary,
-            w.licence,
-            str(folder or f"not pulled: ragsieve models pull {w.name}"),
-        )
+        (w.name, w.kind, w.summary, w.licence, str(folder or "not pulled yet"))
         for w, folder in store.listed()
     ]
     _table(("name", "kind", "what it is", "licence", "where"), rows)
@@ -249,7 +243,7 @@ def _run(
         return _batch(source, output, asking, options)
     asked = Query(query or "")
     documents = read_documents(_or_stdin(files, needed=not asking))
-    with _system(many=False, **options) as system, INFO.status("reading …"):
+    with _system(callers=1, **options) as system, INFO.status("reading …"):
         result = (system.ask if asking else system)(asked, documents)
     for warning in result.trace.warnings:
         INFO.print(Text(f"warning: {shown(warning)}", style="yellow"))
@@ -297,7 +291,7 @@ def _pairs(options: Sequence[str]) -> dict[str, Any]:
 @contextmanager
 def _system(
     *,
-    many: bool,
+    callers: int,
     system: str,
     llm: str,
     llm_options: Sequence[str],
@@ -310,14 +304,15 @@ def _system(
     """The system that the options name, its models wrapped as many questions need them."""
     with ExitStack() as stack:
 
-        def wrapped(model: Any) -> Any:
-            if many:
-                model = stack.enter_context(Coalesced(model))
+        def wrapped(model: Any, wait_s: float) -> Any:
+            if callers > 1:
+                model = stack.enter_context(Coalesced(model, wait_s=wait_s, callers=callers))
             return stack.enter_context(Cached(model, cache)) if cache else model
 
-        generator = wrapped(models.load(llm, **_pairs(llm_options)))
+        # an LLM's batch takes seconds: it pays to wait until the others have been embedded
+        generator = wrapped(models.load(llm, **_pairs(llm_options)), 0.2)
         embeds = "embedder" in systems.SYSTEMS[system].needs
-        ranker: Any = wrapped(models.load(embedder)) if embeds else None
+        ranker: Any = wrapped(models.load(embedder), 0.01) if embeds else None
         found = systems.build(system, generator, ranker).with_budget(max_tokens)
         try:
             yield found.lenient() if on_error == "keep" else found
@@ -331,7 +326,8 @@ def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) ->
     batch = Batch(source, output, label=_label(asking, **options))
     total = batch.total(options["limit"])
     columns = (TextColumn("questions"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with batch, _system(many=True, **options) as system, Progress(*columns, console=INFO) as bars:
+    made = _system(callers=options["workers"], **options)
+    with batch, made as system, Progress(*columns, console=INFO) as bars:
 
         def one(example: Example) -> Result:
             return (system.ask if asking else system)(example.query, example.documents)

@@ -54,22 +54,31 @@ class Coalesced(Wrapper):
     Args:
         model: An LLM, an embedder or a pair scorer; only ``count`` runs in the caller's thread.
         max_batch: Items that are joined at most; a single call of more goes through whole.
-        wait_s: Seconds that a call waits for others while another caller is inside.
+        wait_s: Seconds that a call waits for the next one, while others may come.
+        callers: Threads that are known to call; while fewer are inside, others may come.
 
     Raises:
-        InputError: If ``max_batch`` is under 1, or ``wait_s`` is negative or not finite.
+        InputError: If ``max_batch`` or ``callers`` is under 1, or ``wait_s`` is negative or not
+            finite.
     """
 
     def __init__(
-        self, model: LLM | Embedder | PairScorer, *, max_batch: int = 32, wait_s: float = 0.005
+        self,
+        model: LLM | Embedder | PairScorer,
+        *,
+        max_batch: int = 32,
+        wait_s: float = 0.005,
+        callers: int = 1,
     ) -> None:
-        if max_batch < 1:
-            raise InputError(f"max_batch must be at least 1, got {max_batch!r}")
+        for name, value in (("max_batch", max_batch), ("callers", callers)):
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, got {value!r}")
         if not 0 <= wait_s < math.inf:
             raise InputError(f"wait_s must be finite and not negative, got {wait_s!r}")
         super().__init__(model)
         self.max_batch = max_batch
         self.wait_s = wait_s
+        self.callers = callers
         self._open = True
         self._start()
 
@@ -161,14 +170,20 @@ class Coalesced(Wrapper):
                 self._worker = None
                 return []
             ends = time.monotonic() + self.wait_s
-            while (batch := self._gather()) and self._inside > 1 and self._open:
-                left = ends - time.monotonic()
+            while (batch := self._gather()) and self._open and self._others(batch):
+                inside, left = self._inside, ends - time.monotonic()
                 if left <= 0 or sum(call.size for call in batch) >= self.max_batch:
                     break
                 self._changed.wait(left)
+                if self._inside > inside:  # they are coming
+                    ends = time.monotonic() + self.wait_s
             for call in batch:
                 self._waiting.remove(call)
         return batch or self._next()  # every caller was interrupted
+
+    def _others(self, batch: Sequence[_Call]) -> bool:
+        """Whether somebody may come who is not in the batch."""
+        return max(self._inside, self.callers) > len(batch)
 
     def _gather(self) -> list[_Call]:
         """The first call waiting, and those of its kind that fit beside it."""

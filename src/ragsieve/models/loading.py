@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +15,7 @@ from huggingface_hub import snapshot_download
 from transformers.utils import logging as _logging
 
 from ragsieve.errors import MissingExtra, ModelError
+from ragsieve.models import store
 
 _ADAPTER = "adapter_model.safetensors"
 
@@ -70,6 +73,29 @@ def rowwise(model: torch.nn.Module) -> None:
     for module in model.modules():
         if type(module) is torch.nn.Linear:
             module.__class__ = RowLinear
+
+
+def compute(function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """What ``function`` gives, run in the one thread in which all local models compute.
+
+    OpenMP keeps its own workers for every thread that computes. With more of them than cores it
+    lets them sleep between any two products, and decoding takes twice as long.
+    """
+    return _thread().submit(function, *args, **options).result()
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="ragsieve-compute")
+
+
+os.register_at_fork(after_in_child=_thread.cache_clear)
+
+
+def marked(model: str) -> str:
+    """The name of a model, with what tells its weights apart where they lie in a folder."""
+    folder = Path(store.resolve(model))
+    return f"{model}@{store.fingerprint(folder)}" if folder.is_dir() else model
 
 
 def adapted(model: Any, name: str, folder: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.models.loading import loaded, once, rowwise
+from ragsieve.models.loading import compute, loaded, marked, once, rowwise
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
@@ -53,12 +52,11 @@ class _Encoder:
     @once
     def identity(self) -> str:
         """Model and weights: what numbers depend on."""
-        folder = Path(store.resolve(self.model))
-        mark = f"@{store.fingerprint(folder)}" if folder.is_dir() else ""
-        return f"sentence_transformers:{self.model}{mark}"
+        return f"sentence_transformers:{marked(self.model)}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
-        model = loaded(
+        model = compute(
+            loaded,
             self.model,
             kind,
             str(store.resolve(self.model)),
@@ -84,23 +82,33 @@ class _Encoder:
                 note(f"{long} of {len(inputs)} texts have over {limit} tokens: only these count")
                 encoded = tokenizer(list(inputs), truncation=True, max_length=limit, padding=False)
         sizes = [-(-min(n, limit) // STEP) * STEP for n in lengths]
+        batches = []
+        for size in sorted(set(sizes)):
+            places = [i for i, n in enumerate(sizes) if n == size]
+            for at in range(0, len(places), self.batch_size):
+                part = places[at : at + self.batch_size]
+                batch = tokenizer.pad(
+                    {key: [encoded[key][i] for i in part] for key in encoded},
+                    padding="max_length",
+                    max_length=size,
+                    return_tensors="pt",
+                )
+                batches.append((part, dict(batch)))
         rows: list[Any] = [None] * len(inputs)
-        with self._lock, torch.inference_mode():
-            for size in sorted(set(sizes)):
-                places = [i for i, n in enumerate(sizes) if n == size]
-                for at in range(0, len(places), self.batch_size):
-                    part = places[at : at + self.batch_size]
-                    batch = tokenizer.pad(
-                        {key: [encoded[key][i] for i in part] for key in encoded},
-                        padding="max_length",
-                        max_length=size,
-                        return_tensors="pt",
-                    )
-                    out = forward(dict(batch)).float().cpu().numpy()
-                    for place, row in zip(part, out, strict=True):
-                        rows[place] = row
+        outs = compute(_forwarded, forward, [batch for _, batch in batches])
+        for (part, _), out in zip(batches, outs, strict=True):
+            for place, row in zip(part, out, strict=True):
+                rows[place] = row
         spend([Usage(self.identity, min(n, limit)) for n in lengths])
         return np.stack(rows).astype(np.float32)
+
+
+@torch.inference_mode()
+def _forwarded(
+    forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    batches: Sequence[dict[str, torch.Tensor]],
+) -> list[NDArray[np.float32]]:
+    return [forward(batch).float().cpu().numpy() for batch in batches]
 
 
 @dataclass(frozen=True)

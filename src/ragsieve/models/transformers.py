@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 try:
@@ -27,7 +26,7 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.decoding import ATTENTION, Decoder, Mask, RowsDecoder
-from ragsieve.models.loading import adapted, loaded, once
+from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
@@ -82,7 +81,7 @@ class Transformers:
     @once
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
-        parts = [_fingerprint(self.model), *([_fingerprint(self.adapter)] if self.adapter else [])]
+        parts = [marked(name) for name in (self.model, self.adapter) if name]
         return f"transformers:{'+'.join(parts)}:{self._dtype}"
 
     @once
@@ -111,8 +110,8 @@ class Transformers:
         if not rows:
             return []
         mask = self._mask(schema) if schema is not None else None
-        with self._lock:
-            replies = self._decoder.generate(rows, max_tokens=max_tokens, mask=mask)
+        generate = self._decoder.generate
+        replies = compute(generate, rows, max_tokens=max_tokens, mask=mask)
         if cut := sum(len(reply) == max_tokens for reply in replies):
             note(f"{cut} of {len(replies)} replies ended at max_tokens={max_tokens}")
         self._spend(rows, [len(reply) for reply in replies])
@@ -132,8 +131,7 @@ class Transformers:
         check_columns([prompts, options])
         wanted = [self._option_tokens(given) for given in options]
         rows = self._encoded(prompts, max((len(o) for given in wanted for o in given), default=1))
-        with self._lock:
-            scores = self._decoder.score(rows, wanted)
+        scores = compute(self._decoder.score, rows, wanted)
         self._spend(rows, [1] * len(rows))
         return [_normalised([sum(tokens) for tokens in row]) for row in scores]
 
@@ -145,10 +143,8 @@ class Transformers:
         places: dict[tuple[int, ...], list[int]] = {}
         for place, row in enumerate(rows):
             places.setdefault(tuple(row), []).append(place)
-        with self._lock:
-            scores = self._decoder.score(
-                list(places), [[wanted[p] for p in group] for group in places.values()]
-            )
+        groups = [[wanted[p] for p in group] for group in places.values()]
+        scores = compute(self._decoder.score, list(places), groups)
         self._spend([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
         found: list[list[float]] = [[] for _ in rows]
         for group, values in zip(places.values(), scores, strict=True):
@@ -214,7 +210,8 @@ class Transformers:
             and torch.device(self._device).type == "cpu"
             and (self._dtype == "float32" or _has_bfloat16())
         )
-        model, read = loaded(
+        model, read = compute(
+            loaded,
             self.model,
             transformers.AutoModelForCausalLM.from_pretrained,
             self._folder,
@@ -226,7 +223,7 @@ class Transformers:
         if missing := sorted(read["missing_keys"]):
             raise ModelError(f"model {self.model!r} must generate text, it lacks {missing[0]}")
         if self.adapter:
-            model = adapted(model, self.adapter, str(store.resolve(self.adapter)))
+            model = compute(adapted, model, self.adapter, str(store.resolve(self.adapter)))
         model.eval().to(self._device)
         ends = model.generation_config.eos_token_id
         eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
@@ -244,9 +241,10 @@ class Transformers:
         """Makes, for a row, what masks its logits by ``schema`` and what is told its token."""
         rules = {**schema, "x-guidance": {"whitespace_flexible": False}}
         grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(rules))
+        tokenizer = self._grammar_tokenizer
 
         def make() -> Mask:
-            matcher = llguidance.LLMatcher(self._grammar_tokenizer, grammar)
+            matcher = llguidance.LLMatcher(tokenizer, grammar)
             if matcher.is_error():
                 raise InputError(f"schema must be one llguidance knows, got {matcher.get_error()}")
 
@@ -350,8 +348,3 @@ def _is_plain(config: Any) -> bool:
     if layers := getattr(config, "layer_types", None):
         return set(layers) == {"full_attention"}
     return not getattr(config, "sliding_window", None)
-
-
-def _fingerprint(model: str) -> str:
-    folder = Path(store.resolve(model))
-    return f"{model}@{store.fingerprint(folder)}" if folder.is_dir() else model
