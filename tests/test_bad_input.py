@@ -1,0 +1,88 @@
+"""Whatever a caller, a retriever or a model brings: a clear error or a sensible result, in time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ragsieve import InputError, System
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.retrieve.files import read_documents
+from ragsieve.systems import SYSTEMS, build
+
+NAMES = list(SYSTEMS)
+
+
+def system(name: str, reply: str = "[1]") -> System:
+    """A system whose model always gives the same reply."""
+    return build(name, ScriptedLLM(lambda _: reply), HashingEmbedder())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_documents_give_an_answer_without_evidence(name: str) -> None:
+    """An empty list of documents is no error: nothing is kept, and the model answers alone."""
+    result = system(name, "Paris").ask("Where?", [])
+
+    assert ((), "", "Paris") == (result.kept, result.text, result.answer and result.answer.text)
+
+
+@pytest.mark.parametrize("question", ["", " \n\t"])
+def test_a_blank_question_is_an_error(question: str) -> None:
+    """A question without a word names the rule and the value."""
+    with pytest.raises(InputError, match="the question must not be blank, got"):
+        system("all")(question, ["text"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["A fact is here. " * 62_500, "word " * 200_000, "x" * 1_000_000])
+def test_a_document_of_a_megabyte_is_answered_from(name: str, text: str) -> None:
+    """A megabyte, also without a sentence end or a space, is filtered; spans are in it."""
+    result = system(name).ask("Which fact?", [text])
+
+    assert result.answer
+    assert all(text[s.start : s.end] == s.text for s in result.kept)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_five_thousand_documents_are_answered_from(name: str) -> None:
+    """Five thousand documents go through every system; what the model cannot hold is told."""
+    documents = [f"Fact {n} is about thing {n % 7}." for n in range(5_000)]
+    result = system(name).ask("What is fact 4999 about?", documents)
+
+    assert result.answer
+    assert 5_000 == len(result.verdicts)
+
+
+def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
+    """The file, the rule, the place and the byte are named."""
+    file = tmp_path / "latin.txt"
+    file.write_bytes("Müller".encode("latin-1"))
+
+    with pytest.raises(InputError, match=r"latin.txt must be UTF-8, byte 1 is 0xfc"):
+        read_documents([str(file)])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_ids_lose_no_document(name: str) -> None:
+    """Documents of one id are told apart, and the trace notes the new name."""
+    result = system(name)("Who?", [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}])
+
+    assert ["a", "a#2"] == [document.id for document in result.documents]
+    assert ["document id 'a' occurs again: renamed 'a#2'"] == result.trace.notes
+    assert {"One.", "Two."} == {verdict.segment.text for verdict in result.verdicts}
+
+
+@pytest.mark.parametrize("name", ["finefilter", "finefilter-write"])
+@pytest.mark.parametrize(
+    "reply", ["", "   ", "\x00\x1b[2J", "Я не знаю.", "不知道", "[0]", "[[1]]", "{"]
+)
+def test_odd_replies_lose_no_answer(name: str, reply: str) -> None:
+    """Whatever the model says when asked for clues, there is an answer and a trace."""
+    result = system(name, reply).ask("Who?", ["One fact. Another fact.", "第三。"])
+
+    assert result.answer
+    assert reply.strip() == result.answer.text
+    assert 3 == len(result.verdicts)
+    assert json.dumps(result.to_dict())
