@@ -4,7 +4,7 @@
 
 Each run is resumable: records lie in ``build/bench`` and are not made again; remove the folder for
 new timings. ``accuracy`` is the share of questions whose answer holds a gold answer, with a 95%
-bootstrap interval; ``seconds`` is wall time per question, filter and answer together, with 8
+bootstrap interval; ``seconds`` is wall time per question, filter and answer together, with 16
 questions at once; ``with answer`` is the share whose kept text still holds a gold answer.
 """
 

@@ -68,7 +68,7 @@ OPTIONS = (  # what `filter` and `ask` share
     ),
     click.option("--output", type=_FILE, help="Its results, a line each; goes on if interrupted."),
     click.option("--limit", type=click.IntRange(1), help="Only the first lines of --input."),
-    click.option("--workers", type=click.IntRange(1), default=8, help="Questions at once."),
+    click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once."),
     click.option("--system", default="top-sentences", help="One that `ragsieve systems` lists."),
     click.option(
         "--llm",
@@ -304,15 +304,16 @@ def _system(
     """The system that the options name, its models wrapped as many questions need them."""
     with ExitStack() as stack:
 
-        def wrapped(model: Any, wait_s: float) -> Any:
+        def wrapped(model: Any, max_batch: int, wait_s: float) -> Any:
             if callers > 1:
-                model = stack.enter_context(Coalesced(model, wait_s=wait_s, callers=callers))
+                shared = Coalesced(model, max_batch=max_batch, wait_s=wait_s, callers=callers)
+                model = stack.enter_context(shared)
             return stack.enter_context(Cached(model, cache)) if cache else model
 
         # an LLM's batch takes seconds: it pays to wait until the others have been embedded
-        generator = wrapped(models.load(llm, **_pairs(llm_options)), 0.2)
+        generator = wrapped(models.load(llm, **_pairs(llm_options)), 32, 0.2)
         embeds = "embedder" in systems.SYSTEMS[system].needs
-        ranker: Any = wrapped(models.load(embedder), 0.01) if embeds else None
+        ranker: Any = wrapped(models.load(embedder), 2048, 0.02) if embeds else None
         found = systems.build(system, generator, ranker).with_budget(max_tokens)
         try:
             yield found.lenient() if on_error == "keep" else found
