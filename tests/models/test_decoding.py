@@ -10,7 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from ragsieve.models.decoding import ATTENTION, BLOCK, Decoder, RowsDecoder  # noqa: E402
+from ragsieve.models.attention import ATTENTION, BLOCK  # noqa: E402
+from ragsieve.models.decoding import Decoder, RowsDecoder  # noqa: E402
 from ragsieve.models.loading import RowLinear  # noqa: E402
 from ragsieve.models.transformers import PLAIN  # noqa: E402
 

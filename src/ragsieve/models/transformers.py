@@ -24,8 +24,9 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import store
+from ragsieve.models.attention import ATTENTION
 from ragsieve.models.base import Message, Prompt
-from ragsieve.models.decoding import ATTENTION, Decoder, Mask, RowsDecoder
+from ragsieve.models.decoding import Decoder, Mask, RowsDecoder
 from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
