@@ -284,7 +284,10 @@ def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
     """A batch, in the middle of its work."""
     arguments = ["ask", *FAKE, "--input", str(source), "--output", str(output)]
     running = subprocess.Popen(
-        [sys.executable, "-m", "ragsieve", *arguments], stderr=subprocess.PIPE
+        [sys.executable, "-m", "ragsieve", *arguments],
+        stderr=subprocess.PIPE,
+        # a shell that runs the tests in the background has Ctrl-C ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 30
     while time.monotonic() < until and running.poll() is None:
