@@ -22,7 +22,7 @@ check: .venv/done ## format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: .venv/models ## accuracy, tokens and seconds of every system on real questions
+bench: .venv/models ## accuracy, tokens and seconds of the main systems on real questions
 	$(BIN)/python bench/systems.py
 
 clean: ## remove what the commands above have made
