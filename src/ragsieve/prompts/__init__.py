@@ -53,14 +53,19 @@ def context(segments: Sequence[Segment]) -> str:
     last: Segment | None = None
     for segment in segments:
         if last is None or segment.document.id != last.document.id:
-            title = segment.document.title
-            paragraphs.append(f"{title}: {segment.text}" if title else segment.text)
+            paragraphs.append(titled(segment))
         else:
             between = segment.document.text[last.end : segment.start]
             follows = last.end <= segment.start and not between.strip()
             paragraphs[-1] += (between if follows else " ") + segment.text
         last = segment
     return "\n\n".join(paragraphs)
+
+
+def titled(segment: Segment) -> str:
+    """The segment behind its document's title, which says what its pronouns speak of."""
+    title = segment.document.title
+    return f"{title}: {segment.text}" if title else segment.text
 
 
 def numbered(texts: Sequence[str]) -> str:

@@ -31,9 +31,3 @@ class Scorer(ABC):
                 f"{self!r} must give {len(segments)} finite scores, got {scores!r:.100}"
             )
         return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]
-
-
-def titled(segment: Segment) -> str:
-    """The segment behind its document's title, which says what its pronouns speak of."""
-    title = segment.document.title
-    return f"{title}: {segment.text}" if title else segment.text

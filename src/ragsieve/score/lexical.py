@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.score.base import Scorer, titled
+from ragsieve.prompts import titled
+from ragsieve.score.base import Scorer
 from ragsieve.types import Query, Segment
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.models.base import PairScorer
-from ragsieve.score.base import Scorer, titled
+from ragsieve.prompts import titled
+from ragsieve.score.base import Scorer
 from ragsieve.types import Query, Segment
 
 

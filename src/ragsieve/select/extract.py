@@ -14,7 +14,7 @@ from rapidfuzz import fuzz, process
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
-from ragsieve.prompts import context, numbered, render
+from ragsieve.prompts import context, numbered, render, titled
 from ragsieve.text import normalise
 from ragsieve.trace import explain, note
 from ragsieve.types import Query, Segment
@@ -142,7 +142,7 @@ class Extract:
                 f"the context of {self.llm.identity} must hold the question, the prompt and "
                 f"{reply} tokens of reply, it holds {self.llm.context}"
             )
-        costs = self.llm.count([f"[{len(segments)}] {titled_line(s)}\n\n" for s in segments])
+        costs = self.llm.count([f"[{len(segments)}] {titled(s)}\n\n" for s in segments])
         windows: list[list[Segment]] = [[]]
         left = room
         for segment, cost in zip(segments, costs, strict=True):
@@ -158,13 +158,8 @@ class Extract:
         return [window for window in windows if window]
 
 
-def titled_line(segment: Segment) -> str:
-    """A segment and its title, as one of many."""
-    return f"{segment.document.title}: {segment.text}" if segment.document.title else segment.text
-
-
 def _listed(window: Iterable[Segment]) -> str:
-    return numbered([titled_line(segment) for segment in window])
+    return numbered([titled(segment) for segment in window])
 
 
 def _point_tokens(clues: int) -> int:
