@@ -47,10 +47,20 @@ def test_neighbours_of_clues_are_clues() -> None:
     assert [] == clues(segments, ["w"], vectors, epsilon=1)
 
 
+def test_every_sentence_is_ranked_where_an_extractor_scores_them_all() -> None:
+    """BM25 puts the song first, the year third of the best three: the generator needs them all."""
+    found = Annotator(reader(lambda t: "1972" in t), BM25(), max_clues=3, every=True)(EXAMPLE)
+
+    assert ([0, 2], 3, 3) == (found["clues"], len(found["ranking"]), len(found["scores"]))
+    assert found["ranking"].index(2) + 1 == found["k"]
+
+
 def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
     """It does from the year, and not from the song, which BM25 ranks first: so K is 2."""
     found = Annotator(reader(lambda text: "1972" in text), BM25())(EXAMPLE)
+    scores = found.pop("scores")
 
+    assert sorted(scores, reverse=True) == scores
     assert {
         "sentences": SPANS,
         "clues": [0, 2],
@@ -73,7 +83,14 @@ def test_k_is_0_where_no_prefix_answers_and_none_without_clues() -> None:
     other = Example(EXAMPLE.query, EXAMPLE.documents, ("Crofts",))
 
     assert 0 == none(EXAMPLE)["k"]
-    assert {"sentences": SPANS, "clues": [], "useful": [], "ranking": [], "k": None} == none(other)
+    assert {
+        "sentences": SPANS,
+        "clues": [],
+        "useful": [],
+        "ranking": [],
+        "scores": [],
+        "k": None,
+    } == none(other)
 
 
 def test_only_the_first_clues_are_asked_about() -> None:

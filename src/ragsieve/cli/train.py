@@ -16,7 +16,7 @@ from ragsieve.datasets.local import lines, parse_record
 from ragsieve.evaluate.run import Batch
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
-from ragsieve.score import Cosine
+from ragsieve.score import Clues, Cosine
 from ragsieve.train.targets import Annotator, Summary
 
 ANNOTATE_HELP = """Label questions with what FineFilter's parts learn, by the generator's own word.
@@ -35,6 +35,7 @@ many of the ranked clues it needs (K). A line of OUTPUT a question; goes on if i
 @click.argument("output", type=FILE)
 @click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
 @click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
+@click.option("--clues", help="A clue reader: rank all sentences by it, not the clues alone.")
 @click.option(
     "--epsilon",
     type=click.FloatRange(0, 2),
@@ -51,6 +52,7 @@ def annotate_command(
     output: Path,
     llm: str,
     embedder: str,
+    clues: str | None,
     epsilon: float,
     max_clues: int,
     limit: int | None,
@@ -61,13 +63,17 @@ def annotate_command(
     """Label what is missing, then sum up."""
     models.check(llm, "LLM")
     models.check(embedder, "embedder")
+    if clues:
+        models.check(clues, "clue reader")
     label = f"annotate llm={llm} embedder={embedder} epsilon={epsilon} max_clues={max_clues}"
+    label += f" clues={clues}" if clues else ""
     summary, failed = Summary(), 0
     batch = Batch(source, output, label=label)
     with batch, sharing(workers, cache=cache) as share, progress() as bars:
-        ranker = share(models.load(embedder))
+        near = share(models.load(embedder))  # loaded when it is first asked
         reader = Reader(share(models.load(llm)))
-        annotator = Annotator(reader, Cosine(ranker), ranker, epsilon, max_clues)
+        ranker = Clues(share(models.load(clues))) if clues else Cosine(near)
+        annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(clues))
         bar = bars.add_task("questions", total=batch.total(limit))
         for done in batch.run(annotator, workers=workers, limit=limit):
             bars.advance(bar)
@@ -95,7 +101,7 @@ def _show(source: Path, output: Path, count: int) -> None:
 
 def _row(place: int, record: dict[str, Any], texts: dict[str, str]) -> tuple[str, ...]:
     rank = record["ranking"].index(place) + 1
-    useful = record["useful"][record["clues"].index(place)]
+    useful = dict(zip(record["clues"], record["useful"], strict=True)).get(place, False)
     name, start, end = record["sentences"][place]
     kept = "yes" if rank <= record["k"] else "no"
     text = shown(" ".join(texts[name][start:end].split()))

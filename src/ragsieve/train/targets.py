@@ -60,15 +60,16 @@ def clues(
 class Annotator:
     """Labels of one question for all three parts of FineFilter.
 
-    Each clue alone is given to the generator, then each prefix of the ranked clues: the smallest
-    that it answers correctly from is the cut point, and 0 where there is none.
+    Each clue alone is given to the generator, then each prefix of the ranking: the smallest that it
+    answers correctly from is the cut point, and 0 where there is none.
 
     Args:
         reader: Asks the generator.
-        ranker: Ranks the clues: a scorer, as `ragsieve.score.Cosine`.
+        ranker: Ranks what is cut: a scorer, as `ragsieve.score.Cosine`.
         embedder: Finds clues near to an answer, where ``epsilon`` is over 0.
         epsilon: See `clues`.
-        max_clues: Of a question at most, the first ones; at least 1.
+        max_clues: Of a question at most, the first ones; of its ranking, the best; at least 1.
+        every: Rank all sentences, as a trained extractor does that scores them, not the clues only.
 
     Raises:
         InputError: If an option breaks its rule, or an example has no gold answer.
@@ -82,6 +83,7 @@ class Annotator:
     embedder: Embedder | None = None
     epsilon: float = 0.0
     max_clues: int = 20
+    every: bool = False
 
     def __post_init__(self) -> None:
         if self.max_clues < 1:
@@ -97,7 +99,8 @@ class Annotator:
         Returns:
             ``sentences``: the document's id, start and end of each; ``clues``: places of the clues
             among them; ``useful``: for each clue whether the generator answers from it alone;
-            ``ranking``: the clues' places, best first; ``k``: the cut point, None without clues.
+            ``ranking``: places of what is ranked, best first, and ``scores`` of them; ``k``: the
+            cut point, None where nothing is ranked.
         """
         if not any(map(str.strip, example.answers)):
             raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
@@ -108,14 +111,16 @@ class Annotator:
         if self.embedder and self.epsilon and sentences:
             vectors = self.embedder.embed([s.text for s in sentences])
         found = clues(sentences, example.answers, vectors, epsilon=self.epsilon)[: self.max_clues]
-        place = {sentences[n].key: n for n in found}
-        ranked = best_first(self.ranker(query, [sentences[n] for n in found]))
+        place = {s.key: n for n, s in enumerate(sentences)}
+        named = sentences if self.every else [sentences[n] for n in found]
+        ranked = best_first(self.ranker(query, named))[: self.max_clues]
         return {
             "sentences": [list(s.key) for s in sentences],
             "clues": found,
             "useful": [self._answers(query, [sentences[n]], example.answers) for n in found],
             "ranking": [place[s.key] for s in ranked],
-            "k": self._cut(query, ranked, example.answers) if found else None,
+            "scores": [s.score for s in ranked],
+            "k": self._cut(query, ranked, example.answers) if ranked else None,
         }
 
     def _answers(self, query: Query, segments: Sequence[Segment], gold: Sequence[str]) -> bool:

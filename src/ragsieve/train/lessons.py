@@ -1,0 +1,153 @@
+"""Questions to learn from: divided by a salted hash, as sentences with labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ragsieve import split
+from ragsieve.datasets import Dataset
+from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.errors import InputError
+from ragsieve.pipeline import as_documents
+from ragsieve.text import contains_answer, normalise
+from ragsieve.types import Document, Example, Query, Segment
+
+SALT = "ragsieve-finefilter-1"
+Part = Literal["train", "validation", "test"]
+BOUNDS: dict[Part, int] = {"train": 50, "validation": 60, "test": 100}  # of 100 places
+
+
+def part_of(question: str, salt: str = SALT) -> Part:
+    """Which part a question belongs to, the same in every data set and wherever it is asked.
+
+    The first 8 hex digits of sha256(salt, a line feed, the normalised question) as a number, modulo
+    100: 0 to 49 train, 50 to 59 validation, 60 to 99 test.
+    """
+    digest = hashlib.sha256(f"{salt}\n{normalise(question)}".encode()).hexdigest()
+    place = int(digest[:8], 16) % 100
+    return next(part for part in get_args(Part) if place < BOUNDS[part])
+
+
+def gather(sources: Sequence[Dataset], part: Part, salt: str = SALT) -> Iterator[Example]:
+    """The questions of ``part`` from all sources, in turns, so that any beginning is balanced.
+
+    A question that comes twice is taken once; one without a document or a gold answer is left out.
+    Its id gets the name of its source in front.
+    """
+    seen: set[str] = set()
+    for turn in zip_longest(*(_own(source, part, salt) for source in sources)):
+        for example in filter(None, turn):
+            if (question := normalise(example.query.text)) not in seen:
+                seen.add(question)
+                yield example
+
+
+def _own(source: Dataset, part: Part, salt: str) -> Iterator[Example]:
+    for _, example in source.examples():
+        if part_of(example.query.text, salt) != part or not example.documents:
+            continue
+        if any(map(str.strip, example.answers)):
+            query = replace(example.query, id=f"{source.name}:{example.query.id}")
+            yield replace(example, query=query)
+
+
+def write(path: Path, examples: Iterable[Example]) -> int:
+    """Write questions as JSONL, as `ragsieve annotate` reads it; how many they are."""
+    fresh, count = path.with_name(f".{path.name}.new"), 0
+    with fresh.open("w", encoding="utf-8") as file:
+        for example in examples:
+            file.write(json.dumps(_record(example), ensure_ascii=False) + "\n")
+            count += 1
+    fresh.replace(path)
+    return count
+
+
+def _record(example: Example) -> dict[str, Any]:
+    return {
+        "id": example.query.id,
+        "question": example.query.text,
+        "answers": list(example.answers),
+        "documents": [_document(d) for d in as_documents(example.documents)],
+    }
+
+
+def _document(document: Document) -> dict[str, Any]:
+    return {"id": document.id, "title": document.title, "text": document.text}
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One question with the sentences of its documents, and what is known of them.
+
+    Args:
+        query: The question; its id begins with the name of its data set and a colon.
+        answers: Gold answers.
+        sentences: Of all its documents, in order.
+        useful: For places of clues whether the generator answers from that sentence alone; empty
+            where it was not asked.
+        ranking: Places of the sentences that a cut point is for, best first.
+        k: The smallest prefix of the ranking that the generator answers from; None if unknown.
+    """
+
+    query: Query
+    answers: tuple[str, ...]
+    sentences: tuple[Segment, ...]
+    useful: dict[int, bool]
+    ranking: tuple[int, ...] = ()
+    k: int | None = None
+
+    @property
+    def data(self) -> str:
+        """Name of the data set."""
+        return self.query.id.partition(":")[0]
+
+    @cached_property
+    def clues(self) -> tuple[int, ...]:
+        """Places of the sentences that hold a gold answer; none where it is yes or no."""
+        if {normalise(answer) for answer in self.answers} <= {"yes", "no"}:
+            return ()
+        texts = [s.text for s in self.sentences]
+        return tuple(n for n, text in enumerate(texts) if contains_answer(text, self.answers))
+
+    @property
+    def usable(self) -> bool:
+        """Whether there are both clues and other sentences."""
+        return 0 < len(self.clues) < len(self.sentences)
+
+    @classmethod
+    def of(cls, example: Example, labels: dict[str, Any] | None = None) -> Lesson:
+        """A lesson from a question, and from its labels where they are known."""
+        documents = as_documents(example.documents)
+        given = [Segment.whole(d) for d in documents]
+        found = tuple(split.Sentences()(example.query, given))
+        if labels is None:
+            return cls(example.query, example.answers, found, {})
+        if labels["sentences"] != [list(s.key) for s in found]:
+            raise InputError(f"labels of question {example.query.id!r} are for other documents")
+        useful = dict(zip(labels["clues"], labels["useful"], strict=True))
+        ranking = tuple(labels["ranking"])
+        return cls(example.query, example.answers, found, useful, ranking, labels["k"])
+
+
+def lessons(questions: Path, labels: Path | None = None) -> list[Lesson]:
+    """Lessons of all questions in a JSONL file; with labels only of those that have some.
+
+    Raises:
+        InputError: If a file cannot be read, or labels are for other documents.
+    """
+    known = {}
+    if labels:
+        records = [parse_json(line) for _, line in lines(labels)]
+        known = {record["line"]: dict(record) for record in records if "k" in record}
+    return [
+        Lesson.of(parse_record(line), known.get(number))
+        for number, line in lines(questions)
+        if not labels or number in known
+    ]

@@ -1,0 +1,78 @@
+"""Questions to learn from, divided and labelled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from ragsieve.datasets import load
+from ragsieve.errors import InputError
+from ragsieve.train.lessons import SALT, Lesson, gather, lessons, part_of, write
+from ragsieve.types import Document, Example, Query
+
+EXAMPLE = Example(
+    Query("Who sang?", id="own:q"), (Document("d", "Seals sang. It rained. Sea."),), ("Seals",)
+)
+
+
+def test_a_question_is_in_one_part_however_it_is_written() -> None:
+    """By the written rule: 8 hex digits of the salted hash of the normalised text, modulo 100."""
+    place = int(hashlib.sha256(f"{SALT}\nwho sang song".encode()).hexdigest()[:8], 16) % 100
+
+    wanted = "train" if place < 50 else "validation" if place < 60 else "test"
+
+    assert wanted == part_of("Who sang the song?")
+    assert part_of("Who sang the song?") == part_of("who  sang THE song")
+
+
+def test_parts_are_a_half_a_tenth_and_four_tenths() -> None:
+    """Over 2,000 questions, within 4 of 100 places."""
+    parts = [part_of(f"question {n}") for n in range(2000)]
+
+    assert pytest.approx(0.5, abs=0.04) == parts.count("train") / 2000
+    assert pytest.approx(0.1, abs=0.04) == parts.count("validation") / 2000
+    assert {"train", "validation", "test"} == set(parts)
+
+
+def test_sources_come_in_turns_and_a_question_once(tmp_path: Path) -> None:
+    """No document or no answer: nothing to learn."""
+    document = {"id": "d", "text": "Seals sang."}
+    wanted = [f"q{n}" for n in range(60) if part_of(f"q{n}") == "train"][:3]
+    for name, questions in (("a", wanted[:2]), ("b", wanted)):
+        rows = [{"question": q, "answers": ["x"], "documents": [document]} for q in questions]
+        rows += [{"question": "q", "answers": [], "documents": [document]}]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sources = [load(str(tmp_path / f"{name}.jsonl")) for name in "ab"]
+
+    assert wanted == [e.query.text for e in gather(sources, "train")]
+
+
+def test_a_lesson_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
+    """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices."""
+    path, labels = tmp_path / "q.jsonl", tmp_path / "l.jsonl"
+    write(path, [EXAMPLE])
+    spans = [["d", 0, 11], ["d", 12, 22], ["d", 23, 27]]
+    row = {"line": 1, "sentences": spans, "clues": [0], "useful": [True], "ranking": [0, 2]}
+    labels.write_text(json.dumps({**row, "k": 1}))
+    (plain,), (labelled,) = lessons(path), lessons(path, labels)
+
+    assert ((0,), {}, None, "own") == (plain.clues, plain.useful, plain.k, plain.data)
+    assert ({0: True}, (0, 2), 1) == (labelled.useful, labelled.ranking, labelled.k)
+    assert labelled.usable
+
+
+def test_yes_and_no_have_no_clues() -> None:
+    """The word may stand anywhere."""
+    example = Example(EXAMPLE.query, (Document("d", "Yes. It rained."),), ("yes",))
+
+    assert () == Lesson.of(example).clues
+
+
+def test_labels_of_other_documents_are_refused() -> None:
+    """Places would point at other sentences."""
+    with pytest.raises(InputError, match="labels of question 'own:q' are for other documents"):
+        Lesson.of(EXAMPLE, {"sentences": [["d", 0, 4]]})
