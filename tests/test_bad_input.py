@@ -17,7 +17,9 @@ NAMES = list(SYSTEMS)
 
 def system(name: str, reply: str = "[1]") -> System:
     """A system whose model always gives the same reply."""
-    return build(name, ScriptedLLM(lambda _: reply), HashingEmbedder(), clues=OverlapClueReader())
+    return build(
+        name, ScriptedLLM(lambda _: reply), HashingEmbedder(), clues=OverlapClueReader(), answers={}
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

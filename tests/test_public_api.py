@@ -136,7 +136,7 @@ def test_every_system_builds_and_answers(name: str) -> None:
     llm = ScriptedLLM(
         lambda prompt: "[1]" if "JSON list" in prompt[-1].content else "Sentence 1: x"
     )
-    system = build(name, llm, HashingEmbedder(), clues=OverlapClueReader())
+    system = build(name, llm, HashingEmbedder(), clues=OverlapClueReader(), answers={})
     result = system.ask("Who sang it?", ["Seals sang it. It rained.", ""])
 
     assert isinstance(system, System)

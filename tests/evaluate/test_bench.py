@@ -24,6 +24,7 @@ from ragsieve.evaluate.bench import Bench
 from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.text import contains_answer
 
 CONFIG = Config(
     systems=[
@@ -224,6 +225,31 @@ def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) 
         found.append([json.loads(line)["question"] for line in path.open()])
 
     assert [["with?", "without?", "unknown?"], ["with?"], ["without?"]] == found
+
+
+def test_questions_can_be_one_part_by_the_salted_hash(tmp_path: Path) -> None:
+    """The three parts together are all, and each has its own files."""
+    mine = tmp_path / "mine.jsonl"
+    row = {"answers": ["x"], "documents": ["x"]}
+    asked = [f"question {n}" for n in range(20)]
+    mine.write_text("".join(json.dumps({"question": q, **row}) + "\n" for q in asked))
+    data = [Data(name=str(mine), part=part) for part in ("train", "validation", "test")]
+    Bench(replace(ONE, data=data), tmp_path / "r").prepare()
+    files = {path.name: [*path.open()] for path in (tmp_path / "r" / "questions").iterdir()}
+
+    assert {"mine-train.jsonl", "mine-validation.jsonl", "mine-test.jsonl"} == {*files}
+    assert sorted(asked) == sorted(json.loads(q)["question"] for f in files.values() for q in f)
+
+
+def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:
+    """It keeps of each question what holds one, so recall of the answer is whole."""
+    config = replace(ONE, systems=[SystemSpec(name="oracle")])
+    run(tmp_path, config)
+    found = records(tmp_path, "sample--oracle--fake-echo")
+
+    assert any(record["kept"] for record in found)
+    for record in found:
+        assert all(contains_answer(s["text"], record["answers"]) for s in record["kept"])
 
 
 def test_noise_is_written_into_the_questions(tmp_path: Path) -> None:

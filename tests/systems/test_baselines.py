@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, ScriptedLLM
 from ragsieve.systems import (
     all_documents,
+    build,
     closed_book,
     clue_sentences,
     top_documents,
@@ -104,3 +108,15 @@ def test_clue_sentences_within_a_budget() -> None:
 
     assert 1 == len(system(QUESTION, DOCUMENTS).kept)
     assert 2 == len(system.with_budget(15)(QUESTION, DOCUMENTS).kept)
+
+
+def test_the_oracle_keeps_the_sentences_with_an_answer() -> None:
+    """Nobody but a benchmark knows them, and it needs them."""
+    known = build("oracle", llm(), answers={QUESTION: ("Crofts",)})
+
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [
+        s.text for s in known(QUESTION, DOCUMENTS).kept
+    ]
+    assert () == known("Another question?", DOCUMENTS).kept
+    with pytest.raises(InputError, match="oracle needs the gold answers, which only `ragsieve be"):
+        build("oracle", llm())

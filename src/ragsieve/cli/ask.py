@@ -152,6 +152,8 @@ def _check(*, system: str, llm: str, llm_options: Sequence[str], **options: Any)
     """Everything about the options that can be known before a model is loaded."""
     if system not in systems.SYSTEMS:
         raise InputError(f"system must be one of {', '.join(systems.SYSTEMS)}, got {system!r}")
+    if systems.SYSTEMS[system].knows:
+        raise InputError(f"system {system!r} needs gold answers, which only `ragsieve bench` knows")
     models.check(llm, "LLM")
     for role, kind in systems.ROLES.items():
         models.check(options[role], kind)

@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from ragsieve import models, systems
 from ragsieve.answer import Reader
+from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, RagsieveError
 from ragsieve.evaluate import evidence, questions
 from ragsieve.evaluate.answers import Judge
@@ -193,7 +194,17 @@ class Bench:
         others = {role: wrap(self._model(getattr(self.config, role))) for role in needed}
         llm = wrap(self._model(cell.generator.llm, cell.generator.options))
         llm.count(["?"])  # a model that is not there shows here
-        return systems.build(spec.name, llm, options={**spec.options, **own}, **others)
+        answers = self._answers(cell) if systems.SYSTEMS[spec.name].knows else None
+        options = {**spec.options, **own}
+        return systems.build(spec.name, llm, options=options, answers=answers, **others)
+
+    def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
+        """Gold answers by question; of a question that comes twice all that are known."""
+        found: dict[str, tuple[str, ...]] = {}
+        for _, line in lines(self._questions(cell)):
+            example = parse_record(line)
+            found[example.query.text] = found.get(example.query.text, ()) + example.answers
+        return found
 
     def _metrics(self, system: System, wrap: Share) -> list[Metric]:
         """What is measured: every metric, and those that need a model where the run says so."""

@@ -34,10 +34,13 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: A name of `ragsieve.datasets.DATASETS`, or the path of one's own JSONL.
         only: ``"answerable"``: questions of which a document holds a gold answer;
             ``"unanswerable"``: those with gold answers of which none does.
+        part: ``"train"``, ``"validation"`` or ``"test"`` of its questions; see
+            `ragsieve.datasets.parts.part_of`.
         questions: How many; the run's number where None.
     """
 
     name: str
+    part: Literal["all", "train", "validation", "test"] = "all"
     only: Literal["all", "answerable", "unanswerable"] = "all"
     questions: Count | None = None
 
@@ -45,7 +48,8 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def label(self) -> str:
         """What tables call it."""
         stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
-        return stem if self.only == "all" else f"{stem} ({self.only})"
+        choices = [choice for choice in (self.part, self.only) if choice != "all"]
+        return f"{stem} ({', '.join(choices)})" if choices else stem
 
 
 class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from typing import Any
 from ragsieve import datasets
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.base import Lines
+from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.config import Config, Data
 from ragsieve.evaluate.noise import Noise
@@ -61,6 +62,8 @@ def write(
 def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None) -> Dataset:
     """The data set with what the run says of it; every line of it that is asked can be read."""
     dataset = datasets.load(data.name, folder=folder)
+    if data.part != "all":
+        dataset = _only(dataset, lambda e: part_of(e.query.text) == data.part)
     if data.only != "all":
         wanted = data.only == "answerable"
         dataset = _only(dataset, lambda e: bool(e.answers) and _answerable(e) == wanted)

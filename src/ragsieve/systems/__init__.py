@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
@@ -15,6 +15,7 @@ from ragsieve.systems.baselines import (
     all_documents,
     closed_book,
     clue_sentences,
+    oracle,
     top_documents,
     top_sentences,
 )
@@ -27,12 +28,13 @@ __all__ = [
     "closed_book",
     "clue_sentences",
     "finefilter",
+    "oracle",
     "top_documents",
     "top_sentences",
 ]
 
 ROLES = {"embedder": "embedder", "clues": "clue reader"}
-"""What systems may need beside a generator, by the name of the argument: a kind of model."""
+"""Models that systems may need beside a generator, by the name of the argument: their kind."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Entry:
     def roles(self) -> tuple[str, ...]:
         """Which models of `ROLES` it needs, in the order in which ``make`` takes them."""
         return tuple(role for role, kind in ROLES.items() if kind in self.needs.split(", "))
+
+    @property
+    def knows(self) -> bool:
+        """Whether it is told the gold answers, which only a benchmark has."""
+        return self.needs == "gold answers"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -87,6 +94,7 @@ SYSTEMS: dict[str, Entry] = {
     "top-documents": Entry(top_documents, "the first 5 documents as retrieved", "nothing"),
     "all": Entry(all_documents, "every document whole", "nothing"),
     "closed-book": Entry(closed_book, "no document: the model by itself", "nothing"),
+    "oracle": Entry(oracle, "the sentences with a gold answer; for `bench`", "gold answers"),
 }
 
 
@@ -97,6 +105,7 @@ def build(
     options: Mapping[str, Any] | None = None,
     *,
     clues: ClueReader | None = None,
+    answers: Mapping[str, Sequence[str]] | None = None,
 ) -> System:
     """The system ``name`` of `SYSTEMS`.
 
@@ -106,10 +115,11 @@ def build(
         embedder: Its embedder, where it needs one.
         options: Options other than their defaults, by name.
         clues: Its clue reader, where it needs one.
+        answers: Gold answers by question, where it needs them.
 
     Raises:
-        InputError: If there is no such system or option, an option breaks its rule, or a model is
-            missing.
+        InputError: If there is no such system or option, an option breaks its rule, or something
+            that it needs is missing.
     """
     if name not in SYSTEMS:
         raise InputError(f"system must be one of {', '.join(SYSTEMS)}, got {name!r}")
@@ -122,4 +132,8 @@ def build(
     for role in entry.roles:
         if given[role] is None:
             raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")
+    if entry.knows:
+        if answers is None:
+            raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
+        return entry.make(llm, answers, **(options or {}))
     return entry.make(llm, *(given[role] for role in entry.roles), **(options or {}))

@@ -1,11 +1,17 @@
-"""What every filter is measured against: no retrieval, everything, the first or best k."""
+"""What every filter is measured against: nothing, everything, the first or best k, an oracle."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, ClueReader, Embedder
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.text import contains_answer
+from ragsieve.trace import explain
+from ragsieve.types import Query, Segment
 
 
 def closed_book(llm: LLM) -> System:
@@ -70,3 +76,32 @@ def clue_sentences(
         Reader(llm),
         max_tokens,
     )
+
+
+def oracle(
+    llm: LLM, answers: Mapping[str, Sequence[str]], *, max_tokens: int | None = None
+) -> System:
+    """Keep the sentences that hold a gold answer: what a filter could reach that knew it.
+
+    Args:
+        llm: The generator.
+        answers: Gold answers by question.
+        max_tokens: Budget of the context, in the generator's tokens.
+    """
+    return System(Pipeline(split.Sentences(), _Holding(answers)), Reader(llm), max_tokens)
+
+
+@dataclass(frozen=True)
+class _Holding:
+    """Keep the segments that hold one of the question's gold answers."""
+
+    answers: Mapping[str, Sequence[str]] = field(repr=False)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        kept = []
+        for segment in segments:
+            if contains_answer(segment.text, self.answers.get(query.text, ())):
+                kept.append(segment)
+            else:
+                explain(segment, "holds no gold answer")
+        return kept

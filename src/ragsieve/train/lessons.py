@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from ragsieve import split
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.datasets.parts import SALT, Part, part_of
 from ragsieve.errors import InputError
 from ragsieve.pipeline import as_documents
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Document, Example, Query, Segment
-
-SALT = "ragsieve-finefilter-1"
-Part = Literal["train", "validation", "test"]
-BOUNDS: dict[Part, int] = {"train": 50, "validation": 60, "test": 100}  # of 100 places
-
-
-def part_of(question: str, salt: str = SALT) -> Part:
-    """Which part a question belongs to, the same in every data set and wherever it is asked.
-
-    The first 8 hex digits of sha256(salt, a line feed, the normalised question) as a number, modulo
-    100: 0 to 49 train, 50 to 59 validation, 60 to 99 test.
-    """
-    digest = hashlib.sha256(f"{salt}\n{normalise(question)}".encode()).hexdigest()
-    place = int(digest[:8], 16) % 100
-    return next(part for part in get_args(Part) if place < BOUNDS[part])
 
 
 def gather(sources: Sequence[Dataset], part: Part, salt: str = SALT) -> Iterator[Example]:
