@@ -23,6 +23,7 @@ from ragsieve.models.fake import (
     OverlapPairScorer,
     ScriptedLLM,
 )
+from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
 
 ROOMS = {"split": split, "score": score, "select": select}
@@ -47,6 +48,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
     "score.Pair": lambda: score.Pair(OverlapPairScorer()),
     "select.Budget": lambda: select.Budget(12, Reader(ScriptedLLM(["unused"]))),
+    "select.Cut": lambda: select.Cut(Odds(((-1.0, 0.0), (1.0, 0.0), (0.5, 0.5)), (0.0, 0.0, 0.5))),
     "select.Distinct": lambda: select.Distinct(),
     "select.Extract": lambda: select.Extract(ScriptedLLM(first_two)),
     "select.Order": lambda: select.Order("ends"),

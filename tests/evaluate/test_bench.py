@@ -29,7 +29,7 @@ from ragsieve.text import contains_answer
 CONFIG = Config(
     systems=[
         SystemSpec(name="all"),
-        SystemSpec(name="finefilter", label="fine", options={"cut": "none"}),
+        SystemSpec(name="finefilter", label="fine", options={"truncator": "none"}),
         SystemSpec(name="top-sentences"),
     ],
     data=[Data(name="sample")],
@@ -302,7 +302,9 @@ def test_seeds_draw_questions_and_orders(tmp_path: Path) -> None:
 
 def test_systems_that_read_clues_are_run(tmp_path: Path) -> None:
     """By the run's clue reader, or as an extractor of their own; all models are in the header."""
-    own = SystemSpec(name="finefilter", models={"extractor": "fake:clues"}, options={"cut": "none"})
+    own = SystemSpec(
+        name="finefilter", models={"extractor": "fake:clues"}, options={"truncator": "none"}
+    )
     systems = [SystemSpec(name="clues"), own]
     run(tmp_path, replace(CONFIG, systems=systems, clues="fake:clues"))
     used = json.loads((tmp_path / "run.json").read_text())["models"]

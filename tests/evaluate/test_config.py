@@ -19,7 +19,7 @@ name = "all"
 [[systems]]
 name = "finefilter"
 label = "no cut"
-options = { cut = "none" }
+options = { truncator = "none" }
 """
 RUNS = Path(__file__).parents[2] / "experiments"
 
@@ -65,7 +65,10 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
         ("= 1", "Invalid statement"),
         ("", "missing required field `systems`"),
         (PLAIN.replace("all", "al"), "system must be one of finefilter, .* got 'al'"),
-        (PLAIN.replace("cut =", "cutt ="), "options of finefilter are .*cut.* got 'cutt'"),
+        (
+            PLAIN.replace("truncator =", "cut ="),
+            "options of finefilter are .*truncator.* got 'cut'",
+        ),
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
         ("speed = 3\n" + PLAIN, "unknown field `speed`"),
         ("workers = 0\n" + PLAIN, r">= 1 - at `\$.workers`"),

@@ -123,13 +123,13 @@ def test_the_budget_is_the_generators() -> None:
         ({}, ["Extract", "Cosine", "Truncate", "Order"]),
         ({"reranker": "bm25"}, ["Extract", "BM25", "Truncate", "Order"]),
         ({"reranker": OverlapPairScorer()}, ["Extract", "Pair", "Truncate", "Order"]),
-        ({"reranker": "none", "cut": "none"}, ["Extract", "Order"]),
+        ({"reranker": "none", "truncator": "none"}, ["Extract", "Order"]),
         ({"extractor": OverlapClueReader()}, ["Clues", "Threshold", "Truncate", "Order"]),
         (
-            {"extractor": OverlapClueReader(), "reranker": "cosine", "cut": "none"},
+            {"extractor": OverlapClueReader(), "reranker": "cosine", "truncator": "none"},
             ["Clues", "Threshold", "Cosine", "Order"],
         ),
-        ({"cut": "random"}, ["Extract", "Cosine", "RandomK", "Order"]),
+        ({"truncator": "random"}, ["Extract", "Cosine", "RandomK", "Order"]),
     ],
 )
 def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -> None:
@@ -171,7 +171,7 @@ def test_a_wrapped_extractor_is_what_is_inside(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("option", ["reranker", "cut"])
+@pytest.mark.parametrize("option", ["reranker", "truncator"])
 def test_an_unknown_ablation_is_refused(option: str) -> None:
     """The error names the option and what there is."""
     with pytest.raises(InputError, match=f"{option} must be .*none, got 'nonsense'"):

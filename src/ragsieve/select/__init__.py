@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ragsieve.select.cut import Cut
 from ragsieve.select.extract import Extract
 from ragsieve.select.order import Order
 from ragsieve.select.threshold import Threshold
@@ -11,7 +12,17 @@ from ragsieve.select.truncate import Truncate
 if TYPE_CHECKING:
     from ragsieve.select.distinct import Distinct
 
-__all__ = ["Budget", "Distinct", "Extract", "Order", "RandomK", "Threshold", "TopK", "Truncate"]
+__all__ = [
+    "Budget",
+    "Cut",
+    "Distinct",
+    "Extract",
+    "Order",
+    "RandomK",
+    "Threshold",
+    "TopK",
+    "Truncate",
+]
 
 
 def __getattr__(name: str) -> Any:

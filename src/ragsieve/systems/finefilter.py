@@ -18,9 +18,8 @@ def finefilter(
     embedder: Embedder,
     *,
     extractor: LLM | ClueReader | None = None,
-    truncator: LLM | None = None,
     reranker: PairScorer | Literal["auto", "cosine", "bm25", "none"] = "auto",
-    cut: Literal["truncator", "random", "none"] = "truncator",
+    truncator: LLM | select.Cut | Literal["auto", "random", "none"] = "auto",
     mode: Literal["point", "write"] = "point",
     min_score: float = 0.1,
     min_keep: int = 0,
@@ -33,10 +32,10 @@ def finefilter(
         llm: The generator; extracts and truncates too, unless others are given.
         embedder: Ranks the clues.
         extractor: Names the clues; a clue reader gives each sentence a probability instead.
-        truncator: Chooses how many of the ranked clues stay.
         reranker: Ranks them: a cross-encoder, cosine, BM25, or none: as the extractor named them;
             ``"auto"`` is the probability of a clue reader, the cosine behind an LLM.
-        cut: ``"random"`` and ``"none"`` are the paper's ablations of the truncator.
+        truncator: Chooses how many of the ranked clues stay, or reads it off their scores; ``llm``
+            where ``"auto"``; ``"random"`` and ``"none"`` are the paper's ablations.
         mode: How an LLM names them; see `select.Extract`.
         min_score: From which probability a clue reader's sentence is a clue, in [0, 1].
         min_keep: At least this many clues stay; the paper's 0 lets the generator answer by itself.
@@ -46,13 +45,6 @@ def finefilter(
     Raises:
         InputError: If an option breaks its rule.
     """
-    cuts: dict[str, tuple[Stage, ...]] = {
-        "truncator": (select.Truncate(truncator or llm, min_keep=min_keep),),
-        "random": (select.RandomK(),),
-        "none": (),
-    }
-    if cut not in cuts:
-        raise InputError(f"cut must be one of {', '.join(cuts)}, got {cut!r}")
     extracting: tuple[Stage, ...] = (
         select.Extract(cast(LLM, extractor or llm), mode=mode, min_keep=min_keep),
     )
@@ -66,7 +58,7 @@ def finefilter(
             split.Sentences(),
             *extracting,
             *_ranking(reranker, embedder),
-            *cuts[cut],
+            *_cutting(llm if truncator == "auto" else truncator, min_keep),
             select.Order(order),
         ),
         Reader(llm),
@@ -86,3 +78,15 @@ def _ranking(reranker: PairScorer | str, embedder: Embedder) -> tuple[Stage, ...
         options = ", ".join(["auto", *known])
         raise InputError(f"reranker must be a cross-encoder or one of {options}, got {reranker!r}")
     return known[reranker]
+
+
+def _cutting(truncator: LLM | select.Cut | str, min_keep: int) -> tuple[Stage, ...]:
+    if isinstance(truncator, select.Cut):
+        return (truncator,)
+    if not isinstance(truncator, str):
+        return (select.Truncate(truncator, min_keep=min_keep),)
+    known: dict[str, tuple[Stage, ...]] = {"random": (select.RandomK(),), "none": ()}
+    if truncator not in known:
+        options = ", ".join(["auto", *known])
+        raise InputError(f"truncator must be an LLM, a cut or one of {options}, got {truncator!r}")
+    return known[truncator]
