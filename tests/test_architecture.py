@@ -18,6 +18,7 @@ LAYERS = [  # a module imports from its own layer and those above it in this lis
     ["datasets"],
     ["retrieve", "split", "score", "select", "answer"],
     ["systems"],
+    ["trained"],
     ["evaluate", "train", "integrations", "cli", "server", "__main__"],
 ]
 LAYER = {name: depth for depth, names in enumerate(LAYERS) for name in names}

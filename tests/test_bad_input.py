@@ -76,7 +76,7 @@ def test_equal_ids_lose_no_document(name: str) -> None:
     assert {"One.", "Two."} == {verdict.segment.text for verdict in result.verdicts}
 
 
-@pytest.mark.parametrize("name", ["finefilter", "finefilter-write"])
+@pytest.mark.parametrize("name", ["finefilter-point", "finefilter-write"])
 @pytest.mark.parametrize(
     "reply", ["", "   ", "\x00\x1b[2J", "Я не знаю.", "不知道", "[0]", "[[1]]", "{"]
 )

@@ -147,12 +147,15 @@ def test_every_system_builds_and_answers(name: str) -> None:
 
 def test_an_unknown_system_is_named_with_the_known_ones() -> None:
     """The error lists what there is."""
-    with pytest.raises(InputError, match=r"system must be one of finefilter, .* got 'nonsense'"):
+    with pytest.raises(
+        InputError, match=r"system must be one of .*finefilter-point, .* got 'nonsense'"
+    ):
         build("nonsense", ScriptedLLM([]), HashingEmbedder())
 
 
 @pytest.mark.parametrize(
-    ("name", "missing"), [("clues", "clues, a model of kind clue"), ("finefilter", "embedder, a")]
+    ("name", "missing"),
+    [("clues", "clues, a model of kind clue"), ("finefilter-point", "embedder, a")],
 )
 def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> None:
     """When it is built, not when the first question comes."""

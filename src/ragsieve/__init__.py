@@ -9,8 +9,9 @@ from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Example, Query, Segment
 
 if TYPE_CHECKING:
-    from ragsieve import answer, models, score, select, split, systems
-    from ragsieve.systems import finefilter
+    from ragsieve import answer, models, score, select, split, systems, trained
+    from ragsieve.systems.finefilter import finefilter
+    from ragsieve.trained import load
 
 __all__ = [
     "Answer",
@@ -28,11 +29,13 @@ __all__ = [
     "Trace",
     "answer",
     "finefilter",
+    "load",
     "models",
     "score",
     "select",
     "split",
     "systems",
+    "trained",
 ]
 
 
@@ -40,6 +43,8 @@ def __getattr__(name: str) -> Any:
     """Rooms and systems, loaded when they are first named: ``import ragsieve`` stays quick."""
     if name == "finefilter":
         return import_module("ragsieve.systems").finefilter
+    if name == "load":
+        return import_module("ragsieve.trained").load
     if name in __all__:
         return import_module(f"ragsieve.{name}")
     raise AttributeError(f"module 'ragsieve' has no attribute {name!r}")

@@ -19,7 +19,7 @@ from ragsieve.systems import SYSTEMS
 
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
-FAKE = ("--system", "finefilter", "--llm", "fake:echo", "--embedder", "fake:hashing")
+FAKE = ("--system", "finefilter-point", "--llm", "fake:echo", "--embedder", "fake:hashing")
 
 
 class Ended(NamedTuple):

@@ -29,7 +29,7 @@ from ragsieve.text import contains_answer
 CONFIG = Config(
     systems=[
         SystemSpec(name="all"),
-        SystemSpec(name="finefilter", label="fine", options={"truncator": "none"}),
+        SystemSpec(name="finefilter-point", label="fine", options={"truncator": "none"}),
         SystemSpec(name="top-sentences"),
     ],
     data=[Data(name="sample")],
@@ -303,14 +303,14 @@ def test_seeds_draw_questions_and_orders(tmp_path: Path) -> None:
 def test_systems_that_read_clues_are_run(tmp_path: Path) -> None:
     """By the run's clue reader, or as an extractor of their own; all models are in the header."""
     own = SystemSpec(
-        name="finefilter", models={"extractor": "fake:clues"}, options={"truncator": "none"}
+        name="finefilter-point", models={"extractor": "fake:clues"}, options={"truncator": "none"}
     )
     systems = [SystemSpec(name="clues"), own]
     run(tmp_path, replace(CONFIG, systems=systems, clues="fake:clues"))
     used = json.loads((tmp_path / "run.json").read_text())["models"]
 
     assert {"fake:echo", "fake:hashing", "fake:clues"} == {*used}
-    for name in ("clues", "finefilter"):
+    for name in ("clues", "finefilter-point"):
         stages = {
             step["stage"].split("(")[0]
             for record in records(tmp_path, f"sample--{name}--fake-echo")

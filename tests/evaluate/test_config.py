@@ -17,7 +17,7 @@ name = "sample"
 [[systems]]
 name = "all"
 [[systems]]
-name = "finefilter"
+name = "finefilter-point"
 label = "no cut"
 options = { truncator = "none" }
 """
@@ -64,10 +64,10 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
     [
         ("= 1", "Invalid statement"),
         ("", "missing required field `systems`"),
-        (PLAIN.replace("all", "al"), "system must be one of finefilter, .* got 'al'"),
+        (PLAIN.replace("all", "al"), "system must be one of .*finefilter-point, .* got 'al'"),
         (
             PLAIN.replace("truncator =", "cut ="),
-            "options of finefilter are .*truncator.* got 'cut'",
+            "options of finefilter-point are .*truncator.* got 'cut'",
         ),
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
         ("speed = 3\n" + PLAIN, "unknown field `speed`"),
@@ -79,7 +79,10 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
         (PLAIN + 'models = { extractor = "minilm" }', "minilm is no LLM or clue reader"),
         ('judge = "minilm"\n' + PLAIN, "minilm is no LLM"),
         (PLAIN + 'models = { reranker = "smollm2" }', "smollm2 is no pair scorer"),
-        (PLAIN + 'models = { critic = "smollm2" }', "models of finefilter are .* got 'critic'"),
+        (
+            PLAIN + 'models = { critic = "smollm2" }',
+            "models of finefilter-point are .* got 'critic'",
+        ),
         ("[noise]\nkinds = ['loud']\nshares = [0]\n" + PLAIN, "Invalid enum value 'loud'"),
         ("[noise]\nkinds = ['random']\nshares = [2]\n" + PLAIN, "<= 1"),
         ("[[generators]]\nllm = 'nonsense'\n" + PLAIN, "a model must be one of .*'nonsense'"),

@@ -193,6 +193,48 @@ def test_identity_tells_weights_apart(tmp_path: Path) -> None:
     assert 2 == len(marks)
 
 
+def save_adapter(base: str, folder: Path) -> str:
+    peft = pytest.importorskip("peft")
+    model = transformers.BertModel.from_pretrained(base)
+    config = peft.LoraConfig(r=4, target_modules=["query", "value"], init_lora_weights=False)
+    torch.manual_seed(1)
+    peft.get_peft_model(model, config).save_pretrained(folder)
+    return str(folder)
+
+
+def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> None:
+    """And gives the same bits in any company, as it is merged into the weights."""
+    bare = SentenceTransformer(bert)
+    embedder = SentenceTransformer(bert, adapter=save_adapter(bert, tmp_path / "lora"))
+    vectors = embedder.embed(TEXTS)
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+
+    assert alone.tobytes() == vectors.tobytes()
+    assert not np.allclose(bare.embed(TEXTS), vectors, atol=1e-2)
+    assert embedder.identity.startswith(f"{bare.identity}+{embedder.adapter}@")
+
+
+def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) -> None:
+    """Up to the last bits, whether it is merged or runs beside."""
+    adapter = save_adapter(bert, tmp_path / "lora")
+    inner = sentence_transformers.SentenceTransformer(bert, device="cpu")
+    inner.load_adapter(adapter)
+    expected = inner.encode(TEXTS, normalize_embeddings=True)
+
+    assert np.allclose(expected, SentenceTransformer(bert, adapter=adapter).embed(TEXTS), atol=1e-5)
+
+
+def test_a_pickled_adapter_is_refused(bert: str, tmp_path: Path) -> None:
+    """One clear line, as for pickled weights."""
+    adapter = save_adapter(bert, tmp_path / "lora")
+    (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
+    with pytest.raises(ModelError) as caught:
+        SentenceTransformer(bert, adapter=adapter).embed(TEXTS)
+
+    words = f"model {adapter!r} cannot be loaded: it must hold adapter_model.safetensors"
+    assert words == str(caught.value)
+
+
 def test_batch_size_must_be_positive() -> None:
     """The error names option and value."""
     with pytest.raises(InputError, match="batch_size must be at least 1, got 0"):

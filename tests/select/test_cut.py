@@ -24,16 +24,16 @@ def scored(*scores: float) -> list[Segment]:
     ]
 
 
-def odds(*weights: float, decay: float = 0.0) -> Odds:
+def odds(*probabilities: float) -> Odds:
     """The same odds whatever the scores are."""
-    return Odds(FLAT, tuple(map(math.log, weights)), decay)
+    return Odds(FLAT, tuple(math.log(p / (1 - p)) for p in probabilities))
 
 
-def test_the_odds_are_those_of_a_logistic_regression() -> None:
-    """Logits of 1/2 and 3/4 are 0 and ln 3: rows give 0, ln 3 and 2 ln 3, so 1, 3 and 9 of 13."""
+def test_the_odds_are_those_of_logistic_regressions() -> None:
+    """Logits of 1/2 and 3/4 are 0 and ln 3: rows give 0, ln 3 and 2 ln 3, so 1/2, 3/4 and 9/10."""
     found = Odds(((0.0, 0.0), (5.0, 1.0), (7.0, 2.0)), (0.0, 0.0, 0.0))([0.5, 0.75, 0.9])
 
-    assert [pytest.approx(1 / 13), pytest.approx(3 / 13), pytest.approx(9 / 13)] == found.tolist()
+    assert [pytest.approx(0.5), pytest.approx(0.75), pytest.approx(0.9)] == found.tolist()
 
 
 def test_missing_scores_count_as_the_lowest() -> None:
@@ -44,26 +44,26 @@ def test_missing_scores_count_as_the_lowest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "price", "decay", "kept"),
+    ("probabilities", "price", "kept"),
     [
-        ((1, 8, 1), 0.05, 0.0, [0.9, 0.5]),  # worth 0, .75, .8
-        ((1, 8, 1), 0.2, 0.0, [0.9]),  # worth 0, .6, .5: the second adds .1 for .2
-        ((1, 8, 1), 0.05, 0.2, [0.9]),  # worth 0, .75, .64: a fifth of .8 is lost
-        ((8, 1, 1), 0.11, 0.0, []),  # worth 0, -.01, -.02
+        ((0.1, 0.5, 0.7), 0.05, [0.9, 0.5]),  # worth .1, .45, .6
+        ((0.1, 0.5, 0.7), 0.25, [0.9]),  # worth .1, .25, .2
+        ((0.1, 0.5, 0.7), 0.5, []),  # worth .1, 0, -.3
+        ((0.1, 0.5, 0.4), 0.0, [0.9]),  # the second does harm
     ],
 )
 def test_what_is_worth_most_is_kept(
-    weights: tuple[float, ...], price: float, decay: float, kept: list[float]
+    probabilities: tuple[float, ...], price: float, kept: list[float]
 ) -> None:
     """The probability of a right answer less the price of what is read, worked out beside it."""
-    stage = Cut(odds(*weights, decay=decay), price=price)
+    stage = Cut(odds(*probabilities), price=price)
 
     assert kept == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
 
 
 def test_at_least_so_many_stay() -> None:
     """Though none is worth it; and no more than there are."""
-    stage = Cut(odds(8, 1, 1), price=1.0, min_keep=2)
+    stage = Cut(odds(0.8, 0.1, 0.1), price=1.0, min_keep=2)
 
     assert [0.9, 0.5] == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
     assert [0.5] == [s.score for s in stage(QUERY, scored(0.5))]
@@ -71,7 +71,7 @@ def test_at_least_so_many_stay() -> None:
 
 def test_odds_come_back_from_json() -> None:
     """Number for number."""
-    known = Odds(((0.1, 0.2), (0.3, 1e-9), (-4.0, 5.0)), (1.0, 2.0, 3.0), 0.25)
+    known = Odds(((0.1, 0.2), (0.3, 1e-9), (-4.0, 5.0)), (1.0, 2.0, 3.0))
 
     assert known == Odds.read(json.loads(json.dumps(known.to_dict())))
 
@@ -81,15 +81,14 @@ def test_odds_come_back_from_json() -> None:
     [
         ({"weights": [[0.0]], "bias": [0.0, 0.0]}, "weights must have 2 rows of 1 numbers"),
         ({"weights": [[0.0], [math.nan]], "bias": [0.0, 0.0]}, "weights and bias must be finite"),
-        ({"weights": [[0.0], ["x"]], "bias": [0.0, 0.0]}, "odds must have weights, bias and decay"),
-        ({"bias": [0.0, 0.0]}, "odds must have weights, bias and decay"),
-        ({"weights": [[0.0]] * 2, "bias": [0.0] * 2, "decay": 2}, "decay must be from 0 to 1"),
+        ({"weights": [[0.0], ["x"]], "bias": [0.0, 0.0]}, "odds must have weights and bias"),
+        ({"bias": [0.0, 0.0]}, "odds must have weights and bias"),
     ],
 )
 def test_broken_odds_are_refused(values: dict[str, Any], said: str) -> None:
     """They come from a file."""
     with pytest.raises(InputError, match=said):
-        Odds.read({"decay": 0.0, **values})
+        Odds.read(values)
 
 
 @pytest.mark.parametrize("options", [{"price": -0.1}, {"price": 1.1}, {"min_keep": -1}])
@@ -98,4 +97,4 @@ def test_a_bad_option_is_named(options: dict[str, Any]) -> None:
     (name,) = options
 
     with pytest.raises(InputError, match=f"{name} must .*got -?[0-9.]+"):
-        Cut(odds(1, 1, 1), **options)
+        Cut(odds(0.1, 0.2, 0.3), **options)

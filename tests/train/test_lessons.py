@@ -38,11 +38,13 @@ def test_a_lesson_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
     write(path, [EXAMPLE])
     spans = [["d", 0, 11], ["d", 12, 22], ["d", 23, 27]]
     row = {"line": 1, "sentences": spans, "clues": [0], "useful": [True], "ranking": [0, 2]}
-    labels.write_text(json.dumps({**row, "k": 1}))
+    cut = {"scores": [0.9, 0.2], "right": [False, True, False], "k": 1}
+    labels.write_text(json.dumps({**row, **cut}))
     (plain,), (labelled,) = lessons(path), lessons(path, labels)
 
     assert ((0,), {}, None, "own") == (plain.clues, plain.useful, plain.k, plain.data)
     assert ({0: True}, (0, 2), 1) == (labelled.useful, labelled.ranking, labelled.k)
+    assert ((0.9, 0.2), (False, True, False)) == (labelled.scores, labelled.right)
     assert labelled.usable
 
 

@@ -66,6 +66,7 @@ def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
         "clues": [0, 2],
         "useful": [False, True],
         "ranking": [0, 2],
+        "right": [False, False, True],
         "k": 2,
     } == found
 
@@ -89,17 +90,18 @@ def test_k_is_0_where_no_prefix_answers_and_none_without_clues() -> None:
         "useful": [],
         "ranking": [],
         "scores": [],
+        "right": [],
         "k": None,
     } == none(other)
 
 
 def test_only_the_first_clues_are_asked_about() -> None:
-    """Each is two calls at most."""
+    """Alone, as the whole ranking, and without it."""
     llm = ScriptedLLM(lambda _: "nobody")
     found = Annotator(Reader(llm), BM25(), max_clues=1)(EXAMPLE)
 
     assert [0] == found["clues"]
-    assert 2 == len(llm.prompts)
+    assert 3 == len(llm.prompts)
 
 
 def test_near_sentences_are_found_by_the_embedder() -> None:

@@ -14,7 +14,7 @@ from ragsieve.cli.ask import ask_command, filter_command
 from ragsieve.cli.base import named, shown
 from ragsieve.cli.bench import bench_command, datasets_command, report_command
 from ragsieve.cli.lists import models_group, systems_command
-from ragsieve.cli.train import annotate_command
+from ragsieve.cli.train import annotate_command, calibrate_command, train_group
 from ragsieve.errors import InputError, MissingExtra
 
 GROUP_HELP = """Sieve the noise out of retrieved documents before a language model reads them.
@@ -68,6 +68,7 @@ def cli() -> None:
 
 for command in (
     *(filter_command, ask_command, bench_command, report_command, annotate_command),
+    *(train_group, calibrate_command),
     *(systems_command, datasets_command, models_group),
 ):
     cli.add_command(command)

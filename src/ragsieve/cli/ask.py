@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve import models, systems
+from ragsieve import models, systems, trained
 from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged
@@ -50,7 +50,11 @@ OPTIONS = (  # what `filter` and `ask` share
     click.option("--output", type=FILE, help="Its results, a line each; goes on if interrupted."),
     click.option("--limit", type=click.IntRange(1), help="Only the first lines of --input."),
     click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once."),
-    click.option("--system", default="top-sentences", help="One that `ragsieve systems` lists."),
+    click.option(
+        "--system",
+        default="top-sentences",
+        help="One that `ragsieve systems` lists, or a trained filter: its folder or hub id.",
+    ),
     click.option(
         "--llm",
         default="smollm2",
@@ -150,9 +154,7 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
 
 def _check(*, system: str, llm: str, llm_options: Sequence[str], **options: Any) -> None:
     """Everything about the options that can be known before a model is loaded."""
-    if system not in systems.SYSTEMS:
-        raise InputError(f"system must be one of {', '.join(systems.SYSTEMS)}, got {system!r}")
-    if systems.SYSTEMS[system].knows:
+    if trained.entry(system).knows:
         raise InputError(f"system {system!r} needs gold answers, which only `ragsieve bench` knows")
     models.check(llm, "LLM")
     for role, kind in systems.ROLES.items():
@@ -189,9 +191,10 @@ def _system(
     """The system that the options name, its models wrapped as many questions need them."""
     with sharing(callers, cache=cache) as share:
         generator = share(models.load(llm, **_pairs(llm_options)))
-        needed = systems.SYSTEMS[system].roles
+        needed = trained.entry(system).roles
         others = {role: share(models.load(options[role])) for role in needed}
-        found = systems.build(system, generator, **others).with_budget(max_tokens)
+        built = trained.build(system, generator, share=share, **others)
+        found = built.with_budget(max_tokens)
         yield found.lenient() if on_error == "keep" else found
 
 
@@ -220,7 +223,9 @@ def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) ->
 def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     """What makes the records of a batch, without keys that nobody else should read."""
     options["llm_options"] = tuple(o for o in llm_options if not o.startswith("api_key="))
-    roles = systems.SYSTEMS[options["system"]].roles
+    roles = trained.entry(options["system"]).roles
+    if options["system"] not in systems.SYSTEMS:
+        options["system"] = trained.identity(options["system"])
     names = ("system", "llm", *roles, "max_tokens", "llm_options", "on_error")
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])

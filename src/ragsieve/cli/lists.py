@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ragsieve import systems
+from ragsieve import systems, trained
 from ragsieve.cli.base import table
 from ragsieve.models import store
 
@@ -15,7 +15,9 @@ from ragsieve.models import store
 @click.command("systems", short_help="List every system.")
 def systems_command() -> None:
     """List every system by name: what it does, what it needs, its paper."""
-    rows = [(name, e.summary, e.needs, e.paper) for name, e in systems.SYSTEMS.items()]
+    names = [*trained.bundled(), *systems.SYSTEMS]
+    found = [(name, trained.entry(name)) for name in names]
+    rows = [(name, e.summary, e.needs, e.paper) for name, e in found]
     table(("name", "keeps", "needs", "paper"), rows)
 
 

@@ -1,19 +1,21 @@
-"""`ragsieve annotate`."""
+"""`ragsieve annotate`, `ragsieve train` and `ragsieve calibrate`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.text import Text
 
-from ragsieve import models
+from ragsieve import datasets, models
 from ragsieve.answer import Reader
 from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown, table
+from ragsieve.datasets import parts
 from ragsieve.datasets.local import lines, parse_record
-from ragsieve.evaluate.run import Batch
+from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
 from ragsieve.score import Clues, Cosine
@@ -28,6 +30,39 @@ many of the ranked clues it needs (K). A line of OUTPUT a question; goes on if i
   ragsieve annotate questions.jsonl labels.jsonl --show 5
   ragsieve annotate questions.jsonl labels.jsonl --llm openai:NAME --epsilon 0.1
 """
+
+
+FINEFILTER_HELP = """Train FineFilter on SOURCE… for your generator, and write it to FOLDER.
+
+A source is a JSONL file of questions with documents and answers, or a name of `ragsieve datasets`.
+Its questions are divided by a salted hash: half to learn from, a tenth to choose by, the rest is
+never read. An interrupted training goes on where it stopped; several GPUs: `accelerate launch -m
+ragsieve train finefilter …`.
+
+\b
+  ragsieve train finefilter my-filter questions.jsonl --llm openai:NAME
+  ragsieve train finefilter my-filter nq triviaqa --data ~/questions --form llm
+  ragsieve ask --system my-filter -q "Who sang it?" notes.txt
+"""
+CALIBRATE_HELP = """Cut a trained filter so that the answer survives as often as you ask.
+
+Sentences of at least a probability stay, and the probability is set on questions that the filter
+was not trained on: those of SOURCE… in the part that is named. What is promised holds on average
+over such questions; with --confidence for this filter, too. The promise is written into FOLDER.
+
+\b
+  ragsieve calibrate my-filter questions.jsonl --keep-answer 0.95
+  ragsieve calibrate my-filter mine.jsonl --part all --keep-answer 0.9 --confidence 0.9
+"""
+SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+DATA = click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="RAGSIEVE_DATA",
+    show_envvar=True,
+    help="Folder of data sets; the Hugging Face hub where none is named.",
+)
 
 
 @click.command("annotate", help=ANNOTATE_HELP, short_help="Label questions for training.")
@@ -106,3 +141,116 @@ def _row(place: int, record: dict[str, Any], texts: dict[str, str]) -> tuple[str
     kept = "yes" if rank <= record["k"] else "no"
     text = shown(" ".join(texts[name][start:end].split()))
     return str(rank), "yes" if useful else "no", kept, text
+
+
+@click.group("train", short_help="Train a filter for your generator.")
+def train_group() -> None:
+    """Train a filter for your generator, on your questions or on public ones."""
+
+
+@train_group.command("finefilter", help=FINEFILTER_HELP, short_help="Extractor, reranker, cut.")
+@FOLDER
+@SOURCES
+@DATA
+@click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
+@click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
+@click.option(
+    "--form",
+    type=click.Choice(["encoder", "llm", "point", "write"]),
+    default="encoder",
+    help="encoder and llm read once and score each sentence; by point and write an LLM names them.",
+)
+@click.option("--base", help="Model to tune.", show_default="minilm for encoder, else --llm")
+@click.option("--reranker", is_flag=True, help="Train a bi-encoder to rank useful clues first.")
+@click.option("--epochs", type=click.IntRange(1), help="Of the extractor.", show_default="its own")
+@click.option(
+    "--labelled",
+    type=click.IntRange(3),
+    default=600,
+    help="So many questions the generator answers for labels, in some ways each.",
+)
+@click.option("--seed", type=int, default=0, help="Of all chance.")
+@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
+@click.option(
+    "--work",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where questions, labels and checkpoints lie.",
+    show_default="FOLDER.work",
+)
+def finefilter_command(
+    folder: Path,
+    sources: tuple[str, ...],
+    data: Path | None,
+    workers: int,
+    work: Path | None,
+    **options: Any,
+) -> int:
+    """Train what is missing, then say how good it is."""
+    from ragsieve.train.course import Course, Plan
+
+    plan = Plan(**options)
+    found = [datasets.load(name, folder=data) for name in sources]
+    work = work or folder.with_name(f"{folder.name}.work")
+    trained = Course(plan, found, work, workers, _told).run(folder)
+    for name in ("before", "after"):
+        figures = trained.figures[name]
+        what = "5 documents" if name == "before" else "the filter"
+        INFO.print(
+            f"{what}: accuracy {figures['accuracy']:.1%} of {figures['questions']} validation "
+            f"questions, {figures['tokens_kept']:.1%} of the tokens"
+        )
+    INFO.print(Text(shown(f"written: {folder}; {work} may go")))
+    return 0
+
+
+def _told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
+    """Run through questions with a bar."""
+    found = []
+    with progress() as bars:
+        bar = bars.add_task(name.removesuffix(".jsonl"), total=total)
+        for one in done:
+            found.append(one)
+            bars.advance(bar)
+    return found
+
+
+@click.command("calibrate", help=CALIBRATE_HELP, short_help="Promise that the answer survives.")
+@FOLDER
+@SOURCES
+@DATA
+@click.option(
+    "--part",
+    type=click.Choice(["train", "validation", "test", "all"]),
+    default="validation",
+    help="all: of your own questions, if the filter has seen none of them.",
+)
+@click.option("--keep-answer", type=float, default=0.95, help="Over 0 and below 1.")
+@click.option("--confidence", type=float, help="Over 0 and below 1; stricter.")
+@click.option("--splits", type=click.IntRange(1), default=200, help="Halves that it is tried on.")
+def calibrate_command(
+    folder: Path,
+    sources: tuple[str, ...],
+    data: Path | None,
+    part: parts.Part | Literal["all"],
+    keep_answer: float,
+    confidence: float | None,
+    splits: int,
+) -> int:
+    """Set the cut, and say what was promised and what was measured."""
+    from ragsieve.train import calibration, risk
+    from ragsieve.trained import load
+
+    found = [datasets.load(name, folder=data) for name in sources]
+    with INFO.status("scoring sentences …"):
+        questions = [*calibration.scored(load(folder), found, part)]
+    made = risk.calibrate(questions, keep_answer=keep_answer, confidence=confidence)
+    tried = risk.coverage(questions, keep_answer=keep_answer, confidence=confidence, splits=splits)
+    calibration.promise(folder, made)
+    click.echo(
+        f"promised: the answer survives in {made.promised:.1%} of questions that have one\n"
+        f"measured: {made.measured:.1%} of {made.questions}, at a probability of at least "
+        f"{made.cut:.4f}, {made.kept:.1%} of the sentences kept\n"
+        f"tried: {tried.survival:.1%} on average over {tried.splits} random halves, at least "
+        f"{made.promised:.1%} in {tried.held:.1%} of them"
+    )
+    return 0

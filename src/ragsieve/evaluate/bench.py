@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ragsieve import models, systems
+from ragsieve import models, systems, trained
 from ragsieve.answer import Reader
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, RagsieveError
@@ -102,6 +102,8 @@ class Bench:
                     path, cell.data, cell.noise, self.config, self.data
                 )
         used = {name: m.identity for cell in self.cells for name, m in self._used(cell).items()}
+        for name in {c.system.name for c in self.cells} - {*systems.SYSTEMS}:
+            used[name] = trained.identity(name)
         values = header(self.config, self.cells, about, used, self.command)
         path = self.folder / "run.json"
         if path.exists():  # the first start's time stays
@@ -190,13 +192,13 @@ class Bench:
         """The cell's system, its models wrapped."""
         spec = cell.system
         own = {role: wrap(self._model(name)) for role, name in spec.models.items()}
-        needed = systems.SYSTEMS[spec.name].roles
-        others = {role: wrap(self._model(getattr(self.config, role))) for role in needed}
+        entry = trained.entry(spec.name)
+        others = {role: wrap(self._model(getattr(self.config, role))) for role in entry.roles}
         llm = wrap(self._model(cell.generator.llm, cell.generator.options))
         llm.count(["?"])  # a model that is not there shows here
-        answers = self._answers(cell) if systems.SYSTEMS[spec.name].knows else None
-        options = {**spec.options, **own}
-        return systems.build(spec.name, llm, options=options, answers=answers, **others)
+        if entry.knows:
+            others["answers"] = self._answers(cell)
+        return trained.build(spec.name, llm, {**spec.options, **own}, share=wrap, **others)
 
     def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
         """Gold answers by question; of a question that comes twice all that are known."""
@@ -232,14 +234,15 @@ class Bench:
         spec, generator = cell.system, cell.generator
         found = {generator.llm: self._model(generator.llm, generator.options)}
         names = [*spec.models.values(), self.config.judge]
-        names += [getattr(self.config, role) for role in systems.SYSTEMS[spec.name].roles]
+        names += [getattr(self.config, role) for role in trained.entry(spec.name).roles]
         return found | {name: self._model(name) for name in names if name}
 
     def _made_by(self, cell: Cell) -> str:
         """All that a cell's records depend on beside the questions, in a line."""
         spec, generator = cell.system, cell.generator
         used = {name: model.identity for name, model in self._used(cell).items()}
-        parts = (spec.name, spec.options, spec.models, generator.llm, generator.options)
+        name = spec.name if spec.name in systems.SYSTEMS else trained.identity(spec.name)
+        parts = (name, spec.options, spec.models, generator.llm, generator.options)
         return json.dumps(without_keys([*parts, used, self.config.likelihood]), sort_keys=True)
 
     def _questions(self, cell: Cell) -> Path:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from ragsieve import models
+from ragsieve import models, trained
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate.noise import Kind, Noise, Position
-from ragsieve.systems import ROLES, SYSTEMS
+from ragsieve.systems import ROLES, check_options
 
 try:
     import msgspec
@@ -56,7 +56,7 @@ class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A system of the run.
 
     Args:
-        name: One of `ragsieve.systems.SYSTEMS`.
+        name: One of `ragsieve.systems.SYSTEMS`, or a trained filter: its folder or hub id.
         label: What tables call it; its name where empty.
         options: Its options other than their defaults.
         models: Models of its own, as ``extractor = "transformers:ID"``.
@@ -161,7 +161,9 @@ class Cell(NamedTuple):
 
 def label(spec: SystemSpec | Generator) -> str:
     """What tables call it."""
-    return spec.label or (spec.name if isinstance(spec, SystemSpec) else spec.llm)
+    if isinstance(spec, Generator):
+        return spec.label or spec.llm
+    return spec.label or Path(spec.name).name
 
 
 def cells(config: Config) -> Iterator[Cell]:
@@ -230,12 +232,9 @@ def _check(config: Config) -> None:
 
 
 def _check_system(system: SystemSpec) -> None:
-    if system.name not in SYSTEMS:
-        raise InputError(f"system must be one of {', '.join(SYSTEMS)}, got {system.name!r}")
-    known = SYSTEMS[system.name].options
-    for option in system.options:
-        if option not in known:
-            raise InputError(f"options of {system.name} are {', '.join(known)}, got {option!r}")
+    entry = trained.entry(system.name)
+    check_options(system.name, entry, system.options)
+    known = entry.options
     for role, spec in system.models.items():
         if role not in known or role not in _MODELS:
             roles = ", ".join(r for r in _MODELS if r in known) or "none"

@@ -9,10 +9,12 @@ from ragsieve.errors import InputError
 
 BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "transformers": ("transformers", "Transformers", "LLM"),
+    "seq2seq": ("seq2seq", "Seq2Seq", "LLM"),
     "openai": ("openai", "OpenAI", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
     "cross_encoder": ("sentence_transformers", "CrossEncoder", "pair scorer"),
     "clues": ("clues", "ClueEncoder", "clue reader"),
+    "clue_llm": ("clue_llm", "ClueLLM", "clue reader"),
 }
 NAMED = {"smollm2": "transformers", "minilm": "sentence_transformers", "clues": "clues"}
 FAKE = {  # for trying a pipeline without weights

@@ -63,11 +63,16 @@ class Head(torch.nn.Module):
 
     def forward(self, s: torch.Tensor, q: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         """Logits, ``(n,)``, of two times ``(n, dim)`` and ``(n, inputs)``."""
+        logits: torch.Tensor = self.of_states(s, q) + self.prior(inputs)
+        return logits
+
+    def of_states(self, s: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        """The part of the logits, ``(n,)``, that hidden states give."""
         s, q = functional.normalize(s, dim=-1), functional.normalize(q, dim=-1)
         cosine = (s * q).sum(-1, keepdim=True)
         x = self.down(torch.cat([s, q, s * q], -1) * s.shape[-1] ** 0.5)
         x = self.mix(torch.cat([x, cosine], -1))
-        logits: torch.Tensor = (self.cos_scale * cosine + self.out(x))[:, 0] + self.prior(inputs)
+        logits: torch.Tensor = (self.cos_scale * cosine + self.out(x))[:, 0]
         return logits
 
 
@@ -112,44 +117,79 @@ class Net:
         return cls(encoder, head, calibration, padding, bfloat16)
 
     @torch.inference_mode()
+    def logits(self, windows: Sequence[Window], inputs: NDArray[np.float32]) -> list[float]:
+        """As below, before calibration: any finite number."""
+        if not windows:
+            return []
+        own, asked = states(self.encoder, windows, self.padding, self.bfloat16)
+        values: list[float] = self.head(
+            own, asked, torch.from_numpy(inputs).to(own.device)
+        ).tolist()
+        return values
+
     def probabilities(self, windows: Sequence[Window], inputs: NDArray[np.float32]) -> list[float]:
         """A number in [0, 1] for each row of ``inputs``, ``(n_sentences, n_inputs)``."""
-        states = self._states(windows, len(inputs))
-        logits = self.head(*states, torch.from_numpy(inputs).to(states[0].device))
         a, b = self.calibration
+        logits = torch.tensor(self.logits(windows, inputs))
         values: list[float] = torch.sigmoid(a * logits + b).tolist()
         return values
 
-    def _states(
-        self, windows: Sequence[Window], sentences: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean hidden states of each sentence and of the question before it, ``(n, dim)`` each."""
-        device = self.head.out.weight.device
-        shape = sentences, self.head.down.in_features // 3
-        own, asked = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
-        ordered = sorted(windows, key=lambda window: -len(window.ids))  # little padding
-        for at in range(0, len(ordered), TOGETHER):
-            part = ordered[at : at + TOGETHER]
-            hidden = self._hidden([window.ids for window in part], device)
-            for window, rows in zip(part, hidden, strict=True):
-                question = rows[1 : 1 + window.question].sum(0) / max(1, window.question)
-                for sentence, start, end in window.spans:
-                    own[sentence] = rows[start:end].sum(0) / max(1, end - start)
-                    asked[sentence] = question
-        return own, asked
 
-    def _hidden(self, rows: Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:
-        """The encoder's last hidden states, ``(len(rows), length, dim)``."""
-        length = -(-max(map(len, rows)) // STEP) * STEP
-        ids = [[*row, *[self.padding] * (length - len(row))] for row in rows]
-        mask = [[1] * len(row) + [0] * (length - len(row)) for row in rows]
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.bfloat16):
-            found = self.encoder(
-                input_ids=torch.tensor(ids, device=device),
-                attention_mask=torch.tensor(mask, device=device),
-            )
-        hidden: torch.Tensor = found.last_hidden_state.float()
-        return hidden
+def states(
+    encoder: torch.nn.Module, windows: Sequence[Window], padding: int, bfloat16: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean hidden states of each sentence and of the question before it, ``(n, dim)`` each.
+
+    Args:
+        encoder: Gives hidden states.
+        windows: At least one; each of the ``n`` sentences counts in one of them.
+        padding: The token that fills windows up.
+        bfloat16: Whether the encoder computes in it.
+    """
+    ordered = sorted(windows, key=lambda window: -len(window.ids))  # little padding
+    own, asked, places = [], [], []
+    for at in range(0, len(ordered), TOGETHER):
+        part = ordered[at : at + TOGETHER]
+        hidden = _hidden(encoder, [window.ids for window in part], padding, bfloat16)
+        means = _shares(part, hidden.shape[1]).to(hidden.device) @ hidden
+        for window, rows in zip(part, means, strict=True):
+            count = len(window.spans)
+            own.append(rows[1 : 1 + count])
+            asked.append(rows[:1].expand(count, -1))
+            places += [span.sentence for span in window.spans]
+    back = torch.tensor(places).argsort().to(own[0].device)
+    return torch.cat(own)[back], torch.cat(asked)[back]
+
+
+def _shares(windows: Sequence[Window], length: int) -> torch.Tensor:
+    """What each token counts in the means of the question and of each sentence behind it.
+
+    ``(len(windows), 1 + most sentences, length)``.
+    """
+    most = max(len(window.spans) for window in windows)
+    shares = torch.zeros(len(windows), 1 + most, length)
+    for own, window in zip(shares, windows, strict=True):
+        own[0, 1 : 1 + window.question] = 1 / max(1, window.question)
+        for row, (_, start, end) in zip(own[1:], window.spans, strict=False):
+            row[start:end] = 1 / max(1, end - start)
+    return shares
+
+
+def _hidden(
+    encoder: torch.nn.Module, rows: Sequence[Sequence[int]], padding: int, bfloat16: bool
+) -> torch.Tensor:
+    """The encoder's last hidden states, ``(len(rows), length, dim)``."""
+    device = next(encoder.parameters()).device
+    length = -(-max(map(len, rows)) // STEP) * STEP
+    ids = [[*row, *[padding] * (length - len(row))] for row in rows]
+    mask = [[1] * len(row) + [0] * (length - len(row)) for row in rows]
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bfloat16):
+        found = encoder(
+            input_ids=torch.tensor(ids, device=device),
+            attention_mask=torch.tensor(mask, device=device),
+        )
+    hidden: torch.Tensor = found.last_hidden_state.float()
+    return hidden
 
 
 def _merge(encoder: torch.nn.Module, differences: Mapping[str, torch.Tensor]) -> None:

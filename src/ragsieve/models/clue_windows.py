@@ -12,6 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tokenizers import Tokenizer
+
+from ragsieve.models.base import Passage
+
 Tokens = Sequence[int]
 
 
@@ -94,6 +98,42 @@ class Layout:
                 window.ids.append(sep)
             first += len(lengths)
         return [window for window in made if window.spans]
+
+
+class Read(NamedTuple):
+    """Token ids of a question, and of titles and sentences of its passages."""
+
+    question: Tokens
+    passages: Sequence[tuple[Tokens, Sequence[Tokens]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Setter:
+    """Sets texts as windows of an encoder.
+
+    Args:
+        tokenizer: The encoder's; a control token in a text must be text to it.
+        cls: The token in front of a window.
+        sep: The token behind question and passages.
+        padding: The token that fills windows up.
+    """
+
+    tokenizer: Tokenizer
+    cls: int
+    sep: int
+    padding: int
+
+    def read(self, question: str, passages: Sequence[Passage]) -> Read:
+        """All token ids, uncut."""
+        flat = [question, *(text for title, some in passages for text in (title, *some))]
+        asked, *rest = (e.ids for e in self.tokenizer.encode_batch(flat, add_special_tokens=False))
+        rows = iter(rest)
+        return Read(asked, [(next(rows), [next(rows) for _ in p.sentences]) for p in passages])
+
+    def windows(self, read: Read, layout: Layout) -> list[Window]:
+        """Windows in which every sentence counts once."""
+        (colon, *_) = self.tokenizer.encode(":", add_special_tokens=False).ids
+        return layout.windows(read.question, read.passages, (self.cls, self.sep, colon))
 
 
 def _pieces(lengths: Sequence[int], room: int, overlap: int) -> list[range]:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 try:
     import torch
@@ -29,7 +32,7 @@ from ragsieve.models import store
 from ragsieve.models.base import Passage
 from ragsieve.models.clue_features import NAMES, features
 from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Net
-from ragsieve.models.clue_windows import Layout, Window
+from ragsieve.models.clue_windows import Layout, Setter, Window
 from ragsieve.models.loading import (
     DTYPES,
     compute,
@@ -88,30 +91,37 @@ class ClueEncoder:
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
     ) -> list[list[float]]:
         """See `ragsieve.models.base.ClueReader.clues`."""
+        return self._computed(questions, passages, Net.probabilities)
+
+    def logits(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[list[float]]:
+        """As `clues`, before calibration: any finite numbers."""
+        return self._computed(questions, passages, Net.logits)
+
+    def _computed(
+        self,
+        questions: Sequence[str],
+        passages: Sequence[Sequence[Passage]],
+        function: Callable[[Net, Sequence[Window], NDArray[np.float32]], list[float]],
+    ) -> list[list[float]]:
         check_columns([questions, passages])
         found, usages = [], []
         for question, given in zip(questions, passages, strict=True):
-            asked = safe(question)
-            read = [Passage(safe(title), [safe(text) for text in texts]) for title, texts in given]
+            asked, read = made_safe(question, given)
             windows = self._windows(asked, read)
-            found.append(compute(self._net.probabilities, windows, features(asked, read)))
+            found.append(compute(function, self._net, windows, features(asked, read)))
             usages.append(Usage(self.identity, sum(len(window.ids) for window in windows)))
         spend(usages)
         return found
 
     def _windows(self, question: str, passages: Sequence[Passage]) -> list[Window]:
-        layout, tokenizer = self._recipe.layout, self._tokenizer
-        texts = [[title, *sentences] for title, sentences in passages]
-        flat = [question, ":", *(text for some in texts for text in some)]
-        rows = [row.ids for row in tokenizer.encode_batch(flat, add_special_tokens=False)]
-        asked, (colon, *_) = rows[:2]
-        rest = iter(rows[2:])
-        read = [(next(rest), [next(rest) for _ in p.sentences]) for p in passages]
-        if len(asked) > layout.question:
+        layout, read = self._recipe.layout, self._setter.read(question, passages)
+        if len(read.question) > layout.question:
             note(f"the question has over {layout.question} tokens: only these count")
-        if long := sum(len(row) > layout.sentence for _, some in read for row in some):
+        if long := sum(len(row) > layout.sentence for _, some in read.passages for row in some):
             note(f"{long} sentences have over {layout.sentence} tokens: only these count")
-        windows: list[Window] = layout.windows(asked, read, (*self._marks, colon))
+        windows: list[Window] = self._setter.windows(read, layout)
         return windows
 
     @property
@@ -151,7 +161,7 @@ class ClueEncoder:
         folder = store.resolve(self._recipe.encoder)
         weights, wanted = Path(folder, "model.safetensors"), self._recipe.encoder_sha256
         if wanted and weights.is_file():
-            found = hashlib.sha256(weights.read_bytes()).hexdigest()
+            found = sha256(weights)
             if found != wanted:  # a difference to other weights would give any number
                 raise ModelError(
                     f"model {self.model!r} is made for an encoder with sha256 {wanted[:12]}…, "
@@ -160,22 +170,8 @@ class ClueEncoder:
         return str(folder)
 
     @once
-    def _own(self) -> Any:
-        load = transformers.AutoTokenizer.from_pretrained
-        tokenizer = loaded(self._recipe.encoder, load, self._encoder_folder)
-        if not tokenizer.is_fast or None in (tokenizer.cls_token_id, tokenizer.sep_token_id):
-            raise ModelError(
-                f"model {self._recipe.encoder!r} needs a tokenizer.json with marks of start and end"
-            )
-        return tokenizer
-
-    @once
-    def _marks(self) -> tuple[int, int]:
-        return self._own.cls_token_id, self._own.sep_token_id
-
-    @once
-    def _tokenizer(self) -> Any:
-        return own_tokenizer(self._own, plain=True)
+    def _setter(self) -> Setter:
+        return setter(self._recipe.encoder, self._encoder_folder)
 
     @once
     def _net(self) -> Net:
@@ -192,10 +188,34 @@ class ClueEncoder:
                 f"windows of {self.model!r} have {self._recipe.layout.longest} tokens, "
                 f"{self._recipe.encoder!r} reads {encoder.config.max_position_embeddings}"
             )
-        padding = self._own.pad_token_id or 0
-        options = (self._folder, encoder, padding, self._dtype, self._device)
+        options = (self._folder, encoder, self._setter.padding, self._dtype, self._device)
         net: Net = compute(loaded, self.model, Net.load, *options)
         return net
+
+
+def made_safe(question: str, passages: Sequence[Passage]) -> tuple[str, list[Passage]]:
+    """Question and passages as they are tokenized, and hand-made inputs are computed of them."""
+    read = [Passage(safe(title), [safe(text) for text in texts]) for title, texts in passages]
+    return safe(question), read
+
+
+def setter(encoder: str, folder: Path | str) -> Setter:
+    """What sets texts as windows of ``encoder``, which lies in ``folder``.
+
+    Raises:
+        ModelError: If it has no fast tokenizer with marks of start and end.
+    """
+    own = loaded(encoder, transformers.AutoTokenizer.from_pretrained, str(folder))
+    if not own.is_fast or None in (own.cls_token_id, own.sep_token_id):
+        raise ModelError(f"model {encoder!r} needs a tokenizer.json with marks of start and end")
+    plain = own_tokenizer(own, plain=True)
+    return Setter(plain, own.cls_token_id, own.sep_token_id, own.pad_token_id or 0)
+
+
+def sha256(file: Path) -> str:
+    """Of what a file holds, as hex digits."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)

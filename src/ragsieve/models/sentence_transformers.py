@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.models.loading import compute, loaded, marked, once, rowwise
+from ragsieve.models.loading import adapted, compute, loaded, marked, once, rowwise
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
@@ -116,9 +116,19 @@ class SentenceTransformer(_Encoder):
     """A bi-encoder: `ragsieve.models.base.Embedder`.
 
     A text longer than the model reads is embedded by its first tokens, and the trace says so.
+
+    Args:
+        adapter: A folder or hub id of a PEFT adapter to merge into it.
     """
 
     model: str = "minilm"
+    adapter: str | None = field(default=None, kw_only=True)
+
+    @once
+    def identity(self) -> str:
+        """Model, weights and adapter: what vectors depend on."""
+        parts = [marked(name) for name in (self.model, self.adapter) if name]
+        return f"sentence_transformers:{'+'.join(parts)}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``, with the model's own prompt if any."""
@@ -137,7 +147,10 @@ class SentenceTransformer(_Encoder):
 
     @once
     def _model(self) -> Any:
-        return self._load(sentence_transformers.SentenceTransformer)
+        model = self._load(sentence_transformers.SentenceTransformer)
+        if self.adapter:  # is merged in place: only the module that encodes has weights to change
+            compute(adapted, model[0].auto_model, self.adapter, self.adapter)
+        return model
 
 
 @dataclass(frozen=True)

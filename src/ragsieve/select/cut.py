@@ -20,21 +20,19 @@ FLOOR = 1e-3  # scores nearer to 0 or 1 count as this near
 
 @dataclass(frozen=True, repr=False)
 class Odds:
-    """How probable each cut point is, by multinomial logistic regression on the best scores.
+    """How probably the generator answers from the first K, by logistic regression on their scores.
 
     Args:
         weights: Of the logits of the n best scores, best first; a row for each K from 0 on,
             ``(n + 1, n)``.
         bias: Of each K, ``(n + 1,)``.
-        decay: Probability that a right answer is lost with each segment beyond those it needs.
 
     Raises:
-        InputError: If the shapes do not fit, a number is not finite, or ``decay`` is not in [0, 1].
+        InputError: If the shapes do not fit, or a number is not finite.
     """
 
     weights: tuple[tuple[float, ...], ...]
     bias: tuple[float, ...]
-    decay: float = 0.0
 
     def __post_init__(self) -> None:
         rows = len(self.bias)
@@ -42,8 +40,6 @@ class Odds:
             raise InputError(f"weights must have {rows} rows of {rows - 1} numbers, at least 1")
         if not all(map(math.isfinite, [*self.bias, *(w for row in self.weights for w in row)])):
             raise InputError("weights and bias must be finite")
-        if not 0 <= self.decay <= 1:
-            raise InputError(f"decay must be from 0 to 1, got {self.decay!r}")
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Odds:
@@ -54,22 +50,21 @@ class Odds:
         """
         try:
             weights = tuple(tuple(map(float, row)) for row in values["weights"])
-            return cls(weights, tuple(map(float, values["bias"])), float(values["decay"]))
+            return cls(weights, tuple(map(float, values["bias"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"odds must have weights, bias and decay: {error!r:.100}") from error
+            raise InputError(f"odds must have weights and bias: {error!r:.100}") from error
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
-        return {"weights": self.weights, "bias": self.bias, "decay": self.decay}
+        return {"weights": self.weights, "bias": self.bias}
 
     def __repr__(self) -> str:
         return f"Odds(0 to {len(self.bias) - 1})"
 
     def __call__(self, scores: Sequence[float]) -> NDArray[np.float64]:
-        """Probability of each K from 0 on, by the best scores; ``(n + 1,)``, sums to 1."""
+        """Probability for each K from 0 on, ``(n + 1,)``."""
         logits = np.array(self.weights) @ inputs(scores, len(self.bias) - 1) + self.bias
-        odds = np.exp(logits - logits.max())
-        return np.asarray(odds / odds.sum())
+        return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def inputs(scores: Sequence[float], most: int) -> NDArray[np.float64]:
@@ -89,10 +84,10 @@ class Cut:
     """Keep the first K of the ranked segments, best first, where K is worth most.
 
     K is worth the probability that the generator answers from the first K, less ``price`` for each.
-    So nothing is kept where no segment is worth its price. No model is asked.
+    So nothing is kept where it answers as well by itself. No model is asked.
 
     Args:
-        odds: How probable each cut point is by the scores, which are probabilities of clues.
+        odds: How probably it answers from each K, by the scores, which are probabilities of clues.
         price: What a segment must add to the probability of a right answer, in [0, 1].
         min_keep: K is at least this; not negative.
 
@@ -117,15 +112,8 @@ class Cut:
         if not segments:
             return []
         ranked = best_first(segments)
-        k = max(int(np.argmax(self._worth([s.score for s in ranked]))), self.min_keep)
+        odds = self.odds([s.score for s in ranked])[: len(ranked) + 1]
+        k = max(int(np.argmax(odds - self.price * np.arange(len(odds)))), self.min_keep)
         for place, segment in enumerate(ranked[k:], k + 1):
             explain(segment, f"rank {place} is past the cut point {k}")
         return ranked[:k]
-
-    def _worth(self, scores: Sequence[float]) -> NDArray[np.float64]:
-        """What each K from 0 on is worth, ``(n + 1,)``."""
-        odds = self.odds(scores)
-        worth = np.zeros(len(odds))
-        for k in range(1, len(odds)):
-            worth[k] = worth[k - 1] * (1 - self.odds.decay) + odds[k]
-        return worth - self.price * np.arange(len(odds))

@@ -70,10 +70,10 @@ class Extract:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        windows = self._windows(query, segments)
+        windows = self.asked(query, segments)
         if len(windows) > 1:
             note(f"{len(segments)} segments read in {len(windows)} windows")
-        named = [self._named(query, window) for window in windows]
+        named = [self._named(prompt, window) for window, prompt in windows]
         turns = chain.from_iterable(zip_longest(*named))
         kept = list({s.key: s for s in turns if s is not None}.values())
         keys = {s.key for s in kept}
@@ -83,8 +83,13 @@ class Extract:
             explain(segment, "not named as useful")
         return kept + others[:missing]
 
-    def _named(self, query: Query, window: Sequence[Segment]) -> list[Segment]:
-        prompt = self._prompt(query, window)
+    def asked(
+        self, query: Query, segments: Sequence[Segment], /
+    ) -> list[tuple[list[Segment], Prompt]]:
+        """The windows in which segments are read, each with what the model is asked about it."""
+        return [(w, self._prompt(query, w)) for w in self._windows(query, segments)]
+
+    def _named(self, prompt: Prompt, window: Sequence[Segment]) -> list[Segment]:
         replies: list[list[Segment] | BadReply]
         if self.mode == "write":
             replies = [
@@ -104,6 +109,20 @@ class Extract:
             note(f"unreadable twice, so all {len(window)} segments stay: {replies[0]}")
             return list(window)
         return replies[0]
+
+    def reply(self, window: Sequence[Segment], named: Sequence[int]) -> str:
+        """The reply that names the segments at places ``named``, from 0: what is read back as them.
+
+        As many of the first as a reply has room for.
+        """
+        if self.mode == "point":
+            return json.dumps([n + 1 for n in named[: self.max_clues]], separators=(",", ":"))
+        lines: list[str] = []
+        for number, place in enumerate(named, 1):
+            lines.append(f"Sentence {number}: {' '.join(window[place].text.split())}")
+            if self.llm.count(["\n".join(lines)])[0] >= WRITTEN_TOKENS:
+                return "\n".join(lines[:-1])
+        return "\n".join(lines)
 
     def _prompt(self, query: Query, window: Sequence[Segment]) -> Prompt:
         if self.mode == "write":

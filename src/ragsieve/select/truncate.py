@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, complete_parsed
+from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import numbered, render
 from ragsieve.trace import explain, note
@@ -54,14 +54,18 @@ class Truncate:
             explain(segment, f"rank {place} is past the cut point {k}")
         return ranked[:k]
 
-    def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
-        most = len(shown)
-        prompt = render(
+    def asked(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
+        """What the model is asked that chooses among ``shown``, best first."""
+        return render(
             "truncate",
             question=query.text,
-            most=str(most),
+            most=str(len(shown)),
             sentences=numbered([s.text for s in shown]),
         )
+
+    def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
+        most = len(shown)
+        prompt = self.asked(query, shown)
         if "choose" in self.llm.can:
             odds = self.llm.choose([prompt], [[str(k) for k in range(most + 1)]])[0]
             return max(range(most + 1), key=lambda k: odds[k])

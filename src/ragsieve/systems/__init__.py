@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
@@ -71,9 +71,9 @@ class Entry:
 
 
 SYSTEMS: dict[str, Entry] = {
-    "finefilter": Entry(
+    "finefilter-point": Entry(
         finefilter,
-        "extract clue sentences, rank them, keep the fewest that answer",
+        "an untrained LLM names clue sentences by number, and how many of the ranked ones stay",
         "LLM, embedder",
         "arXiv 2502.11811v4",
     ),
@@ -124,10 +124,7 @@ def build(
     if name not in SYSTEMS:
         raise InputError(f"system must be one of {', '.join(SYSTEMS)}, got {name!r}")
     entry = SYSTEMS[name]
-    for option in options or {}:
-        if option not in entry.options:
-            known = ", ".join(entry.options) or "none"
-            raise InputError(f"options of {name} are {known}, got {option!r}")
+    check_options(name, entry, options)
     given = {"embedder": embedder, "clues": clues}
     for role in entry.roles:
         if given[role] is None:
@@ -137,3 +134,11 @@ def build(
             raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
         return entry.make(llm, answers, **(options or {}))
     return entry.make(llm, *(given[role] for role in entry.roles), **(options or {}))
+
+
+def check_options(name: str, entry: Entry, options: Iterable[str] | None) -> None:
+    """Raise `InputError` where the system ``name`` has no such option."""
+    for option in options or ():
+        if option not in entry.options:
+            known = ", ".join(entry.options) or "none"
+            raise InputError(f"options of {name} are {known}, got {option!r}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ragsieve import split
 from ragsieve.datasets import Dataset
@@ -20,7 +20,9 @@ from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Document, Example, Query, Segment
 
 
-def gather(sources: Sequence[Dataset], part: Part, salt: str = SALT) -> Iterator[Example]:
+def gather(
+    sources: Sequence[Dataset], part: Part | Literal["all"], salt: str = SALT
+) -> Iterator[Example]:
     """The questions of ``part`` from all sources, in turns, so that any beginning is balanced.
 
     A question that comes twice is taken once; one without a document or a gold answer is left out.
@@ -34,11 +36,10 @@ def gather(sources: Sequence[Dataset], part: Part, salt: str = SALT) -> Iterator
                 yield example
 
 
-def _own(source: Dataset, part: Part, salt: str) -> Iterator[Example]:
+def _own(source: Dataset, part: str, salt: str) -> Iterator[Example]:
     for _, example in source.examples():
-        if part_of(example.query.text, salt) != part or not example.documents:
-            continue
-        if any(map(str.strip, example.answers)):
+        wanted = part in ("all", part_of(example.query.text, salt))
+        if wanted and example.documents and any(map(str.strip, example.answers)):
             query = replace(example.query, id=f"{source.name}:{example.query.id}")
             yield replace(example, query=query)
 
@@ -79,6 +80,8 @@ class Lesson:
             where it was not asked.
         ranking: Places of the sentences that a cut point is for, best first.
         k: The smallest prefix of the ranking that the generator answers from; None if unknown.
+        scores: Of the ranking.
+        right: Whether the generator answers from its first 0, 1 … sentences.
     """
 
     query: Query
@@ -87,6 +90,8 @@ class Lesson:
     useful: dict[int, bool]
     ranking: tuple[int, ...] = ()
     k: int | None = None
+    scores: tuple[float, ...] = ()
+    right: tuple[bool, ...] = ()
 
     @property
     def data(self) -> str:
@@ -117,8 +122,8 @@ class Lesson:
         if labels["sentences"] != [list(s.key) for s in found]:
             raise InputError(f"labels of question {example.query.id!r} are for other documents")
         useful = dict(zip(labels["clues"], labels["useful"], strict=True))
-        ranking = tuple(labels["ranking"])
-        return cls(example.query, example.answers, found, useful, ranking, labels["k"])
+        cut = tuple(labels["ranking"]), labels["k"], tuple(labels["scores"]), tuple(labels["right"])
+        return cls(example.query, example.answers, found, useful, *cut)
 
 
 def lessons(questions: Path, labels: Path | None = None) -> list[Lesson]:

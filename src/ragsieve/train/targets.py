@@ -60,8 +60,9 @@ def clues(
 class Annotator:
     """Labels of one question for all three parts of FineFilter.
 
-    Each clue alone is given to the generator, then each prefix of the ranking: the smallest that it
-    answers correctly from is the cut point, and 0 where there is none.
+    Each clue alone is given to the generator, then each prefix of the ranking, the empty one too:
+    the smallest that it answers correctly from is the cut point, and 0 where none but that does.
+    A longer one may fail where a shorter one does not, so all are tried.
 
     Args:
         reader: Asks the generator.
@@ -99,8 +100,9 @@ class Annotator:
         Returns:
             ``sentences``: the document's id, start and end of each; ``clues``: places of the clues
             among them; ``useful``: for each clue whether the generator answers from it alone;
-            ``ranking``: places of what is ranked, best first, and ``scores`` of them; ``k``: the
-            cut point, None where nothing is ranked.
+            ``ranking``: places of what is ranked, best first, and ``scores`` of them; ``right``:
+            whether the generator answers from the first 0, 1 … of them; ``k``: the cut point. With
+            nothing ranked, ``right`` is empty and ``k`` None.
         """
         if not any(map(str.strip, example.answers)):
             raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
@@ -114,21 +116,20 @@ class Annotator:
         place = {s.key: n for n, s in enumerate(sentences)}
         named = sentences if self.every else [sentences[n] for n in found]
         ranked = best_first(self.ranker(query, named))[: self.max_clues]
+        prefixes = [ranked[:k] for k in range(len(ranked) + 1)] if ranked else []
+        right = [self._answers(query, prefix, example.answers) for prefix in prefixes]
         return {
             "sentences": [list(s.key) for s in sentences],
             "clues": found,
             "useful": [self._answers(query, [sentences[n]], example.answers) for n in found],
             "ranking": [place[s.key] for s in ranked],
             "scores": [s.score for s in ranked],
-            "k": self._cut(query, ranked, example.answers) if ranked else None,
+            "right": right,
+            "k": next((k for k, good in enumerate(right) if k and good), 0) if ranked else None,
         }
 
     def _answers(self, query: Query, segments: Sequence[Segment], gold: Sequence[str]) -> bool:
         return accuracy(self.reader(query, segments).text, gold) == 1.0
-
-    def _cut(self, query: Query, ranked: Sequence[Segment], gold: Sequence[str]) -> int:
-        right = (k for k in range(1, len(ranked) + 1) if self._answers(query, ranked[:k], gold))
-        return next(right, 0)
 
 
 @dataclass

@@ -1,0 +1,156 @@
+"""Local encoder-decoders, by transformers: any of the hub, as Flan-T5."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+try:
+    import torch
+    import transformers
+    from transformers import DynamicCache, EncoderDecoderCache
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra(error.name or "transformers", extra="local") from error
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models import store
+from ragsieve.models.base import Prompt
+from ragsieve.models.decoding import Decoder, Mask
+from ragsieve.models.loading import adapted, compute, loaded, marked, once
+from ragsieve.models.transformers import Transformers
+from ragsieve.trace import note
+
+
+class Seq2Seq(Transformers):
+    """A local encoder-decoder: the encoder reads the prompt, the decoder writes the reply.
+
+    Options and errors are those of `ragsieve.models.transformers.Transformers`. There is no chat
+    format: the prompt is its turns' contents, one after another, and an end token. A model that
+    knows places by their distance, as T5 does, has 4096 tokens of context unless told otherwise.
+
+    Differs: Replies are not held to a schema. The pieces of such a tokenizer begin with the space
+    before a word, and a schema knows of none.
+    """
+
+    @once
+    def identity(self) -> str:
+        """Model, weights, adapter and precision: what replies depend on."""
+        parts = [marked(name) for name in (self.model, self.adapter) if name]
+        return f"seq2seq:{'+'.join(parts)}:{self._dtype}"
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """See `ragsieve.models.base.LLM.complete`; greedy, ``schema`` is not held to."""
+        if schema is not None:
+            note(f"replies of {self.model} are not held to a schema")
+        return super().complete(prompts, max_tokens=max_tokens)
+
+    @once
+    def _config(self) -> Any:
+        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
+        if not config.is_encoder_decoder:
+            raise ModelError(f"model {self.model!r} must encode, {config.model_type} does not")
+        return config
+
+    @once
+    def _decoder(self) -> Decoder:
+        model = compute(
+            loaded,
+            self.model,
+            transformers.AutoModelForSeq2SeqLM.from_pretrained,
+            self._folder,
+            dtype=getattr(torch, self._dtype),
+            use_safetensors=True,
+        )
+        if self.adapter:
+            model = compute(adapted, model, self.adapter, str(store.resolve(self.adapter)))
+        model.eval().to(self._device)
+        return EncoderDecoder(model, eos=frozenset({self._tokenizer.eos_token_id}))
+
+    @once
+    def _controls(self) -> re.Pattern[str]:
+        tokens = self._tokenizer.get_added_vocab()
+        return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "$^")
+
+    def _plain(self, texts: Sequence[str]) -> list[list[int]]:
+        # control tokens are pieces like any other to a Unigram model, so they are broken up
+        broken = [self._controls.sub(lambda m: f"{m[0][0]} {m[0][1:]}", text) for text in texts]
+        return super()._plain(broken)
+
+    def _encode(self, prompt: Prompt) -> list[int]:
+        """The contents as plain text, and an end token."""
+        if not prompt:
+            raise InputError("a prompt must have at least one message, got none")
+        text = "\n\n".join(message.content for message in prompt)
+        return [*self._plain([text])[0], self._tokenizer.eos_token_id]
+
+
+class EncoderDecoder(Decoder):
+    """Runs an encoder-decoder over token rows, one by one.
+
+    Args:
+        model: An encoder-decoder of transformers.
+        eos: Tokens that end a reply.
+    """
+
+    @torch.inference_mode()
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        max_tokens: int,
+        mask: Callable[[], Mask] | None = None,
+    ) -> list[list[int]]:
+        """See `Decoder.generate`; masks are not used."""
+        return [self._reply(self._read(prompt), max_tokens) for prompt in prompts]
+
+    @torch.inference_mode()
+    def score(
+        self, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[Sequence[int]]]
+    ) -> list[list[list[float]]]:
+        """See `Decoder.score`."""
+        scores = []
+        for prompt, wanted in zip(prompts, continuations, strict=True):
+            read = self._read(prompt)
+            scores.append([self._picked(read, tokens) for tokens in wanted])
+        return scores
+
+    def _read(self, prompt: Sequence[int]) -> Any:
+        rows = torch.tensor([prompt], device=self.model.device)
+        return self.model.get_encoder()(input_ids=rows)
+
+    def _reply(self, read: Any, max_tokens: int) -> list[int]:
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        tokens = [self.model.config.decoder_start_token_id]
+        while len(tokens) <= max_tokens:
+            token = int(self._logits(read, tokens[-1:], cache)[-1].float().argmax())
+            if token in self.eos:
+                break
+            tokens.append(token)
+        return tokens[1:]
+
+    def _picked(self, read: Any, tokens: Sequence[int]) -> list[float]:
+        """Log-probabilities of ``tokens`` as the reply's first."""
+        if not tokens:
+            return []
+        start = self.model.config.decoder_start_token_id
+        logs = self._logits(read, [start, *tokens[:-1]], None).float().log_softmax(-1).cpu()
+        return logs[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
+
+    def _logits(self, read: Any, tokens: Sequence[int], cache: Any) -> torch.Tensor:
+        """Logits behind each of ``tokens``, ``(len(tokens), vocabulary)``."""
+        out = self.model(
+            encoder_outputs=read,
+            decoder_input_ids=torch.tensor([tokens], device=self.model.device),
+            past_key_values=cache,
+            use_cache=cache is not None,
+        )
+        return out.logits[0]  # type: ignore[no-any-return]

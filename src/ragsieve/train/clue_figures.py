@@ -1,0 +1,72 @@
+"""How well clues are found: order inside a question, recall, and calibrated probabilities."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+FIRST = (1, 3, 5)  # sentences among which a clue is looked for
+TENTH = 0.1  # share of the words that is kept
+
+
+class Judged(NamedTuple):
+    """One question: its data set, and of each sentence the score, whether a clue, and words."""
+
+    data: str
+    scores: NDArray[np.float32]
+    clues: NDArray[np.bool_]
+    words: NDArray[np.int64]
+
+    @property
+    def both(self) -> bool:
+        """Whether there are both clues and other sentences."""
+        return bool(0 < self.clues.sum() < len(self.clues))
+
+
+def figures(judged: Iterable[Judged]) -> dict[str, dict[str, float]]:
+    """For each data set, and as ``mean`` of these, figures in [0, 1], higher is better.
+
+    ``questions`` that have clues and other sentences, which alone count; ``auc`` inside a question;
+    ``recall_1``, ``_3``, ``_5``: share of questions with a clue among so many first sentences;
+    ``recall_tenth``: among the first that fit a tenth of the words, the very first in any case.
+    """
+    rows = defaultdict(list)
+    for question in judged:
+        if question.both:
+            rows[question.data].append(_of_one(question))
+    found = {name: _mean(some) for name, some in rows.items()}
+    mean = {"mean": _mean(list(found.values()))} if found else {}
+    return {name: {"questions": len(rows[name]), **row} for name, row in found.items()} | mean
+
+
+def _of_one(question: Judged) -> dict[str, float]:
+    order = np.argsort(-question.scores, kind="stable")
+    clues, used = question.clues[order], question.words[order].cumsum()
+    tenth = max(1, int((used <= TENTH * used[-1]).sum()))
+    recalls = {f"recall_{k}": float(clues[:k].any()) for k in FIRST}
+    auc = float(roc_auc_score(question.clues, question.scores))
+    return {"auc": auc, **recalls, "recall_tenth": float(clues[:tenth].any())}
+
+
+def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def calibration(judged: Sequence[Judged]) -> tuple[float, float]:
+    """Slope and offset that make a score the logit of the share of clues.
+
+    Args:
+        judged: Questions, also those without any clue; at least one sentence is a clue, one is not.
+
+    Source: Platt, Probabilistic outputs for support vector machines (1999).
+    """
+    scores = np.concatenate([question.scores for question in judged])[:, None]
+    clues = np.concatenate([question.clues for question in judged])
+    fitted = LogisticRegression(C=1e6).fit(scores, clues)
+    return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])

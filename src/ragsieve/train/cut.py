@@ -1,0 +1,51 @@
+"""Fit a cut point to what the generator could answer from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+try:
+    from sklearn.linear_model import LogisticRegression
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra("scikit-learn", extra="local") from error
+
+from ragsieve.errors import InputError
+from ragsieve.select.cut import Odds, inputs
+from ragsieve.train.lessons import Lesson
+
+
+def fit_odds(lessons: Sequence[Lesson], *, max_clues: int = 4, strength: float = 1.0) -> Odds:
+    """How probably the generator answers from the best K sentences, by their probabilities.
+
+    Args:
+        lessons: With ``scores`` and ``right``; those without teach nothing.
+        max_clues: The highest K, at least 1; lessons with fewer ranked sentences teach these.
+        strength: Of the prior that weights are small, over 0: the variance of each.
+
+    Raises:
+        InputError: If an option breaks its rule, or no lesson teaches the highest K.
+    """
+    if max_clues < 1:
+        raise InputError(f"max_clues must be at least 1, got {max_clues!r}")
+    if not strength > 0:
+        raise InputError(f"strength must be over 0, got {strength!r}")
+    weights, bias = [], []
+    for k in range(max_clues + 1):
+        known = [lesson for lesson in lessons if len(lesson.right) > k]
+        if not known:
+            raise InputError(f"no lesson says whether the generator answers from {k} sentences")
+        seen = np.array([inputs(lesson.scores, max_clues) for lesson in known])  # (n, max_clues)
+        right = np.array([lesson.right[k] for lesson in known])
+        if right.all() or not right.any():  # one and a half of the other kind, as a prior
+            share = (right.sum() + 0.5) / (len(right) + 1)
+            weights.append((0.0,) * max_clues)
+            bias.append(float(np.log(share / (1 - share))))
+            continue
+        fitted = LogisticRegression(C=strength, max_iter=1000).fit(seen, right)
+        weights.append(tuple(map(float, fitted.coef_[0])))
+        bias.append(float(fitted.intercept_[0]))
+    return Odds(tuple(weights), tuple(bias))

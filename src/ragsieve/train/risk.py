@@ -1,0 +1,231 @@
+"""A risk one can ask for: where to cut so that the answer survives as often as was promised.
+
+A cut loses the answer of a question if no sentence that holds it is kept. The higher the cut, the
+fewer sentences stay, so what is lost once stays lost: the loss never falls as the cut rises, which
+is what conformal risk control asks for. All that is assumed beside is exchangeability: the
+questions to come are of the same kind as those calibrated on, in any order.
+
+Only questions with an answer in their sentences count: no cut can lose what was not retrieved.
+
+Source: Conformal risk control (arXiv 2208.02814), section 2.1, for the loss of the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from scipy.stats import binom
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra(error.name or "scipy", extra="train") from error
+
+from ragsieve.errors import InputError
+
+By = Literal["score", "count"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One question's sentences: what each scored, and which hold an answer.
+
+    Args:
+        scores: Finite, higher is better, ``(n_sentences,)``; of equal ones the first ranks higher.
+        holds: Whether a sentence holds a gold answer, ``(n_sentences,)``.
+
+    Raises:
+        InputError: If the lengths differ or a score is not finite.
+    """
+
+    scores: NDArray[np.float64]
+    holds: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", np.asarray(self.scores, np.float64))
+        object.__setattr__(self, "holds", np.asarray(self.holds, np.bool_))
+        if self.scores.ndim != 1 or self.scores.shape != self.holds.shape:
+            shapes = f"{self.scores.shape} and {self.holds.shape}"
+            raise InputError(f"scores and holds must be of one length, got shapes {shapes}")
+        if not np.isfinite(self.scores).all():
+            raise InputError(f"scores must be finite, got {self.scores[~np.isfinite(self.scores)]}")
+
+    def levels(self, by: By) -> NDArray[np.float64]:
+        """What is cut, higher is better: the scores, or minus the ranks from 1."""
+        if by == "score":
+            return self.scores
+        ranks = np.empty(len(self.scores))
+        ranks[np.argsort(-self.scores, kind="stable")] = np.arange(1, len(self.scores) + 1)
+        return -ranks
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A cut, what was promised of it, and what was measured where it was calibrated.
+
+    Args:
+        by: ``"score"``: sentences scoring at least ``cut`` stay; ``"count"``: the best ``cut``.
+        cut: The threshold, or the number of sentences.
+        promised: The answer survives with at least this probability.
+        confidence: With this probability over the draw of the calibration questions; where None,
+            ``promised`` holds on average over such draws.
+        questions: That it was calibrated on: those with an answer in their sentences.
+        measured: Share of these whose answer survives, in [0, 1].
+        kept: Mean share of sentences kept, over all questions given, in [0, 1].
+    """
+
+    by: By
+    cut: float
+    promised: float
+    confidence: float | None
+    questions: int
+    measured: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What became of a promise over random halves: calibrated on one, measured on the other.
+
+    Args:
+        promised: The survival that was asked for.
+        splits: How many divisions into halves.
+        survival: Mean share of questions whose answer survived, in [0, 1].
+        held: Share of splits in which at least the promised share survived, in [0, 1].
+        kept: Mean share of sentences kept, in [0, 1].
+    """
+
+    promised: float
+    splits: int
+    survival: float
+    held: float
+    kept: float
+
+
+def calibrate(
+    questions: Sequence[Scored],
+    *,
+    by: By = "score",
+    keep_answer: float = 0.95,
+    confidence: float | None = None,
+) -> Promise:
+    """The cut that keeps least and still loses the answer at most as often as is promised.
+
+    By score it is the largest observed score t, by count the smallest number k, for which
+    ``n / (n + 1) * risk + 1 / (n + 1) <= 1 - keep_answer``, where ``risk`` is the share of the n
+    questions that lose their answer. The promise then holds in expectation: on average over
+    draws of calibration questions, not for each draw. With ``confidence`` it holds for each draw
+    with that probability: the Clopper-Pearson upper bound of the risk is at most
+    ``1 - keep_answer``.
+
+    Args:
+        questions: Held back: no part of the filter was trained on them. Those without an answer
+            in their sentences count for ``kept`` only.
+        by: What to cut by.
+        keep_answer: Probability that the answer survives, over 0 and below 1.
+        confidence: Over 0 and below 1; stricter.
+
+    Raises:
+        InputError: If an option breaks its rule, or there are too few questions for the promise;
+            it names the number that would do.
+    """
+    if by not in ("score", "count"):
+        raise InputError(f"by must be 'score' or 'count', got {by!r}")
+    if not 0 < keep_answer < 1:
+        raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
+    if confidence is not None and not 0 < confidence < 1:
+        raise InputError(f"confidence must be over 0 and below 1, got {confidence!r}")
+    levels = [q.levels(by) for q in questions]
+    best = _best(questions, levels)
+    losses = _losses(len(best), keep_answer, confidence)
+    cut = float(best[losses])  # as many lie below it, at most: fewer where levels are equal
+    return Promise(
+        by,
+        cut if by == "score" else -cut,
+        keep_answer,
+        confidence,
+        len(best),
+        float((best >= cut).mean()),
+        _kept(levels, cut),
+    )
+
+
+def coverage(
+    questions: Sequence[Scored],
+    *,
+    by: By = "score",
+    keep_answer: float = 0.95,
+    confidence: float | None = None,
+    splits: int = 200,
+    seed: int = 0,
+) -> Coverage:
+    """Whether promises are kept: calibrate on a random half, measure on the other, many times.
+
+    The mean survival is what conformal risk control promises. In how many splits it holds depends
+    on chance on both halves, with as many questions to measure on as to calibrate on; without
+    ``confidence`` expect little over half of them.
+
+    Args:
+        questions: See `calibrate`; those without an answer in their sentences are left out.
+        by: See `calibrate`.
+        keep_answer: See `calibrate`.
+        confidence: See `calibrate`.
+        splits: How many divisions; at least 1.
+        seed: Of the divisions.
+
+    Raises:
+        InputError: As `calibrate`, and if ``splits`` is below 1.
+    """
+    if splits < 1:
+        raise InputError(f"splits must be at least 1, got {splits!r}")
+    answerable = [q for q in questions if q.holds.any()]
+    random = np.random.default_rng(seed)
+    survived, kept = np.empty(splits), np.empty(splits)
+    for split in range(splits):
+        order = random.permutation(len(answerable))
+        half = len(order) // 2
+        given = [answerable[n] for n in order[:half]]
+        promise = calibrate(given, by=by, keep_answer=keep_answer, confidence=confidence)
+        cut = promise.cut if by == "score" else -promise.cut
+        rest = [answerable[n] for n in order[half:]]
+        levels = [q.levels(by) for q in rest]
+        survived[split] = (_best(rest, levels) >= cut).mean()
+        kept[split] = _kept(levels, cut)
+    held = (survived >= keep_answer).mean()
+    return Coverage(keep_answer, splits, float(survived.mean()), float(held), float(kept.mean()))
+
+
+def _best(
+    questions: Sequence[Scored], levels: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """The highest level of each answer, rising: a cut above it loses that answer."""
+    pairs = zip(questions, levels, strict=True)
+    return np.sort([level[q.holds].max() for q, level in pairs if q.holds.any()])
+
+
+def _kept(levels: Sequence[NDArray[np.float64]], cut: float) -> float:
+    return float(np.mean([(level >= cut).mean() for level in levels if level.size]))
+
+
+def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
+    """How many of ``n`` questions may lose their answer."""
+    if confidence is None:
+        allowed = math.floor(round((n + 1) * (1 - keep_answer) - 1, 9))  # 10 * (1 - 0.9) is below 1
+        needed = math.ceil(round(keep_answer / (1 - keep_answer), 9))
+    else:  # Beta(1 - a; l + 1, n - l) <= r says the same as Binomial(l; n, r) <= a
+        tails = binom.cdf(np.arange(n), n, 1 - keep_answer)
+        allowed = int(np.searchsorted(tails, 1 - confidence, side="right")) - 1
+        needed = math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9))
+    if allowed < 0:
+        given = "" if confidence is None else f" with confidence={confidence!r}"
+        raise InputError(
+            f"keep_answer={keep_answer!r}{given} needs at least {needed} questions with an answer "
+            f"in their sentences, got {n}"
+        )
+    return allowed

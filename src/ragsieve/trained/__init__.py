@@ -1,0 +1,30 @@
+"""Trained filters: a folder that one can load, share and serve.
+
+    filter.json   what it is made of, how it was made and how good it is: `Trained`
+    README.md     the same for people; the hub shows it
+    extractor/, reranker/, truncator/   adapters: safetensors and JSON
+
+Nothing else of a folder is read or shared: no pickle, no code.
+"""
+
+from ragsieve.trained.building import build, bundled, entry, identity, load
+from ragsieve.trained.folder import push_to_hub, read, save
+from ragsieve.trained.recipe import Base, Data, Part, Split, Trained
+from ragsieve.trained.weights import sha256_of
+
+__all__ = [
+    "Base",
+    "Data",
+    "Part",
+    "Split",
+    "Trained",
+    "build",
+    "bundled",
+    "entry",
+    "identity",
+    "load",
+    "push_to_hub",
+    "read",
+    "save",
+    "sha256_of",
+]

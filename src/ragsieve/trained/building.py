@@ -1,0 +1,158 @@
+"""From a trained filter's folder to a system that runs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ragsieve import models, systems
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.sharing import Share
+from ragsieve.pipeline import System
+from ragsieve.systems import Entry
+from ragsieve.trained.folder import CARD, FILTER, read, shipped
+from ragsieve.trained.recipe import SYSTEMS, Base, Part, cutting
+from ragsieve.trained.weights import verify
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
+_SHIPPED = Path(str(files("ragsieve") / "weights"))
+_PULLED = (FILTER, CARD, "*.safetensors", "*.json")
+
+
+def load(
+    name: str | Path,
+    llm: LLM | None = None,
+    embedder: Embedder | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    share: Share = lambda model: model,
+) -> System:
+    """A trained filter as a system: it filters, and the generator answers.
+
+    Of the folder, JSON and safetensors are read; no code of it is run, no pickle opened. Models are
+    loaded when they are first needed, each once.
+
+    Args:
+        name: A trained filter that comes with the package, a folder, or a hub id, ``OWNER/NAME`` or
+            ``OWNER/NAME@REVISION``.
+        llm: The generator; the one it learnt from, where None, which may be a server's
+            (``"openai:…"``). Trained parts keep their own model.
+        embedder: Embeds where the filter needs it and has not trained its own.
+        options: Options of its system other than the folder says, also in place of trained parts.
+        share: Wraps every model that is loaded here, as `ragsieve.models.sharing` does.
+
+    Raises:
+        InputError: If there is no such filter or option, or it breaks a rule.
+        ModelError: If a model here is not the one that the filter was trained with.
+        StoreError: If the hub or the package index cannot give what is missing.
+        MissingExtra: If a model needs a package that is not installed.
+    """
+    folder = _found(name)
+    trained = read(folder)
+
+    @cache
+    def made(model: str, adapter: str | None = None) -> Any:
+        verify(Base(model, trained.sha256(model)))
+        where = {"adapter": str(folder / adapter)} if adapter else {}
+        return share(models.load(model, **where))
+
+    def part_of(part: Part) -> Any:
+        if part.reads:
+            own = f"{part.kind}:{folder / part.folder}" if part.folder else part.model
+            return share(models.load(own))
+        return made(part.model, part.adapter)
+
+    given = dict(options or {})
+    parts = {role: part_of(p) for role, p in trained.parts.items() if role not in given}
+    chosen = {**trained.options, **parts, **given}
+    if "extractor" in parts and trained.extractor and trained.extractor.mode:
+        chosen["mode"] = trained.extractor.mode
+    if trained.cut and "truncator" not in given:
+        chosen["truncator"] = cutting(trained.cut, chosen.get("min_keep", 0))
+    if trained.reranker and trained.reranker.kind == "embedder" and "reranker" in parts:
+        embedder, chosen["reranker"] = parts["reranker"], "cosine"
+    elif embedder is None and (given or trained.embeds):  # importing its library takes seconds
+        embedder = made(trained.embedder.model)
+    llm = llm or made(trained.generator.model)
+    system: System = SYSTEMS[trained.system](llm, embedder, **chosen)
+    return system
+
+
+def entry(name: str) -> Entry:
+    """What there is to say of a system by its name: one of `ragsieve.systems`, or a trained filter.
+
+    Raises:
+        InputError: If there is neither; of the hub, it is not looked for.
+    """
+    if name in systems.SYSTEMS:
+        return systems.SYSTEMS[name]
+    if (
+        name not in bundled()
+        and not Path(name).expanduser().is_dir()
+        and not _HUB_ID.fullmatch(name)
+    ):
+        known = ", ".join([*systems.SYSTEMS, *bundled(), "a trained filter's folder or hub id"])
+        raise InputError(f"system must be one of {known}, got {name!r}")
+    return replace(systems.SYSTEMS["finefilter-point"], summary="trained", needs="its own models")
+
+
+def build(
+    name: str,
+    llm: LLM,
+    options: Mapping[str, Any] | None = None,
+    *,
+    share: Share = lambda model: model,
+    **roles: Any,
+) -> System:
+    """A system by its name, as `ragsieve.systems.build` makes it, or a trained filter.
+
+    Args:
+        name: Which.
+        llm: Its generator.
+        options: Options other than their defaults, or than a trained filter's folder says.
+        share: Wraps the models of a trained filter.
+        roles: What it needs of `ragsieve.systems.ROLES`, and gold answers.
+
+    Raises:
+        InputError: If there is no such system or option, or something is missing.
+    """
+    if name in systems.SYSTEMS:
+        return systems.build(name, llm, options=options, **roles)
+    systems.check_options(name, entry(name), options)
+    return load(name, llm, options=options, share=share)
+
+
+def identity(name: str) -> str:
+    """A trained filter's name with twelve hex digits of what its files hold."""
+    folder = _found(name)
+    digest = hashlib.sha256()
+    for file in shipped(folder):
+        digest.update(hashlib.sha256((folder / file).read_bytes()).digest())
+    return f"{folder.name}@{digest.hexdigest()[:12]}"
+
+
+def bundled() -> list[str]:
+    """Trained filters that come with the package, by name."""
+    return sorted(path.parent.name for path in _SHIPPED.glob(f"*/{FILTER}"))
+
+
+def _found(name: str | Path) -> Path:
+    """The folder of a trained filter: of the package, as given, or of the hub."""
+    if name in bundled():
+        return _SHIPPED / str(name)
+    folder = Path(name).expanduser()
+    if str(name) and folder.is_dir():
+        return folder
+    if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
+        known = ", ".join([*bundled(), "a folder", "a hub id OWNER/NAME"])
+        raise InputError(f"a trained filter must be one of {known}, got {str(name)!r}")
+    from ragsieve.trained.hub import pulled
+
+    return pulled(name, _PULLED)

@@ -1,0 +1,108 @@
+"""The weights that a trained filter rests on: which they are, and that a part is safe to load."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models import store
+from ragsieve.trained.recipe import Base, Part, place, read_json
+
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+READER = ("recipe.json", "packed.safetensors", "calibration.json")
+
+
+def sha256_of(model: str) -> str:
+    """What tells the weights of a local model apart, 64 hex digits; empty of a server's model.
+
+    Of named weights it is the sha256 of the file they were pulled as, else of the model's
+    safetensors; of several, of the lines ``SHA256  NAME``.
+
+    Args:
+        model: A name of `ragsieve.models.load`; what is not there yet is fetched.
+
+    Raises:
+        InputError: If ``model`` is no such name.
+        ModelError: If it has no safetensors.
+        StoreError: If it cannot be fetched.
+    """
+    name = place(model)
+    if name not in store.NAMED and name == model:
+        return ""
+    folder = store.resolve(name)
+    if isinstance(folder, str):
+        from ragsieve.trained.hub import pulled
+
+        folder = pulled(folder, ["*.safetensors"])
+    elif name in store.NAMED:
+        return str(json.loads((folder / "ragsieve.json").read_text(encoding="utf-8"))["sha256"])
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise ModelError(f"model {model!r} must have safetensors, it has none")
+    found = [_sha256(file) for file in files]
+    lines = [f"{sha256}  {file.name}\n" for sha256, file in zip(found, files, strict=True)]
+    return found[0] if len(found) == 1 else hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def verify(base: Base) -> None:
+    """Check that the weights at hand are those that a filter was trained with.
+
+    Raises:
+        InputError: If a folder here has the name of the hub's model.
+        ModelError: If they are others.
+        StoreError: If they cannot be fetched.
+    """
+    name = place(base.model)
+    prefixed = name != base.model and name not in store.NAMED
+    if prefixed and not Path(name).is_absolute() and Path(name).is_dir():
+        raise InputError(f"model {base.model!r} must be the hub's, but a folder here has its name")
+    if base.sha256 and (found := sha256_of(base.model)) != base.sha256:
+        raise ModelError(
+            f"the filter was trained with a {base.model!r} of sha256 {base.sha256[:12]}…, "
+            f"the one here has {found[:12] or 'none'}…"
+        )
+
+
+def check_part(part: Part, folder: Path) -> None:
+    """Check that a part is all there, and that it names nothing to be imported.
+
+    Raises:
+        InputError: If it breaks a rule.
+    """
+    needed = READER if part.reads else ADAPTER
+    for name in needed:
+        if not (folder / name).is_file():
+            raise InputError(f"part {folder.name!r} must hold {name}, it does not")
+    values: Any = read_json(folder / needed[0])
+    if not isinstance(values, dict):
+        raise InputError(f"{needed[0]} of part {folder.name!r} must be an object")
+    if part.reads:
+        encoder_of(folder)
+    elif values.get("peft_type") != "LORA" or values.get("megatron_config"):
+        # other kinds load tokenizers and modules by names in this file
+        raise InputError(f"part {folder.name!r} must be a plain LoRA adapter, it is none")
+
+
+def encoder_of(folder: Path) -> str:
+    """The encoder that a clue reader is an adapter of, as `Base` names it.
+
+    Raises:
+        InputError: If it is none that a filter may name.
+    """
+    values: Any = read_json(folder / READER[0])
+    if not isinstance(values.get("encoder"), str):
+        raise InputError(f"encoder of part {folder.name!r} must be the name of a model")
+    try:
+        base = Base(f"sentence_transformers:{values['encoder']}")
+        verify(base)
+    except InputError as error:
+        raise InputError(f"encoder of part {folder.name!r}: {error}") from error
+    return base.model
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

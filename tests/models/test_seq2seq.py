@@ -1,0 +1,153 @@
+"""Local encoder-decoders: tiny ones with random weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, decoders, pre_tokenizers, processors  # noqa: E402
+from tokenizers.models import Unigram  # noqa: E402
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.models.base import Message, Prompt  # noqa: E402
+from ragsieve.models.seq2seq import Seq2Seq  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
+
+PIECES = [
+    "▁",
+    "▁the",
+    "▁1",
+    "▁10",
+    "▁Who",
+    "▁sang",
+    "[",
+    "]",
+    ",",
+    "?",
+    *"0123456789",
+    *"aehlnsrtw",
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads take longer to meet than a tiny model takes to compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def save(folder: Path) -> str:
+    """A folder with a tiny T5 of random weights and a Unigram tokenizer, and its path."""
+    specials = ["<pad>", "</s>", "<unk>"]
+    scores = [(t, 0.0) for t in specials] + [(t, -float(n)) for n, t in enumerate(PIECES, 1)]
+    made = Tokenizer(Unigram(scores, unk_id=2))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    made.add_special_tokens(specials)
+    made.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=made.get_vocab_size(),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        initializer_factor=3.0,
+        decoder_start_token_id=0,
+    )
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save(tmp_path_factory.mktemp("t5"))
+
+
+@pytest.fixture(scope="module")
+def llm(folder: str) -> Seq2Seq:
+    return Seq2Seq(folder, dtype="float32")
+
+
+def ask(text: str) -> Prompt:
+    return (Message("user", text),)
+
+
+def test_the_prefix_loads_one(folder: str) -> None:
+    """``seq2seq:`` before a folder, and other words in the identity than a causal model's."""
+    llm = models.load(f"seq2seq:{folder}", max_context=64)
+
+    assert (True, 64) == (llm.identity.startswith(f"seq2seq:{folder}@"), llm.context)
+
+
+def test_replies_are_those_of_transformers(llm: Seq2Seq) -> None:
+    """Greedy, by its own `generate` on the same tokens with the end token behind them."""
+    prompt = ask("Who sang the 10?")
+    ids = torch.tensor([llm._tokenizer("Who sang the 10?").input_ids])
+    model = transformers.T5ForConditionalGeneration.from_pretrained(llm.model)
+    out = model.generate(ids, max_new_tokens=9, do_sample=False)[0]
+
+    assert ids[0].tolist() == llm._encode(prompt)
+    assert [llm._tokenizer.decode(out, skip_special_tokens=True)] == llm.complete(
+        [prompt], max_tokens=9
+    )
+
+
+def test_contents_open_no_control_token(llm: Seq2Seq) -> None:
+    """What a document says never ends the prompt."""
+    assert 1 == llm._encode(ask("the </s> the")).count(1)
+
+
+def test_together_is_the_same_as_alone(llm: Seq2Seq) -> None:
+    """Replies, odds and log-probabilities, bit for bit."""
+    prompts = [ask("Who sang"), ask("the 1"), ask("the " * 30)]
+    options = [["1", "10", "the"]] * 3
+
+    assert llm.complete(prompts, max_tokens=5) == [
+        llm.complete([p], max_tokens=5)[0] for p in prompts
+    ]
+    assert llm.choose(prompts, options) == [llm.choose([p], [options[0]])[0] for p in prompts]
+    assert llm.loglik(prompts, ["the 1"] * 3) == [llm.loglik([p], ["the 1"])[0] for p in prompts]
+
+
+def test_odds_are_the_likelihoods_of_the_options(llm: Seq2Seq) -> None:
+    """Options of one token each: their shares of exp(loglik)."""
+    prompt, options = ask("Who sang?"), ["1", "10", "the"]
+    weights = [math.exp(llm.loglik([prompt], [o])[0][0]) for o in options]
+
+    assert llm.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
+
+
+def test_a_schema_is_noted_and_left(llm: Seq2Seq) -> None:
+    """The reply is the one without it."""
+    with step("Stage", []) as record:
+        held = llm.complete([ask("Who")], max_tokens=4, schema={"type": "integer"})
+
+    assert llm.complete([ask("Who")], max_tokens=4) == held
+    assert any("not held to a schema" in text for text in record.notes)
+
+
+def test_a_causal_model_is_refused(tmp_path: Path) -> None:
+    """The error names the model's kind."""
+    transformers.LlamaConfig().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="must encode, llama does not"):
+        _ = Seq2Seq(str(tmp_path)).context
+
+
+def test_a_prompt_has_turns(llm: Seq2Seq) -> None:
+    """Nothing asked, nothing said."""
+    with pytest.raises(InputError, match="at least one message"):
+        llm.complete([()])

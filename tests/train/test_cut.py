@@ -1,0 +1,56 @@
+"""Fit a cut point to what the generator could answer from."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+from ragsieve.errors import InputError
+from ragsieve.train.cut import fit_odds
+from ragsieve.train.lessons import Lesson
+from ragsieve.types import Query
+
+
+def lesson(*right: bool, best: float) -> Lesson:
+    """Ranked sentences, one fewer than ``right``, all with the score ``best``."""
+    some = len(right) - 1
+    return Lesson(Query("Who?"), ("x",), (), {}, tuple(range(some)), 1, (best,) * some, right)
+
+
+def test_the_generator_answers_where_the_best_score_is_high() -> None:
+    """It does from one sentence of .9, never from one of .1, and seldom without any."""
+    sure, unsure = lesson(False, True, best=0.9), lesson(False, False, best=0.1)
+    odds = fit_odds([sure, unsure] * 50, max_clues=1, strength=100)
+
+    assert odds([0.9])[1] > 0.95
+    assert odds([0.1])[1] < 0.05
+    assert pytest.approx(0.5 / 101) == odds([0.9])[0]
+
+
+def test_equal_shares_are_learnt_as_such() -> None:
+    """Where scores do not differ, the odds are the share: three of four."""
+    some = [lesson(False, right, best=0.5) for right in (True, True, True, False)]
+
+    assert pytest.approx(0.75, abs=1e-4) == fit_odds(some * 25, max_clues=1)([0.5])[1]
+
+
+def test_short_rankings_teach_what_they_can() -> None:
+    """The highest K needs one lesson that reached it."""
+    short, long = lesson(False, True, best=0.5), lesson(True, True, False, best=0.5)
+    odds = fit_odds([short, long], max_clues=2)([0.5, 0.5])
+
+    assert pytest.approx(1 / 4) == odds[2]
+    with pytest.raises(InputError, match="whether the generator answers from 3 sentences"):
+        fit_odds([short, long], max_clues=3)
+
+
+@pytest.mark.parametrize("options", [{"max_clues": 0}, {"strength": 0.0}, {"strength": math.nan}])
+def test_a_bad_option_is_named(options: dict[str, float]) -> None:
+    """With its rule and value."""
+    (name,) = options
+
+    with pytest.raises(InputError, match=f"{name} must be "):
+        fit_odds([lesson(True, True, best=0.5)], **options)  # type: ignore[arg-type]

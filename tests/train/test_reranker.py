@@ -1,0 +1,222 @@
+"""The reranker learns from the generator: tiny bi-encoders of random weights."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+pytest.importorskip("datasets")
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.models.sentence_transformers import SentenceTransformer  # noqa: E402
+from ragsieve.train import reranker  # noqa: E402
+from ragsieve.train.lessons import Lesson  # noqa: E402
+from ragsieve.train.reranker import Pair, Ranked, measure, pairs, train_reranker  # noqa: E402
+from ragsieve.types import Document, Query, Segment  # noqa: E402
+
+SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
+WORDS = SENTENCE.split()
+TEXTS = ["seals sang in 1990 .", "seals cried in 1990 .", "rain fell .", "rome fell ."]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads take longer to meet than a tiny model takes to compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A bi-encoder with random weights; mean of tokens."""
+    folder = tmp_path_factory.mktemp("bert")
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(known))
+    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+    tokenizer.model_max_length = 16
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=16,
+        vocab_size=len(known),
+        initializer_range=0.3,
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+def lesson(
+    question: str = "who won in 1990",
+    useful: dict[int, bool] | None = None,
+    texts: list[str] = TEXTS,
+    ranking: tuple[int, ...] = (),
+    answers: tuple[str, ...] = ("1990",),
+) -> Lesson:
+    documents = [Document(str(n), text) for n, text in enumerate(texts)]
+    sentences = tuple(Segment.whole(document) for document in documents)
+    known = {0: True, 1: False} if useful is None else useful
+    return Lesson(Query(question, "own:q"), answers, sentences, known, ranking)
+
+
+def year(n: int) -> Lesson:
+    """That who sang won, whatever the year."""
+    texts = [text.replace("1990", str(n)) for text in TEXTS]
+    return lesson(f"who won in {n}", texts=texts, answers=(str(n),))
+
+
+LESSONS = [year(n) for n in (1990, 1991, 1992)] * 4
+OTHERS = [year(n) for n in (1993, 1994)]
+QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
+
+
+class Lengths:
+    """Embeds a text as an angle that grows with its length; a question has none."""
+
+    identity = "lengths"
+
+    def embed(self, texts: list[str], *, query: bool = False) -> Any:
+        angles = np.array([0 if query else len(text) / 100 for text in texts])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def test_each_useful_clue_is_paired_with_each_other() -> None:
+    """Two useful, one not: two pairs."""
+    texts = ["in 1990 rain fell .", *TEXTS]
+    found, _ = pairs([lesson("q", {0: True, 1: True, 2: False}, texts)])
+
+    assert [Pair("q", texts[0], texts[2]), Pair("q", texts[1], texts[2])] == found
+
+
+def test_questions_without_a_pair_are_counted() -> None:
+    """All useful, none useful, no clue, and yes or no, which may stand anywhere."""
+    one_sided = [lesson(useful={0: True, 1: True}), lesson(useful={0: False}), lesson(useful={})]
+    asked = lesson(useful={0: True, 1: False}, texts=["yes .", "yes yes ."], answers=("yes",))
+    found, left_out = pairs([*one_sided, asked])
+
+    assert [] == found
+    assert {"no_clue": 2, "none_useful": 1, "all_useful": 1} == left_out
+
+
+def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> None:
+    """Sentence 3 is ranked before 2; sentence 1 holds the answer, too."""
+    found, left_out = pairs([lesson("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
+
+    assert [Pair("q", TEXTS[0], TEXTS[3]), Pair("q", TEXTS[1], TEXTS[3])] == found
+    assert 0 == left_out["all_useful"]
+
+
+def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
+    """Shorter is nearer: `seals sang` (20) before `seals cried` (21) in one question of two."""
+    both = [lesson(), lesson(useful={0: False, 1: True}), lesson(useful={0: True, 1: True})]
+
+    assert Ranked(2, 0.5, 0.5) == measure(both, Lengths())
+
+
+def test_equal_clues_are_not_in_order() -> None:
+    """No credit for a tie."""
+    twice = lesson(texts=[TEXTS[0], TEXTS[0]])
+
+    assert Ranked(1, 0.0, 0.0) == measure([twice], Lengths())
+
+
+def test_the_loss_is_that_of_the_paper(bert: str) -> None:
+    """-log(e^a / (e^a + e^b)) = log(1 + e^(b - a)) for the cosines a and b, by temperature."""
+    model = sentence_transformers.SentenceTransformer(bert, device="cpu")
+    rows = reranker._rows([Pair("who won", TEXTS[0], TEXTS[1])], {})
+    columns = [model.tokenize(rows[name]) for name in ("question", "useful", "useless")]
+    question, useful, useless = SentenceTransformer(bert).embed(["who won", *TEXTS[:2]])
+    for temperature in (1.0, 0.05):
+        loss = reranker._loss(model, temperature)(columns, torch.tensor(rows["label"]))
+        expected = math.log1p(math.exp(float(question @ (useless - useful)) / temperature))
+
+        assert pytest.approx(expected, rel=1e-4) == loss.item()
+
+
+def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_path: Path) -> None:
+    """Who sang won: learnt from three years, true of two others; what ships is no pickle."""
+    folder = tmp_path / "reranker"
+    log = train_reranker(
+        folder, LESSONS, OTHERS, embedder=bert, work=tmp_path / "w", seed=1, **QUICK
+    )
+    recipe = json.loads((folder / "recipe.json").read_text())
+    tuned = models.load(f"sentence_transformers:{bert}", adapter=str(folder))
+
+    assert {"adapter_config.json", "adapter_model.safetensors", "recipe.json"} == {
+        path.name for path in folder.iterdir()
+    }
+    assert [0, 1, 2] == [line["epoch"] for line in log]
+    assert log[-1]["loss"] < log[1]["loss"]
+    assert Ranked(2, 1.0, 1.0) == measure(OTHERS, tuned)
+    assert {"questions": 2, "first": 1.0, "pairs": 1.0} == recipe["validation"]["after"]
+    assert (
+        bert == json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
+    )
+
+
+def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert: str, tmp_path: Path) -> None:
+    """Killed while the last checkpoint was written: the second epoch is read again."""
+    options = {**QUICK, "embedder": bert, "work": tmp_path / "w"}
+    train_reranker(tmp_path / "a", LESSONS, OTHERS, **options)
+    last = max((tmp_path / "w").glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
+    (last / "trainer_state.json").unlink()
+    log = train_reranker(tmp_path / "b", LESSONS, OTHERS, **options)
+    first, second = (SentenceTransformer(bert, adapter=str(tmp_path / x)) for x in "ab")
+
+    assert [0, 1, 2] == [line["epoch"] for line in log]
+    assert first.embed(TEXTS).tobytes() == second.embed(TEXTS).tobytes()
+
+
+def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
+    """Then the folder is a whole model."""
+    options = {**QUICK, "rank": None, "learning_rate": 0.005, "epochs": 1}
+    folder = tmp_path / "whole"
+    train_reranker(folder, LESSONS, OTHERS, embedder=bert, work=tmp_path / "w", **options)
+    vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
+
+    assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
+
+
+def test_checkpoints_of_other_options_are_refused(bert: str, tmp_path: Path) -> None:
+    """To go on from them would give a model that no options give."""
+    reranker._claim(tmp_path, {"seed": 0})
+    with pytest.raises(InputError, match="holds checkpoints of other options: name another"):
+        train_reranker(tmp_path / "x", LESSONS, OTHERS, embedder=bert, work=tmp_path, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"rank": 0}, "rank must be at least 1, got 0"),
+        ({"temperature": 0.0}, "temperature must be over 0, got 0.0"),
+        ({"extra_negatives": -1}, "extra_negatives must not be negative, got -1"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        train_reranker(tmp_path, LESSONS, OTHERS, work=tmp_path, **options)
+
+
+def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
+    """Neither pairs to learn from, nor to choose by."""
+    with pytest.raises(InputError, match="no pair of clues to learn from in 1 questions"):
+        train_reranker(tmp_path, [lesson(useful={0: True})], OTHERS, work=tmp_path)
+    with pytest.raises(InputError, match="in none of 1 questions are some clues useful"):
+        measure([lesson(useful={0: True})], Lengths())

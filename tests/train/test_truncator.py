@@ -1,0 +1,122 @@
+"""What a truncator learns from, and that it learns it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("peft")
+
+from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
+from tokenizers.models import WordLevel  # noqa: E402
+
+from ragsieve import models  # noqa: E402
+from ragsieve.models.base import Prompt  # noqa: E402
+from ragsieve.models.fake import ScriptedLLM, echo  # noqa: E402
+from ragsieve.select import Truncate  # noqa: E402
+from ragsieve.train.lessons import Lesson  # noqa: E402
+from ragsieve.train.sft import Tuning  # noqa: E402
+from ragsieve.train.truncator import figures, samples, train_truncator  # noqa: E402
+from ragsieve.types import Document, Example, Query  # noqa: E402
+
+TEXT = "Seals sang. It rained. Whales swam. Nobody knew."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads take longer to meet than a tiny model takes to compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def lesson(question: str, ranking: tuple[int, ...], k: int | None) -> Lesson:
+    example = Example(Query(question), (Document("d", TEXT),), ("Whales",))
+    plain = Lesson.of(example)
+    return Lesson(plain.query, plain.answers, plain.sentences, {}, ranking, k)
+
+
+LESSONS = [lesson("a", (2, 0, 1), 1), lesson("b", (0, 2), 2), lesson("c", (1, 3), 0)]
+
+
+def choosing(**known: int) -> ScriptedLLM:
+    """An LLM that knows the cut point of each question."""
+
+    def weights(prompt: Prompt, options: Sequence[str]) -> list[float]:
+        question = prompt[-1].content.partition("Question: ")[2].split()[0]
+        return [float(option == str(known[question])) for option in options]
+
+    return ScriptedLLM([], choices=weights)
+
+
+def test_the_cut_point_is_taught_on_the_ranking() -> None:
+    """The ranked sentences, best first, and as many as are needed, in figures."""
+    (sample,) = samples(LESSONS[0], Truncate(echo()))
+
+    assert "[1] Whales swam.\n[2] Seals sang.\n[3] It rained." in sample.prompt[-1].content
+    assert "1" == sample.target
+
+
+@pytest.mark.parametrize("unknown", [lesson("a", (0,), None), lesson("a", (), 0)])
+def test_without_a_label_nothing_is_taught(unknown: Lesson) -> None:
+    """No ranking, or no cut point of it."""
+    assert [] == samples(unknown, Truncate(echo()))
+
+
+def test_a_cut_point_behind_what_is_shown_teaches_nothing() -> None:
+    """The second is needed, one is shown."""
+    assert [] == samples(LESSONS[1], Truncate(echo(), max_clues=1))
+
+
+def test_figures_by_hand() -> None:
+    """Labels 1, 2, 0; chosen 3, 1, 0: one is right, two let the answer live, 4/3 stay of each."""
+    found = figures(choosing(a=3, b=1, c=0), LESSONS)
+
+    assert found == {
+        "questions": 3,
+        "accuracy": 1 / 3,
+        "survives": 2 / 3,
+        "survives_over_0": 1 / 2,
+        "survives_0": 1.0,
+        "kept": 4 / 3,
+        "seconds": found["seconds"],
+        "labels": {0: 1, 1: 1, 2: 1},
+        "chosen": {0: 1, 1: 1, 3: 1},
+    }
+
+
+def test_cut_points_are_learned(tmp_path: Path) -> None:
+    """Through the model class each question gets its own."""
+    words = ["<pad>", "</s>", "<unk>", *"0123abc"]
+    made = Tokenizer(WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(tmp_path / "base")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(words),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        bos_token_id=None,
+        eos_token_id=1,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path / "base")
+    name = f"transformers:{tmp_path / 'base'}"
+    tuning = Tuning(epochs=25, lr=0.02, checks=2)
+    train_truncator(tmp_path / "out", LESSONS, LESSONS, llm=name, tuning=tuning)
+    recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())
+    found = figures(models.load(name, adapter=str(tmp_path / "out")), LESSONS)
+
+    assert (1.0, 1.0) == (found["accuracy"], recipe["after"]["accuracy"])
+    assert recipe["before"]["accuracy"] < 1

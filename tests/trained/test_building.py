@@ -1,0 +1,328 @@
+"""From a folder to a system: with fakes, with tiny models of random weights, from a hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ragsieve
+from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.score import Clues, Cosine, Pair
+from ragsieve.select import Extract, Truncate
+from ragsieve.trained import Base, Part, Trained, load, save, sha256_of
+
+Make = Callable[..., Path]
+FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
+TEXTS = ["Paris is the capital of France.", "The river runs through the old town."]
+JSON = {"filter.json", "adapter_config.json", "ragsieve.json"}  # the last is looked for in vain
+OPENED: list[str] = []
+WATCHED: list[str] = []  # a folder, for the time of a test: a hook can never be taken off again
+
+
+@cache
+def _hook() -> None:
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and WATCHED and str(arguments[0]).startswith(WATCHED[0]):
+            OPENED.append(Path(str(arguments[0])).name)
+
+    sys.addaudithook(watch)
+
+
+@contextmanager
+def watching(folder: Path) -> Iterator[list[str]]:
+    """Names of all files in ``folder`` that Python opens in the block."""
+    _hook()
+    OPENED.clear()
+    WATCHED[:] = [str(folder)]
+    try:
+        yield OPENED
+    finally:
+        WATCHED.clear()
+
+
+class Bomb:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return Path.write_text, (self.file, "boom")
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny llama of random weights, and ``lora`` beside it, an adapter of random weights."""
+    torch = pytest.importorskip("torch")
+    peft = pytest.importorskip("peft")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
+    from tokenizers.models import BPE
+
+    folder = tmp_path_factory.mktemp("models") / "llama"
+    made = Tokenizer(BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    specials = ["<|end|>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=specials, initial_alphabet=alphabet
+    )
+    made.train_from_iterator(TEXTS, trainer)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="<|end|>"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        vocab_size=made.get_vocab_size(),
+        max_position_embeddings=2048,
+        bos_token_id=None,
+        eos_token_id=0,
+    )
+    model = transformers.LlamaForCausalLM(config)
+    model.save_pretrained(folder)
+    lora = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
+    peft.get_peft_model(model, lora).save_pretrained(folder.parent / "lora")
+    return folder
+
+
+def tuned(llama: Path, folder: Path) -> Path:
+    """A filter whose extractor and truncator are one adapter of the tiny llama."""
+    model = f"transformers:{llama}"
+    part = Part("llm", model, "both")
+    trained = replace(
+        FAKES, generator=Base(model, sha256_of(model)), extractor=part, truncator=part
+    )
+    return save(folder, trained, {"both": llama.parent / "lora"})
+
+
+def stages(system: ragsieve.System) -> dict[type, Any]:
+    """The stages of a system by their class."""
+    return {type(stage): stage for stage in system.stage.stages}  # type: ignore[attr-defined]
+
+
+def test_a_filter_without_parts_is_its_generator(tmp_path: Path) -> None:
+    """It filters and answers by the models of its recipe, under its options."""
+    trained = replace(FAKES, options={"truncator": "none", "reranker": "bm25", "max_tokens": 9})
+    system = ragsieve.load(save(tmp_path / "f", trained, {}))
+
+    assert 9 == system.max_tokens
+    assert "BM25(" in repr(system.stage)
+    assert system.ask("Who sang it?", ["Seals sang it."]).answer is not None
+
+
+def test_ones_own_models_take_the_place_of_the_recipes(tmp_path: Path) -> None:
+    """Which are then not loaded: the ones here do not exist."""
+    trained = Trained(
+        generator=Base("transformers:/none", "a" * 64),
+        embedder=Base("sentence_transformers:/none", "a" * 64),
+    )
+    llm, embedder = ScriptedLLM(["x"]), HashingEmbedder()
+    system = load(save(tmp_path / "f", trained, {}), llm, embedder)
+
+    assert llm is system.reader.llm
+    assert llm is stages(system)[Extract].llm
+    assert embedder is stages(system)[Cosine].embedder
+
+
+def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
+    """A reranker of kind pair; no embedder is needed then, not even loaded."""
+    trained = replace(
+        FAKES, embedder=Base("sentence_transformers:/none"), reranker=Part("pair", "fake:overlap")
+    )
+    found = stages(load(save(tmp_path / "f", trained, {})))
+
+    assert Pair in found
+    assert Cosine not in found
+
+
+def test_a_clue_reader_reads_from_its_part_folder(tmp_path: Path, reader: Make) -> None:
+    """Or is the one that comes with the package; either is the extractor."""
+    pytest.importorskip("torch")
+    own = replace(FAKES, extractor=Part("clues", "extractor"), options={"min_score": 0.25})
+    folder = save(tmp_path / "f", own, {"extractor": reader("x")})
+    bundled = save(tmp_path / "g", replace(FAKES, extractor=Part("clues", "clues")), {})
+
+    assert str(folder / "extractor") == stages(load(folder))[Clues].model.model
+    assert "clues" == stages(load(bundled))[Clues].model.model
+
+
+def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Make) -> None:
+    """Also where an embedder is given: that one has not learnt to rank."""
+    pytest.importorskip("sentence_transformers")
+    trained = replace(FAKES, reranker=Part("embedder", "minilm", "reranker"))
+    folder = save(tmp_path / "f", trained, {"reranker": adapter("x")})
+    found = stages(load(folder, embedder=HashingEmbedder()))[Cosine].embedder
+
+    assert ["minilm", str(folder / "reranker")] == [found.model, found.adapter]
+
+
+def test_equal_parts_are_one_model(tmp_path: Path, llama: Path) -> None:
+    """Extractor and truncator share theirs; the generator has no adapter, so is another."""
+    system = load(tuned(llama, tmp_path / "f"))
+    found = stages(system)
+
+    assert found[Extract].llm is found[Truncate].llm
+    assert [None, str(tmp_path / "f" / "both")] == [
+        system.reader.llm.adapter,  # type: ignore[attr-defined]
+        found[Extract].llm.adapter,
+    ]
+
+
+def test_no_code_is_run_and_no_pickle_opened(tmp_path: Path, llama: Path) -> None:
+    """Whatever lies beside recipe and adapters, where libraries would look for it."""
+    folder = tuned(llama, tmp_path / "f")
+    boom = tmp_path / "boom"
+    remote = {"model_type": "x", "auto_map": {"AutoModelForCausalLM": "modeling_x.X"}}
+    for place in (folder, folder / "both"):
+        for name in ("pytorch_model.bin", "adapter_model.bin", "training_args.bin"):
+            (place / name).write_bytes(pickle.dumps(Bomb(boom)))
+        for name in ("modeling_x.py", "__init__.py", "sitecustomize.py"):
+            (place / name).write_text(f"open({str(boom)!r}, 'w')")
+        (place / "config.json").write_text(json.dumps(remote))
+        (place / "modules.json").write_text('[{"idx": 0, "path": "", "type": "modeling_x.X"}]')
+    with watching(folder) as opened:
+        result = load(folder).ask("Where is Paris?", TEXTS)
+
+    assert result.answer is not None
+    assert not boom.exists()
+    assert JSON == {*opened} - {"adapter_model.safetensors"}
+
+
+def test_another_base_than_it_was_trained_with_is_refused(tmp_path: Path, llama: Path) -> None:
+    """An adapter on other weights would say anything; one's own generator is no matter."""
+    shutil.copytree(llama.parent, tmp_path / "copy")
+    other = tmp_path / "copy" / "llama"
+    folder = tuned(other, tmp_path / "f")
+    with (other / "model.safetensors").open("ab") as changed:
+        changed.write(b" ")
+    for llm in (None, ScriptedLLM(["x"])):
+        with pytest.raises(ModelError, match=r"the filter was trained with a .* of sha256 "):
+            load(folder, llm)
+
+
+def test_weights_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    """One file by its sha256, several by theirs; a server's by nothing, none is an error."""
+    name = f"transformers:{tmp_path}"
+    with pytest.raises(ModelError, match="must have safetensors, it has none"):
+        sha256_of(name)
+    (tmp_path / "b.safetensors").write_bytes(b"b")
+    one = sha256_of(name)
+    (tmp_path / "a.safetensors").write_bytes(b"a")
+    b, a = hashlib.sha256(b"b").hexdigest(), hashlib.sha256(b"a").hexdigest()
+    lines = f"{a}  a.safetensors\n{b}  b.safetensors\n"
+
+    assert b == one
+    assert hashlib.sha256(lines.encode()).hexdigest() == sha256_of(name)
+    assert "" == sha256_of("openai:gpt-5-mini")
+
+
+def test_a_folder_does_not_pose_as_a_model_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter may bring a folder along, but its models come from where it says."""
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    folder = save(tmp_path / "f", replace(FAKES, generator=Base("transformers:org/model")), {})
+    with pytest.raises(InputError, match="must be the hub's, but a folder here has its name"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "", "./none", "../a/b", "/none", "a/b/c", "a/b@"])
+def test_an_unknown_name_says_what_one_may_be(name: str) -> None:
+    """And nothing is asked of the hub."""
+    with pytest.raises(InputError, match=r"must be one of .*a folder, a hub id OWNER/NAME, got"):
+        load(name)
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A hub with one repository, ``me/f``: a folder's files."""
+
+    folder: Path
+    asked: list[str]
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0].strip("/")
+        self.asked.append(path)
+        sha = "0" * 40
+        there = sorted(p for p in self.folder.rglob("*") if p.is_file())
+        files = [p.relative_to(self.folder).as_posix() for p in there]
+        if path.startswith("api/models/me/f/tree/"):
+            rows = [
+                {"type": "file", "path": name, "size": p.stat().st_size, "oid": "1" * 40}
+                for name, p in zip(files, there, strict=True)
+            ]
+            self.reply(json.dumps(rows).encode())
+        elif path.startswith("api/models/me/f"):
+            siblings = [{"rfilename": name} for name in files]
+            self.reply(json.dumps({"id": "me/f", "sha": sha, "siblings": siblings}).encode())
+        elif (name := path.removeprefix(f"me/f/resolve/{sha}/")) in files:
+            self.reply(
+                (self.folder / name).read_bytes(), ETag=f'"{name}"', **{"X-Repo-Commit": sha}
+            )
+        else:
+            self.reply(b"{}", status=404)
+
+    def reply(self, data: bytes, status: int = 200, **headers: str) -> None:
+        self.send_response(status)
+        for key, value in {**headers, "Content-Length": str(len(data))}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.mark.server
+def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
+    tmp_path: Path, adapter: Make
+) -> None:
+    """JSON, safetensors and the card; an unknown repository is one line."""
+    pytest.importorskip("huggingface_hub")
+    trained = replace(FAKES, extractor=Part("llm", "fake:echo"), options={"min_keep": 1})
+    Hub.folder, Hub.asked = save(tmp_path / "f", trained, {}), []
+    for name in ("pytorch_model.bin", "modeling_x.py"):
+        (Hub.folder / name).write_text("x")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    code = "import ragsieve; print(ragsieve.load('me/f').stage); ragsieve.load('me/none')"
+    address = f"http://127.0.0.1:{server.server_port}"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")},
+        capture_output=True,
+        text=True,
+    )
+    server.shutdown()
+    server.server_close()
+
+    assert "Extract(llm=" in run.stdout, run.stderr
+    assert f"{StoreError.__name__}: me/none could not be fetched from the hub: " in run.stderr
+    assert {"filter.json", "README.md"} == {
+        path.rpartition("/")[2] for path in Hub.asked if path.startswith("me/f/resolve/")
+    }

@@ -1,0 +1,266 @@
+"""Trained filters as folders: what is written, what is replaced, what is shared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("huggingface_hub")
+from huggingface_hub import HfApi
+from huggingface_hub.utils import filter_repo_objects
+
+from ragsieve.errors import InputError, StoreError
+from ragsieve.trained import Base, Part, Trained, push_to_hub, read, save
+
+Make = Callable[..., Path]
+PLAIN = Trained(generator=Base("smollm2"), embedder=Base("minilm"))
+ROLES = ("extractor", "reranker", "truncator")
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+NOISE = (
+    "optimizer.pt",
+    "training_args.bin",
+    "adapter_model.bin",
+    "modeling_x.py",
+    "trainer_state.json",
+    "checkpoint-9/adapter_model.safetensors",
+    ".cache/x.json",
+    "sub/rng_state.pth",
+)
+
+
+@dataclass
+class Hub:
+    """Takes what `HfApi` takes, and keeps which files it would have uploaded."""
+
+    files: list[str] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def create_repo(self, repo_id: str, **options: Any) -> Any:
+        self.calls.append(options)
+        return SimpleNamespace(repo_id=repo_id)
+
+    def upload_folder(self, *, folder_path: str, allow_patterns: list[str], **_: Any) -> None:
+        root = Path(folder_path)
+        there = [p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()]
+        self.files += sorted(filter_repo_objects(there, allow_patterns=allow_patterns))
+
+
+def names(folder: Path) -> list[str]:
+    """Every file below a folder."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def noisy(folder: Path) -> Path:
+    """A folder with what training and others leave behind."""
+    for name in NOISE:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}")
+    (folder / "linked.json").symlink_to(folder / "adapter_config.json")
+    return folder
+
+
+def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Make) -> None:
+    """The recipe as it was, and of noisy parts the adapters alone."""
+    folder = save(tmp_path / "new" / "f", whole, {role: noisy(adapter(role)) for role in ROLES})
+
+    assert whole == read(folder)
+    assert sorted(
+        ["README.md", "filter.json", *(f"{role}/{name}" for role in ROLES for name in ADAPTER)]
+    ) == names(folder)
+    assert [folder] == [*folder.parent.iterdir()]
+
+
+def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Make) -> None:
+    """PEFT writes where the base lay; others are told where the hub has it."""
+    part = Part("llm", "smollm2", "extractor")
+    folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("a")})
+    values = json.loads((folder / "extractor" / "adapter_config.json").read_text())
+
+    assert "HuggingFaceTB/SmolLM2-135M-Instruct" == values["base_model_name_or_path"]
+
+
+def test_an_older_filter_is_replaced_whole(tmp_path: Path, reader: Make, adapter: Make) -> None:
+    """Nothing of it stays, and parts may come out of it."""
+    old = replace(
+        PLAIN, extractor=Part("clues", "a"), truncator=Part("llm", "smollm2", "truncator")
+    )
+    folder = save(tmp_path / "f", old, {"a": reader("a"), "truncator": adapter("t")})
+    save(folder, replace(PLAIN, extractor=Part("clues", "b")), {"b": folder / "a"})
+
+    assert ["README.md", "b", "filter.json"] == sorted(p.name for p in folder.iterdir())
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    """One that is no filter, one with more in it, a file, a link."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("x")
+    save(tmp_path / "more", PLAIN, {})
+    (tmp_path / "more" / "thesis.txt").write_text("x")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "more")
+    before = names(tmp_path)
+    for name, words in {
+        "home": "must be new or a trained filter",
+        "more": "must hold nothing beside a trained filter, got 'thesis.txt'",
+        "file": "must be a folder",
+        "link": "must be a folder",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            save(tmp_path / name, PLAIN, {})
+
+    assert before == names(tmp_path)
+
+
+def test_nothing_is_written_if_anything_is_wrong(
+    tmp_path: Path, whole: Trained, adapter: Make
+) -> None:
+    """The older filter stays as it was, and no piece lies beside it."""
+    folder = save(tmp_path / "x" / "f", PLAIN, {})
+    parts = {role: adapter(role) for role in ROLES}
+    (parts["truncator"] / ADAPTER[1]).rename(parts["truncator"] / "adapter_model.bin")
+    for trained, given, words in (
+        (whole, {}, "parts must be extractor, reranker, truncator, got none"),
+        (PLAIN, {"x": tmp_path}, "parts must be none, got x"),
+        (whole, parts, "part 'truncator' must hold adapter_model.safetensors"),
+        (replace(PLAIN, figures={"auc": float("nan")}), {}, "values of finite JSON"),
+        (replace(PLAIN, training={"log": "x" * (1 << 20)}), {}, "must have at most"),
+    ):
+        with pytest.raises(InputError, match=words):
+            save(folder, trained, given)
+
+    assert read(folder) == PLAIN
+    assert [folder] == [*folder.parent.iterdir()]
+
+
+def test_the_card_has_a_header_and_tables(tmp_path: Path, whole: Trained, adapter: Make) -> None:
+    """The hub reads the header; people read figures, promise, and what it is not good at."""
+    yaml = pytest.importorskip("yaml")
+    limits = ["Two hops | or\nmore."]
+    parts = {role: adapter(role) for role in ROLES}
+    text = (save(tmp_path / "f", whole, parts, limits=limits) / "README.md").read_text()
+    _, header, body = text.split("---\n", 2)
+
+    assert {
+        "license": "apache-2.0",
+        "library_name": "ragsieve",
+        "base_model": [
+            "HuggingFaceTB/SmolLM2-135M-Instruct",
+            "sentence-transformers/all-MiniLM-L6-v2",
+        ],
+        "datasets": ["nq"],
+        "tags": ["ragsieve", "finefilter", "rag", "context-compression"],
+    } == yaml.safe_load(header)
+    for line in (
+        "| data | accuracy | tokens |",
+        "| nq | 0.25 | 31 |",
+        "| popqa | 0.5 |  |",
+        "| auc | 0.9 |",
+        "| promised | 0.95 |",
+        "- Two hops \\| or more.",
+        "| nq | 12 | CC BY-SA 3.0 |",
+    ):
+        assert line in body.splitlines()
+
+
+def _linked(folder: Path) -> None:
+    (folder / "a").rename(folder.parent / "outside")
+    (folder / "a").symlink_to(folder.parent / "outside")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda f: (f / "filter.json").unlink(), "must be a file, there is none"),
+        (lambda f: (f / "a" / "packed.safetensors").unlink(), "part 'a' must hold packed"),
+        (lambda f: (f / "a").rename(f / "b"), "part 'a' must be a folder, there is none"),
+        (_linked, "part 'a' must lie in its filter's folder"),
+    ],
+)
+def test_a_folder_that_is_no_filter_is_refused(
+    tmp_path: Path, reader: Make, spoil: Callable[[Path], object], words: str
+) -> None:
+    """Neither read nor pushed; the line names the folder."""
+    folder = save(tmp_path / "f", replace(PLAIN, extractor=Part("clues", "a")), {"a": reader("a")})
+    spoil(folder)
+    hub = Hub()
+    for use in (read, lambda path: push_to_hub(path, "me/f", api=hub)):
+        with pytest.raises(InputError, match=words) as caught:
+            use(folder)
+
+        assert str(folder) in str(caught.value)
+    assert [] == hub.calls
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"peft_type": "PROMPT_TUNING"}, {"peft_type": None}, {"megatron_config": {"a": 1}}],
+)
+def test_only_plain_lora_is_loaded(
+    tmp_path: Path, adapter: Make, changes: Mapping[str, object]
+) -> None:
+    """Other kinds of adapter import modules and fetch tokenizers by names they hold."""
+    part = Part("llm", "smollm2", "extractor")
+    with pytest.raises(InputError, match="part 'extractor' must be a plain LoRA adapter"):
+        save(
+            tmp_path / "f",
+            replace(PLAIN, extractor=part),
+            {"extractor": adapter("extractor", **changes)},
+        )
+
+
+@pytest.mark.parametrize("encoder", ["../up", "./modeling", "a/b/c", None, ["minilm"]])
+def test_a_clue_reader_names_no_path(tmp_path: Path, reader: Make, encoder: object) -> None:
+    """Its encoder is a name or the hub's, as every model of a filter."""
+    with pytest.raises(InputError, match="encoder of part 'a'"):
+        save(
+            tmp_path / "f",
+            replace(PLAIN, extractor=Part("clues", "a")),
+            {"a": reader("a", encoder)},
+        )
+
+
+def test_exactly_what_belongs_to_a_filter_is_pushed(
+    tmp_path: Path, whole: Trained, adapter: Make
+) -> None:
+    """Whatever else lies in the folder by now; private unless said otherwise."""
+    folder = save(tmp_path / "f", whole, {role: adapter(role) for role in ROLES})
+    wanted = names(folder)
+    for part in (folder, folder / "extractor"):
+        noisy(part)
+    (folder / "secret.json").write_text("{}")
+    hub = Hub()
+    push_to_hub(folder, "me/f", api=hub, token="t")
+    push_to_hub(folder, "me/f", api=Hub(), private=False)
+
+    assert wanted == hub.files
+    assert [{"private": True, "token": "t", "exist_ok": True}] == hub.calls
+
+
+@pytest.mark.parametrize("of", ["generator", "encoder"])
+def test_a_model_of_this_machine_alone_is_not_pushed(tmp_path: Path, reader: Make, of: str) -> None:
+    """Nobody else could load the filter."""
+    there = str(tmp_path / "llama")
+    trained = replace(PLAIN, extractor=Part("clues", "a"))
+    if of == "generator":
+        trained = replace(trained, generator=Base(f"transformers:{there}"))
+    part = reader("a", there if of == "encoder" else "minilm")
+    folder = save(tmp_path / "f", trained, {"a": part})
+    with pytest.raises(InputError, match="a shared filter must name models of the hub, got"):
+        push_to_hub(folder, "me/f", api=Hub())
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
+    """Whatever library speaks HTTP, and a name that the hub does not take."""
+    folder = save(tmp_path / "f", PLAIN, {})
+    api = HfApi(endpoint="http://127.0.0.1:9", token="t")
+    for name in ("me/f", "no good/name/at all"):
+        with pytest.raises(StoreError, match=f"{name} could not be pushed to the hub: ") as caught:
+            push_to_hub(folder, name, api=api)
+
+        assert "\n" not in str(caught.value)
