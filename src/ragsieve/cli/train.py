@@ -165,9 +165,9 @@ def train_group() -> None:
 @click.option("--epochs", type=click.IntRange(1), help="Of the extractor.", show_default="its own")
 @click.option(
     "--labelled",
-    type=click.IntRange(3),
-    default=600,
-    help="So many questions the generator answers for labels, in some ways each.",
+    type=click.IntRange(1),
+    default=300,
+    help="So many questions the generator answers, in some ways each, for the cut.",
 )
 @click.option("--seed", type=int, default=0, help="Of all chance.")
 @click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")

@@ -61,8 +61,8 @@ class Plan:
         base: The model that is tuned for it; ``"minilm"`` for an encoder, else ``llm``, where None.
         reranker: Whether one is trained, too; a form that reads once ranks by itself.
         epochs: Of the extractor; by its form where None: see `EPOCHS`.
-        labelled: So many training questions the generator answers for labels; a third as many of
-            validation at most. At least 3.
+        labelled: So many validation questions at most the generator answers, again and again, for
+            the cut, and as many of training where a reranker learns from them; at least 1.
         seed: Of all chance.
 
     Raises:
@@ -75,7 +75,7 @@ class Plan:
     base: str | None = None
     reranker: bool = False
     epochs: int | None = None
-    labelled: int = 600
+    labelled: int = 300
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -83,8 +83,8 @@ class Plan:
             raise InputError(f"form must be one of {', '.join(get_args(Form))}, got {self.form!r}")
         if self.epochs is not None and self.epochs < 1:
             raise InputError(f"epochs must be at least 1, got {self.epochs!r}")
-        if self.labelled < 3:
-            raise InputError(f"labelled must be at least 3, got {self.labelled!r}")
+        if self.labelled < 1:
+            raise InputError(f"labelled must be at least 1, got {self.labelled!r}")
         models.check(self.llm, "LLM")
         models.check(self.embedder, "embedder")
 
@@ -188,8 +188,8 @@ class Course:
         with self._shared() as share:
             reader = Reader(share(models.load(self.plan.llm)))
             annotator = Annotator(reader, self._ranker(share), max_clues=CLUES, every=True)
-            self._ask("train", "train.labels.jsonl", annotator, self.plan.labelled)
-            self._ask("validation", "validation.labels.jsonl", annotator, self._checked)
+            for part in ("train", "validation") if self.plan.reranker else ("validation",):
+                self._ask(part, f"{part}.labels.jsonl", annotator)
 
     def _ranker(self, share: Share) -> Stage:
         """What puts sentences in the order that is cut."""
@@ -221,7 +221,7 @@ class Course:
             for name, system in made.items():
                 tally = Tally()
                 answer = partial(_answer, system)
-                for done in self._ask("validation", f"{name}.jsonl", answer, self._checked):
+                for done in self._ask("validation", f"{name}.jsonl", answer):
                     tally.add(done)
                 found[name] = {
                     "questions": tally.judged,
@@ -233,7 +233,8 @@ class Course:
     def _made(self, figures: dict[str, Any]) -> Trained:
         """What ``filter.json`` says."""
         plan = self.plan
-        odds = fit_odds(self.lessons("train", labelled=True), max_clues=CLUES)
+        # of questions that the extractor has learnt from, its scores are too good to fit a cut to
+        odds = fit_odds(self.lessons("validation", labelled=True), max_clues=CLUES)
         return Trained(
             generator=Base(plan.llm, sha256_of(plan.llm)),
             embedder=Base(plan.embedder, sha256_of(plan.embedder)),
@@ -254,20 +255,16 @@ class Course:
             return Part(backend, "extractor")
         return Part("llm", plan.tuned, "extractor", "write" if plan.form == "write" else "point")
 
-    def _ask(self, part: parts.Part, name: str, process: Process, limit: int) -> list[Done]:
+    def _ask(self, part: str, name: str, process: Process) -> list[Done]:
         """Ask about questions of ``part``, those excepted that an earlier start has asked."""
         label = f"{name} of {json.dumps(asdict(self.plan), sort_keys=True)}"
         with Batch(self.work / f"{part}.jsonl", self.work / name, label=label) as batch:
+            limit = self.plan.labelled
             done = batch.run(process, workers=self.workers, limit=limit)
             found = self.told(name, done, batch.total(limit)) if self.told else [*done]
         if errors := [d.error for d in found if d.error]:
             raise errors[0]
         return found
-
-    @property
-    def _checked(self) -> int:
-        """How many validation questions the generator answers."""
-        return self.plan.labelled // 3
 
     def _shared(self) -> Any:
         return sharing(self.workers, cache=self.work / "cache.sqlite")

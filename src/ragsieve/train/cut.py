@@ -18,13 +18,14 @@ from ragsieve.select.cut import Odds, inputs
 from ragsieve.train.lessons import Lesson
 
 
-def fit_odds(lessons: Sequence[Lesson], *, max_clues: int = 4, strength: float = 1.0) -> Odds:
+def fit_odds(lessons: Sequence[Lesson], *, max_clues: int = 4, strength: float = 0.1) -> Odds:
     """How probably the generator answers from the best K sentences, by their probabilities.
 
     Args:
         lessons: With ``scores`` and ``right``; those without teach nothing.
         max_clues: The highest K, at least 1; lessons with fewer ranked sentences teach these.
-        strength: Of the prior that weights are small, over 0: the variance of each.
+        strength: Of the prior that weights are small, over 0: the variance of each. On 262
+            questions 0.01 to 1 were equally good.
 
     Raises:
         InputError: If an option breaks its rule, or no lesson teaches the highest K.
