@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +38,9 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny BERT of random weights and a tokenizer that knows `WORDS`."""
-    folder = tmp_path_factory.mktemp("encoder")
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", ".", "?", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(known))
-    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=6,
-        num_attention_heads=2,
-        max_position_embeddings=LAYOUT.size,
-        vocab_size=len(known),
-        initializer_range=0.3,
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    return folder
+def encoder(make_encoder: Callable[[list[str], int], Path]) -> Path:
+    """A tiny encoder that knows `WORDS`."""
+    return make_encoder(WORDS, LAYOUT.size)
 
 
 def lessons(count: int, seed: int = 0) -> list[Lesson]:

@@ -52,7 +52,7 @@ OPTIONS = (  # what `filter` and `ask` share
     click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once."),
     click.option(
         "--system",
-        default="top-sentences",
+        default="finefilter",
         help="One that `ragsieve systems` lists, or a trained filter: its folder or hub id.",
     ),
     click.option(

@@ -142,6 +142,18 @@ def curves(lines: Sequence[Line], x: str, y: str, *, whole: bool = False) -> str
     return plot.svg
 
 
+def history(points: Sequence[tuple[float, float]], x: str, y: str) -> str:
+    """What became of one number on the way."""
+    with _plot(f"{y} by {x}", height=2.6) as plot:
+        axes = plot.axes(y, x)
+        axes.plot([p[0] for p in points], [p[1] for p in points], color=COLOURS[5], lw=1.5)
+        for at, value in points:
+            (dot,) = axes.plot(at, value, "o", ms=5, color=COLOURS[5])
+            dot.set_gid(plot.titled(f"{y} {value:.4g} at {x} {at:g}"))
+        axes.margins(0.08)
+    return plot.svg
+
+
 class _Plot:
     """A figure on its way to SVG."""
 

@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage
 from ragsieve.models.clue_features import NAMES
-from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Prior, _merge
+from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Prior, merge
 from ragsieve.models.clue_windows import Layout, Read, Setter, Tokens, Window
 from ragsieve.models.clues import RECIPE, ClueEncoder
 from ragsieve.models.loading import compute, loaded, marked, once, own_tokenizer
@@ -226,7 +226,7 @@ class MarkNet:
         """The net in ``folder``; any exception where its tensors do not fit."""
         tensors = {name: tensor.float() for name, tensor in load_file(folder / WEIGHTS).items()}
         own = {name: tensors.pop(name) for name in [*tensors] if name.startswith("encoder.")}
-        _merge(llm, {name.removeprefix("encoder."): tensor for name, tensor in own.items()})
+        merge(llm, {name.removeprefix("encoder."): tensor for name, tensor in own.items()})
         down, first = tensors["down.weight"], tensors["prior.net.0.weight"]
         head = MarkHead(down.shape[1], down.shape[0], first.shape[1], first.shape[0])
         head.load_state_dict(tensors)

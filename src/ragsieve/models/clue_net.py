@@ -102,7 +102,7 @@ class Net:
         packed = load_file(folder / WEIGHTS)
         tensors = {name: tensor.float() for name, tensor in packed.items()}
         own = {name: tensors.pop(name) for name in [*tensors] if name.startswith("encoder.")}
-        _merge(encoder, {name.removeprefix("encoder."): tensor for name, tensor in own.items()})
+        merge(encoder, {name.removeprefix("encoder."): tensor for name, tensor in own.items()})
         down, first = tensors["down.weight"], tensors["prior.net.0.weight"]
         head = Head(down.shape[1] // 3, down.shape[0], first.shape[1], first.shape[0])
         head.load_state_dict(tensors)
@@ -192,7 +192,7 @@ def _hidden(
     return hidden
 
 
-def _merge(encoder: torch.nn.Module, differences: Mapping[str, torch.Tensor]) -> None:
+def merge(encoder: torch.nn.Module, differences: Mapping[str, torch.Tensor]) -> None:
     """Add ``differences`` to the weights they are named after."""
     weights = dict(encoder.named_parameters())
     for name, tensor in differences.items():

@@ -99,7 +99,7 @@ class Cut:
     """
 
     odds: Odds
-    price: float = 0.02
+    price: float = 0.03
     min_keep: int = 0
 
     def __post_init__(self) -> None:

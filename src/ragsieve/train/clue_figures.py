@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from ragsieve.train.lessons import Lesson
+
 FIRST = (1, 3, 5)  # sentences among which a clue is looked for
 TENTH = 0.1  # share of the words that is kept
 
@@ -22,6 +24,13 @@ class Judged(NamedTuple):
     scores: NDArray[np.float32]
     clues: NDArray[np.bool_]
     words: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, lesson: Lesson, scores: Sequence[float] | NDArray[np.float32]) -> Judged:
+        """A lesson by the scores of its sentences."""
+        clues = np.isin(np.arange(len(lesson.sentences)), lesson.clues)
+        words = np.array([len(s.text.split()) for s in lesson.sentences])
+        return cls(lesson.data, np.asarray(scores, np.float32), clues, words)
 
     @property
     def both(self) -> bool:

@@ -35,11 +35,10 @@ from ragsieve.models.clues import RECIPE
 from ragsieve.models.loading import found_device, precision
 from ragsieve.train import clue_prior
 from ragsieve.train.clue_data import DOCUMENTS, Item, Questions, loss, spread
-from ragsieve.train.clue_figures import calibration, figures
 from ragsieve.train.clue_fit import QUESTIONS, Learner, claim, fit
 from ragsieve.train.clues import Trained
 from ragsieve.train.lessons import Lesson
-from ragsieve.train.packing import judgements, write
+from ragsieve.train.packing import judge, write
 
 LAYOUT = Layout(size=512, question=64, title=24, sentence=200, overlap=64)
 RANK, ALPHA = 16, 32  # of LoRA
@@ -139,7 +138,7 @@ def train_clue_llm(
     state = accelerate.PartialState()
     if state.is_main_process:
         _write(work / "made", learner, prior, options, len(learned))
-        _judge(work / "made", validation)
+        judge(work / "made", validation, ClueLLM)
         folder.mkdir(parents=True, exist_ok=True)
         for name in (WEIGHTS, CALIBRATION, RECIPE):  # a folder with a recipe is whole
             shutil.copyfile(work / "made" / name, folder / name)
@@ -257,14 +256,6 @@ def _told(options: _Options, questions: int) -> dict[str, Any]:
         "inputs_net_epochs": clue_prior.EPOCHS,
         "calibration": "Platt's two numbers, fitted on all validation questions",
     }
-
-
-def _judge(folder: Path, validation: Sequence[Lesson]) -> None:
-    """Calibrate a folder's numbers, and note its figures in the recipe."""
-    judged = judgements(ClueLLM(str(folder.resolve())), validation)
-    a, b = calibration(judged)
-    _add(folder / CALIBRATION, {"a": a, "b": b})
-    _add(folder / RECIPE, {"validation": figures(judged)})
 
 
 def _add(file: Path, values: dict[str, Any]) -> None:

@@ -5,12 +5,13 @@ WORK/train.jsonl, validation.jsonl                the questions
 WORK/extractor, reranker                          the parts, each when it is done
 WORK/train.labels.jsonl, validation.labels.jsonl  what the generator answers from
 WORK/before.jsonl, after.jsonl                    its answers from 5 documents, and with the filter
+WORK/log.json, report.html                        how training went
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -25,11 +26,13 @@ from ragsieve.evaluate.run import Batch, Done, Process, Tally, judged
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract
+from ragsieve.train.clue_figures import Judged, figures
 from ragsieve.train.clue_llm import train_clue_llm
 from ragsieve.train.clues import train_clues
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.extractor import train_extractor
 from ragsieve.train.lessons import Lesson, gather, lessons, write
+from ragsieve.train.report import to_html
 from ragsieve.train.reranker import train_reranker
 from ragsieve.train.sft import Tuning
 from ragsieve.train.targets import Annotator
@@ -132,10 +135,13 @@ class Course:
         if self.plan.reranker:
             self._reranker()
         if state.is_main_process:
-            made = self._made({})
+            made = self._made()
             where = {name: self.work / name for name in made.folders}
             save(folder, made, where)
-            save(folder, replace(made, figures={**made.figures, **self._answered(folder)}), where)
+            made = replace(made, figures={**made.figures, **self._answered(folder)})
+            save(folder, made, where)
+            page = to_html(made, json.loads((self.work / "log.json").read_text(encoding="utf-8")))
+            (self.work / "report.html").write_text(page, encoding="utf-8")
         state.wait_for_everyone()
         return read(folder)
 
@@ -145,10 +151,16 @@ class Course:
         return lessons(self.work / f"{part}.jsonl", labels)
 
     def figures(self) -> dict[str, Any]:
-        """The extractor's figures on validation, as its trainer gives them."""
+        """The extractor's figures on validation, and before it learnt: the cosine, or the LLM."""
         recipe = self.work / "extractor" / "recipe.json"
         values = json.loads(recipe.read_text(encoding="utf-8"))
-        return dict(values["validation"] if self.plan.form in READERS else values["after"])
+        if self.plan.form not in READERS:
+            return {"extractor before": values["before"], "extractor after": values["after"]}
+        cosine = score.Cosine(models.load(self.plan.embedder))
+        some = [lesson for lesson in self.lessons("validation") if lesson.usable]
+        plain = figures(Judged.of(o, cosine.scores(o.query, o.sentences)) for o in some)
+        found = values["validation"]
+        return {name: {**found[name], "auc_cosine": plain[name]["auc"]} for name in found}
 
     def _claim(self) -> None:
         """Note what ``work`` is of, or check that it says the same."""
@@ -171,17 +183,21 @@ class Course:
         if (folder / "recipe.json").is_file():
             return
         given = self.lessons("train"), self.lessons("validation")
-        epochs = plan.epochs or EPOCHS[plan.form]
-        work = self.work / "extractor.work"
+        epochs, seed = plan.epochs or EPOCHS[plan.form], plan.seed
+        work, log = self.work / "extractor.work", self.work / "log.json"
+        found: Sequence[Mapping[str, float]]
         if plan.form == "encoder":
-            train_clues(
-                folder, *given, work=work, encoder=plan.tuned, seed=plan.seed, epochs=epochs
-            )
+            found = train_clues(
+                folder, *given, work=work, encoder=plan.tuned, epochs=epochs, seed=seed
+            ).log
         elif plan.form == "llm":
-            train_clue_llm(folder, *given, work=work, llm=plan.tuned, seed=plan.seed, epochs=epochs)
+            found = train_clue_llm(
+                folder, *given, work=work, llm=plan.tuned, epochs=epochs, seed=seed
+            ).log
         else:
-            tuning = Tuning(seed=plan.seed, epochs=epochs)
-            train_extractor(folder, *given, llm=plan.tuned, mode=plan.form, tuning=tuning)
+            tuning = Tuning(epochs=epochs, seed=seed)
+            found = train_extractor(folder, *given, llm=plan.tuned, mode=plan.form, tuning=tuning)
+        log.write_text(json.dumps({"extractor": found}), encoding="utf-8")
 
     def _label(self) -> None:
         """Ask the generator what it answers from."""
@@ -230,7 +246,7 @@ class Course:
                 }
         return found
 
-    def _made(self, figures: dict[str, Any]) -> Trained:
+    def _made(self) -> Trained:
         """What ``filter.json`` says."""
         plan = self.plan
         # of questions that the extractor has learnt from, its scores are too good to fit a cut to
@@ -245,7 +261,7 @@ class Course:
             data=tuple(map(_counted, self.sources)),
             split=Split(parts.SALT, parts.RULE),
             training=asdict(plan),
-            figures={**self.figures(), **figures},
+            figures=self.figures(),
             versions={name: version(name) for name in LIBRARIES},
         )
 

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import save_file
 
@@ -87,15 +86,18 @@ def write(
     _save(folder / CALIBRATION, {"a": 1.0, "b": 0.0})
 
 
-def judge(folder: Path, validation: Sequence[Lesson]) -> None:
+def judge(
+    folder: Path, validation: Sequence[Lesson], reader: type[ClueEncoder] = ClueEncoder
+) -> None:
     """Calibrate a folder's numbers, and note its figures in the recipe.
 
     Args:
-        folder: As `write` makes it; it is read as it will be used.
+        folder: As `write` makes it; ``reader`` reads it as it will be used.
         validation: Questions of which at least one has both clues and other sentences; all of
             them calibrate, those without a clue too.
+        reader: What reads such a folder.
     """
-    judged = judgements(ClueEncoder(str(folder.resolve())), validation)
+    judged = judgements(reader(str(folder.resolve())), validation)
     a, b = calibration(judged)
     _save(folder / CALIBRATION, {"a": a, "b": b})
     recipe = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
@@ -106,15 +108,7 @@ def judgements(reader: ClueEncoder, questions: Sequence[Lesson]) -> list[Judged]
     """What a clue reader makes of questions, before calibration."""
     given = [passages(lesson) for lesson in questions]
     found = reader.logits([lesson.query.text for lesson in questions], given)
-    return [
-        Judged(
-            lesson.data,
-            np.array(scores, np.float32),
-            np.isin(np.arange(len(scores)), lesson.clues),
-            np.array([len(s.text.split()) for s in lesson.sentences]),
-        )
-        for lesson, scores in zip(questions, found, strict=True)
-    ]
+    return [Judged.of(*pair) for pair in zip(questions, found, strict=True)]
 
 
 def _save(file: Path, values: Mapping[str, Any]) -> None:

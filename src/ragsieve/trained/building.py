@@ -100,7 +100,8 @@ def entry(name: str) -> Entry:
     ):
         known = ", ".join([*systems.SYSTEMS, *bundled(), "a trained filter's folder or hub id"])
         raise InputError(f"system must be one of {known}, got {name!r}")
-    return replace(systems.SYSTEMS["finefilter-point"], summary="trained", needs="its own models")
+    summary = "the fewest sentences that the generator answers from, by trained models"
+    return replace(systems.SYSTEMS["finefilter-point"], summary=summary, needs="its own models")
 
 
 def build(

@@ -1,0 +1,64 @@
+"""How training went, as one page: curves of loss and validation, figures before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragsieve.errors import MissingExtra
+from ragsieve.evaluate import plots
+from ragsieve.trained import Trained
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "jinja2", extra="train") from error
+
+Log = Sequence[Mapping[str, float]]
+_AXES = ("step", "epoch", "seconds", "lr", "tokens")  # keys of a log that are no result
+
+
+def to_html(trained: Trained, logs: Mapping[str, Log]) -> str:
+    """A page that needs nothing beside, every text in it escaped.
+
+    Args:
+        trained: What came out.
+        logs: Of each part that was trained, entries with ``step`` and what was seen there.
+    """
+    environment = Environment(
+        loader=PackageLoader("ragsieve.train", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    sets = {k: v for k, v in trained.figures.items() if isinstance(v, Mapping)}
+    answers = {k: sets.pop(k) for k in ("before", "after") if k in sets}
+    return environment.get_template("report.html.j2").render(
+        plan=trained.training,
+        answers={"5 documents": answers.get("before"), "the filter": answers.get("after")},
+        figures=sets,
+        columns=list(dict.fromkeys(name for row in sets.values() for name in row)),
+        curves=[(part, name, svg) for part, log in logs.items() for name, svg in _curves(log)],
+        data=trained.data,
+        rounded=_rounded,
+    )
+
+
+def _curves(log: Log) -> list[tuple[str, Markup]]:
+    """A plot for every number that a log follows."""
+    followed: dict[str, list[tuple[float, float]]] = {}
+    for entry in log:
+        for name, value in entry.items():
+            if name not in _AXES and isinstance(value, int | float):
+                followed.setdefault(name, []).append((entry["step"], value))
+    return [
+        (name, Markup(plots.history(points, "step", name.replace("_", " "))))
+        for name, points in followed.items()
+    ]
+
+
+def _rounded(value: Any) -> str:
+    """A figure as a table shows it."""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

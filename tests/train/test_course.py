@@ -1,0 +1,152 @@
+"""FineFilter from questions to a folder, and a promise on top of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("accelerate")
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+from ragsieve import datasets, load, trained  # noqa: E402
+from ragsieve.datasets.parts import part_of  # noqa: E402
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.models.fake import ScriptedLLM  # noqa: E402
+from ragsieve.score import Clues  # noqa: E402
+from ragsieve.train import calibration, risk  # noqa: E402
+from ragsieve.train.course import Course, Plan  # noqa: E402
+
+TEXT = "seals crofts paris rome sang rained ran slept who the in old it"
+WORDS = TEXT.split()
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """120 questions, of each one document with the answer and one without."""
+    path = tmp_path_factory.mktemp("data") / "mine.jsonl"
+    rows = []
+    for n in range(120):
+        answer, other = WORDS[n % 4], WORDS[(n + 1) % 4]
+        texts = [f"The {answer} ran. It rained.", f"Old {other} slept. It rained."]
+        rows.append({"question": f"Who {n}?", "answers": [answer], "documents": texts})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def course(
+    source: Path,
+    make_encoder: Callable[[list[str], int], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Course:
+    """A training that has come to its end; the filter lies beside its work."""
+    work = tmp_path_factory.mktemp("course")
+    base = str(make_encoder(WORDS, 512))
+    plan = Plan(llm="fake:echo", embedder="fake:hashing", base=base, epochs=1, labelled=6)
+    made = Course(plan, [datasets.load(source)], work / "work", workers=1)
+    made.run(work / "made")
+    return made
+
+
+def test_a_trained_filter_is_a_folder_that_loads(course: Course) -> None:
+    """With its own extractor, a cut by what the generator answered, and figures."""
+    folder = course.work.parent / "made"
+    system = load(folder, ScriptedLLM(lambda _: "seals"))
+    result = system.ask("Who sang?", ["The seals ran. It rained."])
+    values = json.loads((folder / "filter.json").read_text())
+
+    assert result.answer is not None
+    assert ["Clues", "Threshold", "Cut"] == [
+        step.stage.split("(")[0] for step in result.trace.steps[1:4]
+    ]
+    assert {"before", "after", "mean", "mine"} == set(values["figures"])
+    assert values["figures"]["after"]["questions"] == 6
+    assert {"filter.json", "README.md", "extractor"} == {p.name for p in folder.iterdir()}
+
+
+def test_only_two_parts_of_the_questions_are_read(course: Course) -> None:
+    """Those of the third are for nobody."""
+    for part in ("train", "validation"):
+        rows = [json.loads(line) for line in (course.work / f"{part}.jsonl").open()]
+
+        assert rows
+        assert {part} == {part_of(row["question"]) for row in rows}
+
+
+def test_what_is_done_is_not_done_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second start makes the same folder and trains nothing."""
+    folder = course.work.parent
+    before = (course.work / "extractor" / "packed.safetensors").stat().st_mtime_ns
+    course.run(folder / "again")
+
+    assert before == (course.work / "extractor" / "packed.safetensors").stat().st_mtime_ns
+    for name in ("filter.json", "extractor/packed.safetensors"):
+        assert (folder / "made" / name).read_bytes() == (folder / "again" / name).read_bytes()
+
+
+def test_the_page_shows_curves_and_answers(course: Course) -> None:
+    """And needs nothing from elsewhere."""
+    page = (course.work / "report.html").read_text()
+
+    assert "5 documents" in page
+    assert "<svg" in page
+    assert "://" not in page.replace("http://www.w3.org", "")
+
+
+def test_another_plan_needs_another_folder(course: Course) -> None:
+    """Parts of two plans in one filter would be nobody's."""
+    other = Course(Plan(llm="fake:echo", embedder="fake:hashing"), course.sources, course.work)
+
+    with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
+        other.run(course.work.parent / "other")
+
+
+def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
+    """Without documents or answers."""
+    path = tmp_path / "bare.jsonl"
+    path.write_text(json.dumps({"question": "Who?", "answers": ["x"], "documents": []}))
+    bare = Course(Plan(llm="fake:echo"), [datasets.load(path)], tmp_path / "work")
+
+    with pytest.raises(InputError, match="data must have a question with documents and answers"):
+        bare.run(tmp_path / "made")
+
+
+def test_a_promise_changes_the_cut(course: Course, source: Path, tmp_path: Path) -> None:
+    """Everything at or above the promised probability stays, and the folder says what was said."""
+    folder = course.work.parent / "promised"
+    course.run(folder)
+    questions = [*calibration.scored(load(folder), [datasets.load(source)], "all")]
+    made = risk.calibrate(questions, keep_answer=0.9)
+    calibration.promise(folder, made)
+    system = load(folder, ScriptedLLM(lambda _: "seals"))
+    document = "The seals ran. It rained."
+    kept = {s.text for s in system("Who 0?", [document]).kept}
+    stage = next(s for s in system.stage.stages if isinstance(s, Clues))  # type: ignore[attr-defined]
+    scored = stage(*_given(document))
+
+    assert {s.text for s in scored if s.score >= made.cut} == kept
+    assert 0.9 == trained.read(folder).promise["promised"]  # type: ignore[index]
+    assert made.measured >= 0.9
+
+
+def _given(document: str) -> Any:
+    from ragsieve import Document, Query, Segment
+    from ragsieve.split import Sentences
+
+    query = Query("Who 0?")
+    return query, Sentences()(query, [Segment.whole(Document("0", document))])
+
+
+@pytest.mark.parametrize(
+    "options", [{"form": "nonsense"}, {"epochs": 0}, {"labelled": 0}, {"llm": "minilm"}]
+)
+def test_a_bad_plan_is_named(options: dict[str, Any]) -> None:
+    """With its rule and value, before anything is read."""
+    with pytest.raises(InputError, match=r"must be|is no LLM"):
+        Plan(**options)
