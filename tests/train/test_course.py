@@ -48,7 +48,8 @@ def course(
     """A training that has come to its end; the filter lies beside its work."""
     work = tmp_path_factory.mktemp("course")
     base = str(make_encoder(WORDS, 512))
-    plan = Plan(llm="fake:echo", embedder="fake:hashing", base=base, epochs=1, labelled=6)
+    given = {"llm": "fake:echo", "embedder": "fake:hashing", "labelled": 6}
+    plan = Plan(extractor=f"encoder:{base}", epsilon=0.1, epochs=1, **given)
     made = Course(plan, [datasets.load(source)], work / "work", workers=1)
     made.run(work / "made")
     return made
@@ -144,7 +145,8 @@ def _given(document: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "options", [{"form": "nonsense"}, {"epochs": 0}, {"labelled": 0}, {"llm": "minilm"}]
+    "options",
+    [{"extractor": "nonsense"}, {"epsilon": 3}, {"epochs": 0}, {"labelled": 0}, {"llm": "minilm"}],
 )
 def test_a_bad_plan_is_named(options: dict[str, Any]) -> None:
     """With its rule and value, before anything is read."""

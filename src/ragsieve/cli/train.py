@@ -41,7 +41,7 @@ ragsieve train finefilter …`.
 
 \b
   ragsieve train finefilter my-filter questions.jsonl --llm openai:NAME
-  ragsieve train finefilter my-filter nq triviaqa --data ~/questions --form llm
+  ragsieve train finefilter my-filter nq triviaqa --data ~/questions --extractor llm
   ragsieve ask --system my-filter -q "Who sang it?" notes.txt
 """
 CALIBRATE_HELP = """Cut a trained filter so that the answer survives as often as you ask.
@@ -155,12 +155,17 @@ def train_group() -> None:
 @click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
 @click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
 @click.option(
-    "--form",
-    type=click.Choice(["encoder", "llm", "point", "write"]),
+    "--extractor",
     default="encoder",
-    help="encoder and llm read once and score each sentence; by point and write an LLM names them.",
+    help="encoder or llm: one reading scores each sentence; point or write: an LLM names them. "
+    "Behind a colon the model to tune: encoder:ID_OR_FOLDER; else minilm, or --llm.",
 )
-@click.option("--base", help="Model to tune.", show_default="minilm for encoder, else --llm")
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 2),
+    default=0.0,
+    help="Sentences at most this cosine distance from one with an answer are clues, too.",
+)
 @click.option("--reranker", is_flag=True, help="Train a bi-encoder to rank useful clues first.")
 @click.option("--epochs", type=click.IntRange(1), help="Of the extractor.", show_default="its own")
 @click.option(

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ragsieve import models, score, systems
 from ragsieve.answer import Reader
@@ -44,8 +44,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("accelerate", extra="train") from error
 
-Form = Literal["encoder", "llm", "point", "write"]
-READERS = {"encoder": "clues", "llm": "clue_llm"}  # forms that read once, by their backend
+READERS = {"encoder": "clues", "llm": "clue_llm"}  # those that read once, by backend
 EPOCHS = {"encoder": 2, "llm": 2, "point": 16, "write": 16}  # the paper's, where an LLM names
 CLUES = 4  # sentences that a cut chooses from
 LIBRARIES = ("ragsieve", "torch", "transformers", "peft")
@@ -59,11 +58,13 @@ class Plan:
     Args:
         llm: The generator: by its word parts learn, and it answers.
         embedder: A bi-encoder: ranks what an LLM names; what a reranker is made of.
-        form: What extracts: by ``"encoder"`` and ``"llm"`` one reading gives every sentence a
-            probability; by ``"point"`` and ``"write"`` an LLM names sentences.
-        base: The model that is tuned for it; ``"minilm"`` for an encoder, else ``llm``, where None.
-        reranker: Whether one is trained, too; a form that reads once ranks by itself.
-        epochs: Of the extractor; by its form where None: see `EPOCHS`.
+        extractor: What it is, and behind a colon the model that is tuned for it: by ``"encoder"``
+            (of ``minilm``) and ``"llm"`` one reading gives every sentence a probability, by
+            ``"point"`` and ``"write"`` an LLM names sentences (of ``llm``, where none is said).
+        epsilon: Sentences at most this cosine distance from one with an answer are clues, too, from
+            0 to 2; see `ragsieve.train.targets.clues`.
+        reranker: Whether one is trained, too; an extractor that reads once ranks by itself.
+        epochs: Of the extractor; by its kind where None: see `EPOCHS`.
         labelled: So many validation questions at most the generator answers, again and again, for
             the cut, and as many of training where a reranker learns from them; at least 1.
         seed: Of all chance.
@@ -74,16 +75,19 @@ class Plan:
 
     llm: str = "smollm2"
     embedder: str = "minilm"
-    form: Form = "encoder"
-    base: str | None = None
+    extractor: str = "encoder"
+    epsilon: float = 0.0
     reranker: bool = False
     epochs: int | None = None
     labelled: int = 300
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.form not in get_args(Form):
-            raise InputError(f"form must be one of {', '.join(get_args(Form))}, got {self.form!r}")
+        if self.form not in EPOCHS:
+            known = ", ".join(f"{form}[:MODEL]" for form in EPOCHS)
+            raise InputError(f"extractor must be one of {known}, got {self.extractor!r}")
+        if not 0 <= self.epsilon <= 2:
+            raise InputError(f"epsilon must be from 0 to 2, got {self.epsilon!r}")
         if self.epochs is not None and self.epochs < 1:
             raise InputError(f"epochs must be at least 1, got {self.epochs!r}")
         if self.labelled < 1:
@@ -92,9 +96,15 @@ class Plan:
         models.check(self.embedder, "embedder")
 
     @property
+    def form(self) -> str:
+        """Which kind of extractor."""
+        return self.extractor.partition(":")[0]
+
+    @property
     def tuned(self) -> str:
         """The model that is tuned for extraction."""
-        return self.base or ("minilm" if self.form == "encoder" else self.llm)
+        base = self.extractor.partition(":")[2]
+        return base or ("minilm" if self.form == "encoder" else self.llm)
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,11 @@ class Course:
         plan, folder = self.plan, self.work / "extractor"
         if (folder / "recipe.json").is_file():
             return
-        given = self.lessons("train"), self.lessons("validation")
+        taught = self.lessons("train")
+        if plan.epsilon:
+            embedder = models.load(plan.embedder)
+            taught = [lesson.widened(embedder, plan.epsilon) for lesson in taught]
+        given = taught, self.lessons("validation")
         epochs, seed = plan.epochs or EPOCHS[plan.form], plan.seed
         work, log = self.work / "extractor.work", self.work / "log.json"
         found: Sequence[Mapping[str, float]]
@@ -196,7 +210,9 @@ class Course:
             ).log
         else:
             tuning = Tuning(epochs=epochs, seed=seed)
-            found = train_extractor(folder, *given, llm=plan.tuned, mode=plan.form, tuning=tuning)
+            found = train_extractor(
+                folder, *given, llm=plan.tuned, mode=_mode(plan.form), tuning=tuning
+            )
         log.write_text(json.dumps({"extractor": found}), encoding="utf-8")
 
     def _label(self) -> None:
@@ -214,7 +230,7 @@ class Course:
             return score.Clues(share(models.load(f"{backend}:{folder}")))
         llm = share(models.load(plan.tuned, adapter=str(folder)))
         ranker = score.Cosine(share(models.load(plan.embedder)))
-        return Pipeline(Extract(llm, mode="write" if plan.form == "write" else "point"), ranker)
+        return Pipeline(Extract(llm, mode=_mode(plan.form)), ranker)
 
     def _reranker(self) -> None:
         folder = self.work / "reranker"
@@ -269,7 +285,7 @@ class Course:
         plan = self.plan
         if backend := READERS.get(plan.form):
             return Part(backend, "extractor")
-        return Part("llm", plan.tuned, "extractor", "write" if plan.form == "write" else "point")
+        return Part("llm", plan.tuned, "extractor", _mode(plan.form))
 
     def _ask(self, part: str, name: str, process: Process) -> list[Done]:
         """Ask about questions of ``part``, those excepted that an earlier start has asked."""
@@ -284,6 +300,10 @@ class Course:
 
     def _shared(self) -> Any:
         return sharing(self.workers, cache=self.work / "cache.sqlite")
+
+
+def _mode(form: str) -> Literal["point", "write"]:
+    return "write" if form == "write" else "point"
 
 
 def _answer(system: System, example: Example) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.datasets.parts import SALT, Part, part_of
 from ragsieve.errors import InputError
+from ragsieve.models.base import Embedder
 from ragsieve.pipeline import as_documents
-from ragsieve.text import contains_answer, normalise
+from ragsieve.text import normalise
+from ragsieve.train.targets import clues
 from ragsieve.types import Document, Example, Query, Segment
 
 
@@ -82,6 +84,7 @@ class Lesson:
         k: The smallest prefix of the ranking that the generator answers from; None if unknown.
         scores: Of the ranking.
         right: Whether the generator answers from its first 0, 1 … sentences.
+        near: Places of sentences that count as clues though no answer stands in them.
     """
 
     query: Query
@@ -92,6 +95,7 @@ class Lesson:
     k: int | None = None
     scores: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
+    near: tuple[int, ...] = ()
 
     @property
     def data(self) -> str:
@@ -100,16 +104,23 @@ class Lesson:
 
     @cached_property
     def clues(self) -> tuple[int, ...]:
-        """Places of the sentences that hold a gold answer; none where it is yes or no."""
+        """Places of the sentences that hold a gold answer, and near ones; none of a yes or no."""
         if {normalise(answer) for answer in self.answers} <= {"yes", "no"}:
             return ()
-        texts = [s.text for s in self.sentences]
-        return tuple(n for n, text in enumerate(texts) if contains_answer(text, self.answers))
+        return tuple(sorted({*clues(self.sentences, self.answers), *self.near}))
 
     @property
     def usable(self) -> bool:
         """Whether there are both clues and other sentences."""
         return 0 < len(self.clues) < len(self.sentences)
+
+    def widened(self, embedder: Embedder, epsilon: float) -> Lesson:
+        """The same with the sentences near to a clue, by cosine distance; see `targets.clues`."""
+        if not self.clues:
+            return self
+        vectors = embedder.embed([s.text for s in self.sentences])
+        found = clues(self.sentences, self.answers, vectors, epsilon=epsilon)
+        return replace(self, near=tuple(found))
 
     @classmethod
     def of(cls, example: Example, labels: dict[str, Any] | None = None) -> Lesson:
