@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragsieve.systems import SYSTEMS
+from ragsieve.trained import bundled
 
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
@@ -130,7 +131,7 @@ def test_systems_are_listed(ragsieve: Command) -> None:
     """Each by its name, with its paper."""
     lines = ragsieve("systems").out.splitlines()
 
-    assert list(SYSTEMS) == [line.split()[0] for line in lines[1:]]
+    assert [*bundled(), *SYSTEMS] == [line.split()[0] for line in lines[1:]]
     assert "arXiv 2502.11811v4" in lines[1]
 
 

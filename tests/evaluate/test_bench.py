@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import multiprocessing
 import random
@@ -25,6 +26,7 @@ from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemS
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.text import contains_answer
+from ragsieve.trained import Base, Trained, save
 
 CONFIG = Config(
     systems=[
@@ -239,6 +241,22 @@ def test_questions_can_be_one_part_by_the_salted_hash(tmp_path: Path) -> None:
 
     assert {"mine-train.jsonl", "mine-validation.jsonl", "mine-test.jsonl"} == {*files}
     assert sorted(asked) == sorted(json.loads(q)["question"] for f in files.values() for q in f)
+
+
+def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
+    """Its files are part of what made the records: another cut is refused in the same run."""
+    odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0]}
+    made = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"), cut=odds)
+    folder = save(tmp_path / "mine", made, {})
+    config = replace(ONE, systems=[SystemSpec(name=str(folder))])
+    run(tmp_path / "r", config)
+    header = json.loads((tmp_path / "r" / "run.json").read_text())
+    save(folder, dataclasses.replace(made, cut={**odds, "price": 0.5}), {})
+
+    assert 12 == len(records(tmp_path / "r", "sample--mine--fake-echo"))
+    assert header["models"][str(folder)].startswith("mine@")
+    with pytest.raises(InputError, match="was made by"):
+        run(tmp_path / "r", config)
 
 
 def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:
