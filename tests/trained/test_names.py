@@ -90,7 +90,7 @@ def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:
     [
         ({**ODDS, "price": 2}, "price must be from 0 to 1"),
         ({**ODDS, "price": "x"}, "cut.price must be a number"),
-        ({**ODDS, "more": 1}, "cut must have weights, bias and price"),
+        ({**ODDS, "more": 1}, "cut must have weights, bias, price and reads"),
         ({"bias": [0.0, 0.5]}, "odds must have weights and bias"),
     ],
 )

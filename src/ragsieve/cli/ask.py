@@ -57,7 +57,7 @@ OPTIONS = (  # what `filter` and `ask` share
     ),
     click.option(
         "--llm",
-        default="smollm2",
+        show_default="smollm2, or what a trained filter learnt from",
         help="smollm2, transformers:ID_OR_FOLDER, openai:NAME; fake:echo needs no weights.",
     ),
     click.option(
@@ -125,6 +125,7 @@ def _run(
         raise InputError("--input and --output go together")
     if source is not None and (files or as_json or explain):
         raise InputError("--input takes no FILE, --json or --explain: its records hold all that")
+    options["llm"] = options["llm"] or trained.generator(options["system"])
     _check(**options)
     if source is not None and output is not None:
         return _batch(source, output, asking, options)
@@ -193,8 +194,9 @@ def _system(
         generator = share(models.load(llm, **_pairs(llm_options)))
         needed = trained.entry(system).roles
         others = {role: share(models.load(options[role])) for role in needed}
-        built = trained.build(system, generator, share=share, **others)
-        found = built.with_budget(max_tokens)
+        found = trained.build(system, generator, share=share, **others)
+        if max_tokens is not None:
+            found = found.with_budget(max_tokens)
         yield found.lenient() if on_error == "keep" else found
 
 

@@ -15,6 +15,7 @@ from ragsieve.answer import Reader
 from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown, table
 from ragsieve.datasets import parts
 from ragsieve.datasets.local import lines, parse_record
+from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
@@ -166,7 +167,8 @@ def train_group() -> None:
     default=0.0,
     help="Sentences at most this cosine distance from one with an answer are clues, too.",
 )
-@click.option("--reranker", is_flag=True, help="Train a bi-encoder to rank useful clues first.")
+@click.option("--reranker", is_flag=True, help="Train --embedder, too, to rank useful clues first.")
+@click.option("--truncator", is_flag=True, help="Train --llm, too, to choose how many clues stay.")
 @click.option("--epochs", type=click.IntRange(1), help="Of the extractor.", show_default="its own")
 @click.option(
     "--labelled",
@@ -174,7 +176,7 @@ def train_group() -> None:
     default=300,
     help="So many questions the generator answers, in some ways each, for the cut.",
 )
-@click.option("--seed", type=int, default=0, help="Of all chance.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
 @click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
 @click.option(
     "--work",
@@ -188,14 +190,20 @@ def finefilter_command(
     data: Path | None,
     workers: int,
     work: Path | None,
+    reranker: bool,
+    truncator: bool,
     **options: Any,
 ) -> int:
     """Train what is missing, then say how good it is."""
     from ragsieve.train.course import Course, Plan
 
-    plan = Plan(**options)
+    asked = {"reranker": reranker, "truncator": truncator}
+    plan = Plan(more=tuple(name for name, wanted in asked.items() if wanted), **options)
     found = [datasets.load(name, folder=data) for name in sources]
-    work = work or folder.with_name(f"{folder.name}.work")
+    folder = folder.absolute()
+    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
+    if work == folder:
+        raise InputError(f"--work must be another folder than the filter's, got {work}")
     trained = Course(plan, found, work, workers, _told).run(folder)
     for name in ("before", "after"):
         figures = trained.figures[name]
@@ -254,8 +262,17 @@ def calibrate_command(
     click.echo(
         f"promised: the answer survives in {made.promised:.1%} of questions that have one\n"
         f"measured: {made.measured:.1%} of {made.questions}, at a probability of at least "
-        f"{made.cut:.4f}, {made.kept:.1%} of the sentences kept\n"
+        f"{made.cut:.4f}, {made.kept:.1%} of the sentences kept"
+    )
+    try:
+        tried = risk.coverage(
+            questions, keep_answer=keep_answer, confidence=confidence, splits=splits
+        )
+    except InputError as error:
+        click.echo(f"not tried on halves: {error}")
+        return 0
+    click.echo(
         f"tried: {tried.survival:.1%} on average over {tried.splits} random halves, at least "
-        f"{made.promised:.1%} in {tried.held:.1%} of them"
+        f"{tried.promised:.1%} in {tried.held:.1%} of them"
     )
     return 0

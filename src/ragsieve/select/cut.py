@@ -90,9 +90,10 @@ class Cut:
         odds: How probably it answers from each K, by the scores, which are probabilities of clues.
         price: What a segment must add to the probability of a right answer, in [0, 1].
         min_keep: K is at least this; not negative.
+        reads: Name of the score that the odds were fitted to; the last one where empty.
 
     Raises:
-        InputError: If an option breaks its rule.
+        InputError: If an option breaks its rule, or a segment has no such score.
 
     Source: The truncator of FineFilter (arXiv 2502.11811v4), section 4.3.
     Differs: K is weighed by what it is worth, and read off the extractor's probabilities.
@@ -101,6 +102,7 @@ class Cut:
     odds: Odds
     price: float = 0.03
     min_keep: int = 0
+    reads: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.price <= 1:
@@ -112,8 +114,17 @@ class Cut:
         if not segments:
             return []
         ranked = best_first(segments)
-        odds = self.odds([s.score for s in ranked])[: len(ranked) + 1]
+        scores = sorted((self._score(s) for s in ranked), reverse=True)
+        odds = self.odds(scores)[: len(ranked) + 1]
         k = max(int(np.argmax(odds - self.price * np.arange(len(odds)))), self.min_keep)
         for place, segment in enumerate(ranked[k:], k + 1):
             explain(segment, f"rank {place} is past the cut point {k}")
         return ranked[:k]
+
+    def _score(self, segment: Segment) -> float:
+        if not self.reads:
+            return segment.score
+        if self.reads not in segment.scores:
+            known = ", ".join(segment.scores) or "none"
+            raise InputError(f"a cut fitted to the score {self.reads!r} needs it, got {known}")
+        return segment.scores[self.reads]

@@ -1,17 +1,17 @@
-"""FineFilter from questions to a folder: extractor, labels, reranker, cut, in that order.
+"""FineFilter from questions to a folder: extractor, reranker, truncator or cut, in that order.
 
 WORK/plan.json                                    what the folder is of
 WORK/train.jsonl, validation.jsonl                the questions
-WORK/extractor, reranker                          the parts, each when it is done
-WORK/train.labels.jsonl, validation.labels.jsonl  what the generator answers from
+WORK/extractor, reranker, truncator               the parts, each when it is done
+WORK/PART.useful.jsonl, PART.labels.jsonl         what the generator answers from
 WORK/before.jsonl, after.jsonl                    its answers from 5 documents, and with the filter
-WORK/log.json, report.html                        how training went
+WORK/PART.log.json, report.html                   how training went
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -32,11 +32,15 @@ from ragsieve.train.clues import train_clues
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.extractor import train_extractor
 from ragsieve.train.lessons import Lesson, gather, lessons, write
-from ragsieve.train.report import to_html
+from ragsieve.train.report import Log, to_html
 from ragsieve.train.reranker import train_reranker
-from ragsieve.train.sft import Tuning
+from ragsieve.train.sft import Tuning, tunable
 from ragsieve.train.targets import Annotator
+from ragsieve.train.truncator import train_truncator
 from ragsieve.trained import Base, Data, Part, Split, Trained, load, read, save, sha256_of
+from ragsieve.trained.folder import check_free
+from ragsieve.trained.recipe import place
+from ragsieve.trained.weights import verify
 from ragsieve.types import Example
 
 try:
@@ -46,6 +50,7 @@ except ModuleNotFoundError as error:
 
 READERS = {"encoder": "clues", "llm": "clue_llm"}  # those that read once, by backend
 EPOCHS = {"encoder": 2, "llm": 2, "point": 16, "write": 16}  # the paper's, where an LLM names
+MORE = ("reranker", "truncator")
 CLUES = 4  # sentences that a cut chooses from
 LIBRARIES = ("ragsieve", "torch", "transformers", "peft")
 Told = Callable[[str, Iterator[Done], int | None], list[Done]]
@@ -63,7 +68,8 @@ class Plan:
             ``"point"`` and ``"write"`` an LLM names sentences (of ``llm``, where none is said).
         epsilon: Sentences at most this cosine distance from one with an answer are clues, too, from
             0 to 2; see `ragsieve.train.targets.clues`.
-        reranker: Whether one is trained, too; an extractor that reads once ranks by itself.
+        more: What is trained beside: ``"reranker"``, behind an extractor that names sentences, and
+            ``"truncator"``, an LLM in place of the cut, which is fitted to the ranks' scores.
         epochs: Of the extractor; by its kind where None: see `EPOCHS`.
         labelled: So many validation questions at most the generator answers, again and again, for
             the cut, and as many of training where a reranker learns from them; at least 1.
@@ -77,7 +83,7 @@ class Plan:
     embedder: str = "minilm"
     extractor: str = "encoder"
     epsilon: float = 0.0
-    reranker: bool = False
+    more: tuple[str, ...] = ()
     epochs: int | None = None
     labelled: int = 300
     seed: int = 0
@@ -92,8 +98,16 @@ class Plan:
             raise InputError(f"epochs must be at least 1, got {self.epochs!r}")
         if self.labelled < 1:
             raise InputError(f"labelled must be at least 1, got {self.labelled!r}")
+        if wrong := set(self.more) - {*MORE}:
+            raise InputError(f"more must be of {', '.join(MORE)}, got {min(wrong)!r}")
+        if "reranker" in self.more and self.form in READERS:
+            raise InputError(f"a reranker needs extractor point or write, got {self.extractor!r}")
         models.check(self.llm, "LLM")
         models.check(self.embedder, "embedder")
+        for name in (self.llm, self.embedder):
+            verify(Base(name))  # a name that could not be found again
+        if self.form not in READERS or "truncator" in self.more:
+            tunable(self.llm if "truncator" in self.more else self.tuned)
 
     @property
     def form(self) -> str:
@@ -102,9 +116,11 @@ class Plan:
 
     @property
     def tuned(self) -> str:
-        """The model that is tuned for extraction."""
-        base = self.extractor.partition(":")[2]
-        return base or ("minilm" if self.form == "encoder" else self.llm)
+        """The model that is tuned for extraction: for one that reads once, without its prefix."""
+        base = self.extractor.partition(":")[2] or (
+            "minilm" if self.form == "encoder" else self.llm
+        )
+        return place(base) if self.form in READERS else base
 
 
 @dataclass(frozen=True)
@@ -133,32 +149,33 @@ class Course:
 
     def run(self, folder: Path) -> Trained:
         """Take all steps, and write the filter into ``folder``."""
-        self._claim()
+        check_free(folder)
+        if folder.exists() and read(folder).promise:
+            raise InputError(f"{folder} holds a filter with a promise: name a new folder")
         state = PartialState()
-        if state.is_main_process:
-            self._gather()
-        state.wait_for_everyone()
-        self._extractor()
-        if state.is_main_process:
-            self._label()
-        state.wait_for_everyone()
-        if self.plan.reranker:
-            self._reranker()
+        with state.main_process_first():
+            self._claim()
+            if state.is_main_process:
+                self._gather()
+        logs = {"extractor": self._extractor()}
+        for name in self.plan.more:
+            logs[name] = self._more(name)
+        if state.is_main_process and "truncator" not in self.plan.more:
+            self._label("labels", "validation")
         if state.is_main_process:
             made = self._made()
             where = {name: self.work / name for name in made.folders}
             save(folder, made, where)
             made = replace(made, figures={**made.figures, **self._answered(folder)})
             save(folder, made, where)
-            page = to_html(made, json.loads((self.work / "log.json").read_text(encoding="utf-8")))
-            (self.work / "report.html").write_text(page, encoding="utf-8")
+            (self.work / "report.html").write_text(to_html(made, logs), encoding="utf-8")
         state.wait_for_everyone()
         return read(folder)
 
-    def lessons(self, part: parts.Part, *, labelled: bool = False) -> list[Lesson]:
-        """What there is to learn from, or to check by."""
-        labels = self.work / f"{part}.labels.jsonl" if labelled else None
-        return lessons(self.work / f"{part}.jsonl", labels)
+    def lessons(self, part: str, labels: str = "") -> list[Lesson]:
+        """What there is to learn from, or to check by; with labels only what has some."""
+        path = self.work / f"{part}.{labels}.jsonl" if labels else None
+        return lessons(self.work / f"{part}.jsonl", path)
 
     def figures(self) -> dict[str, Any]:
         """The extractor's figures on validation, and before it learnt: the cosine, or the LLM."""
@@ -174,12 +191,16 @@ class Course:
 
     def _claim(self) -> None:
         """Note what ``work`` is of, or check that it says the same."""
-        told = json.dumps({**asdict(self.plan), "data": [s.origin for s in self.sources]}, indent=1)
+        data = [[source.origin, source.sha256()] for source in self.sources]
+        told = json.dumps({**asdict(self.plan), "data": data}, indent=1)
         path = self.work / "plan.json"
-        self.work.mkdir(parents=True, exist_ok=True)
-        if path.is_file() and path.read_text(encoding="utf-8") != told:
-            raise InputError(f"work must be a new folder or that of this plan, got {self.work}")
-        path.write_text(told, encoding="utf-8")
+        try:
+            self.work.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and path.read_text(encoding="utf-8") != told:
+                raise InputError(f"work must be a new folder or that of this plan, got {self.work}")
+            path.write_text(told, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"work cannot be used: {error.strerror or error}") from error
 
     def _gather(self) -> None:
         for part in ("train", "validation"):
@@ -188,61 +209,65 @@ class Course:
                 path.unlink()
                 raise InputError(f"data must have a question with documents and answers in {part}")
 
-    def _extractor(self) -> None:
+    def _extractor(self) -> Log:
+        """Train it, where it is not there; how that went."""
         plan, folder = self.plan, self.work / "extractor"
         if (folder / "recipe.json").is_file():
-            return
+            return self._log("extractor")
         taught = self.lessons("train")
         if plan.epsilon:
             embedder = models.load(plan.embedder)
             taught = [lesson.widened(embedder, plan.epsilon) for lesson in taught]
         given = taught, self.lessons("validation")
-        epochs, seed = plan.epochs or EPOCHS[plan.form], plan.seed
-        work, log = self.work / "extractor.work", self.work / "log.json"
-        found: Sequence[Mapping[str, float]]
+        work, epochs, seed = self.work / "extractor.work", self._epochs, plan.seed
         if plan.form == "encoder":
-            found = train_clues(
+            log: Log = train_clues(
                 folder, *given, work=work, encoder=plan.tuned, epochs=epochs, seed=seed
             ).log
         elif plan.form == "llm":
-            found = train_clue_llm(
+            log = train_clue_llm(
                 folder, *given, work=work, llm=plan.tuned, epochs=epochs, seed=seed
             ).log
         else:
-            tuning = Tuning(epochs=epochs, seed=seed)
-            found = train_extractor(
-                folder, *given, llm=plan.tuned, mode=_mode(plan.form), tuning=tuning
+            log = train_extractor(
+                folder, *given, llm=plan.tuned, mode=_mode(plan.form), tuning=self._tuning
             )
-        log.write_text(json.dumps({"extractor": found}), encoding="utf-8")
+        return self._log("extractor", log)
 
-    def _label(self) -> None:
-        """Ask the generator what it answers from."""
+    def _more(self, name: str) -> Log:
+        """Train the reranker or the truncator by the generator's word, where it is not there."""
+        folder, kind = self.work / name, "useful" if name == "reranker" else "labels"
+        if (folder / "recipe.json").is_file():
+            return self._log(name)
+        with PartialState().main_process_first():
+            if PartialState().is_main_process:
+                self._label(kind, "train", "validation")
+        given = self.lessons("train", kind), self.lessons("validation", kind)
+        if name == "truncator":
+            log: Log = train_truncator(folder, *given, llm=self.plan.llm, tuning=self._tuning)
+        else:
+            work, base = self.work / "reranker.work", place(self.plan.embedder)
+            log = train_reranker(folder, *given, work=work, embedder=base, seed=self.plan.seed)
+        return self._log(name, log)
+
+    def _label(self, kind: str, *of: str) -> None:
+        """Ask the generator what it answers from, of sentences in the order that is cut."""
         with self._shared() as share:
             reader = Reader(share(models.load(self.plan.llm)))
-            annotator = Annotator(reader, self._ranker(share), max_clues=CLUES, every=True)
-            for part in ("train", "validation") if self.plan.reranker else ("validation",):
-                self._ask(part, f"{part}.labels.jsonl", annotator)
+            ranker = self._ranker(share, tuned=kind == "labels")
+            annotator = Annotator(reader, ranker, max_clues=CLUES, every=True)
+            for part in of:
+                self._ask(part, f"{part}.{kind}.jsonl", annotator)
 
-    def _ranker(self, share: Share) -> Stage:
-        """What puts sentences in the order that is cut."""
+    def _ranker(self, share: Share, *, tuned: bool) -> Stage:
+        """What puts sentences in order; by the tuned reranker, if there is one and it is wanted."""
         plan, folder = self.plan, self.work / "extractor"
         if backend := READERS.get(plan.form):
             return score.Clues(share(models.load(f"{backend}:{folder}")))
         llm = share(models.load(plan.tuned, adapter=str(folder)))
-        ranker = score.Cosine(share(models.load(plan.embedder)))
+        own = {"adapter": str(self.work / "reranker")} if "reranker" in plan.more and tuned else {}
+        ranker = score.Cosine(share(models.load(plan.embedder, **own)))
         return Pipeline(Extract(llm, mode=_mode(plan.form)), ranker)
-
-    def _reranker(self) -> None:
-        folder = self.work / "reranker"
-        if not (folder / "recipe.json").is_file():
-            train_reranker(
-                folder,
-                self.lessons("train", labelled=True),
-                self.lessons("validation", labelled=True),
-                work=self.work / "reranker.work",
-                embedder=self.plan.embedder,
-                seed=self.plan.seed,
-            )
 
     def _answered(self, folder: Path) -> dict[str, Any]:
         """Accuracy and tokens over validation questions, from 5 documents and with the filter."""
@@ -265,14 +290,14 @@ class Course:
     def _made(self) -> Trained:
         """What ``filter.json`` says."""
         plan = self.plan
-        # of questions that the extractor has learnt from, its scores are too good to fit a cut to
-        odds = fit_odds(self.lessons("validation", labelled=True), max_clues=CLUES)
+        ranks, cuts = "reranker" in plan.more, "truncator" in plan.more
         return Trained(
             generator=Base(plan.llm, sha256_of(plan.llm)),
             embedder=Base(plan.embedder, sha256_of(plan.embedder)),
             extractor=self._part(),
-            reranker=Part("embedder", plan.embedder, "reranker") if plan.reranker else None,
-            cut=odds.to_dict(),
+            reranker=Part("embedder", plan.embedder, "reranker") if ranks else None,
+            truncator=Part("llm", plan.llm, "truncator") if cuts else None,
+            cut=None if cuts else self._cut(),
             options={"order": "score", **({"min_score": 0.0} if plan.form in READERS else {})},
             data=tuple(map(_counted, self.sources)),
             split=Split(parts.SALT, parts.RULE),
@@ -280,6 +305,18 @@ class Course:
             figures=self.figures(),
             versions={name: version(name) for name in LIBRARIES},
         )
+
+    def _cut(self) -> dict[str, Any] | None:
+        """What cuts, where a question has ranked sentences at all.
+
+        It is fitted to validation: of what the extractor has learnt from, its scores are too good.
+        """
+        known = self.lessons("validation", "labels")
+        most = max((len(lesson.right) for lesson in known), default=0) - 1
+        if most < 1:
+            return None
+        odds = fit_odds(known, max_clues=min(CLUES, most))
+        return {**odds.to_dict(), "reads": "clues" if self.plan.form in READERS else "cosine"}
 
     def _part(self) -> Part:
         plan = self.plan
@@ -297,6 +334,23 @@ class Course:
         if errors := [d.error for d in found if d.error]:
             raise errors[0]
         return found
+
+    def _log(self, name: str, log: Log | None = None) -> Log:
+        """How the training of a part went: written down, or read where None."""
+        path = self.work / f"{name}.log.json"
+        if log is None:
+            return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+        if PartialState().is_main_process:
+            path.write_text(json.dumps(log), encoding="utf-8")
+        return log
+
+    @property
+    def _epochs(self) -> int:
+        return self.plan.epochs or EPOCHS[self.plan.form]
+
+    @property
+    def _tuning(self) -> Tuning:
+        return Tuning(epochs=self.plan.epochs or EPOCHS["point"], seed=self.plan.seed)
 
     def _shared(self) -> Any:
         return sharing(self.workers, cache=self.work / "cache.sqlite")

@@ -137,10 +137,7 @@ def calibrate(
     """
     if by not in ("score", "count"):
         raise InputError(f"by must be 'score' or 'count', got {by!r}")
-    if not 0 < keep_answer < 1:
-        raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
-    if confidence is not None and not 0 < confidence < 1:
-        raise InputError(f"confidence must be over 0 and below 1, got {confidence!r}")
+    check(keep_answer, confidence)
     levels = [q.levels(by) for q in questions]
     best = _best(questions, levels)
     losses = _losses(len(best), keep_answer, confidence)
@@ -154,6 +151,14 @@ def calibrate(
         float((best >= cut).mean()),
         _kept(levels, cut),
     )
+
+
+def check(keep_answer: float, confidence: float | None) -> None:
+    """Raise `InputError` where either breaks its rule; see `calibrate`."""
+    if not 0 < keep_answer < 1:
+        raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
+    if confidence is not None and not 0 < confidence < 1:
+        raise InputError(f"confidence must be over 0 and below 1, got {confidence!r}")
 
 
 def coverage(
@@ -228,4 +233,4 @@ def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
             f"keep_answer={keep_answer!r}{given} needs at least {needed} questions with an answer "
             f"in their sentences, got {n}"
         )
-    return allowed
+    return min(allowed, n - 1)

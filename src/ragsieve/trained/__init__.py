@@ -7,7 +7,7 @@
 Nothing else of a folder is read or shared: no pickle, no code.
 """
 
-from ragsieve.trained.building import build, bundled, entry, identity, load
+from ragsieve.trained.building import build, bundled, entry, generator, identity, load
 from ragsieve.trained.folder import push_to_hub, read, save
 from ragsieve.trained.recipe import Base, Data, Part, Split, Trained
 from ragsieve.trained.weights import sha256_of
@@ -21,6 +21,7 @@ __all__ = [
     "build",
     "bundled",
     "entry",
+    "generator",
     "identity",
     "load",
     "push_to_hub",

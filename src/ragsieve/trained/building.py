@@ -17,12 +17,12 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import System
 from ragsieve.systems import Entry
-from ragsieve.trained.folder import CARD, FILTER, read, shipped
+from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
 from ragsieve.trained.recipe import SYSTEMS, Base, Part, cutting
 from ragsieve.trained.weights import verify
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
-_SHIPPED = Path(str(files("ragsieve") / "weights"))
+_WEIGHTS = Path(str(files("ragsieve") / "weights"))
 _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
 
 
@@ -130,24 +130,34 @@ def build(
     return load(name, llm, options=options, share=share)
 
 
+def generator(name: str) -> str:
+    """The LLM that a trained filter learnt from; ``"smollm2"`` of any other system.
+
+    Raises:
+        InputError: If there is no such filter, or it breaks a rule.
+    """
+    entry(name)
+    return "smollm2" if name in systems.SYSTEMS else read(_found(name)).generator.model
+
+
 def identity(name: str) -> str:
     """A trained filter's name with twelve hex digits of what its files hold."""
     folder = _found(name)
     digest = hashlib.sha256()
-    for file in shipped(folder):
-        digest.update(hashlib.sha256((folder / file).read_bytes()).digest())
+    for file in sorted(f for f in folder.rglob("*") if f.suffix in SHIPPED):  # the hub's are links
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
     return f"{folder.name}@{digest.hexdigest()[:12]}"
 
 
 def bundled() -> list[str]:
     """Trained filters that come with the package, by name."""
-    return sorted(path.parent.name for path in _SHIPPED.glob(f"*/{FILTER}"))
+    return sorted(path.parent.name for path in _WEIGHTS.glob(f"*/{FILTER}"))
 
 
 def _found(name: str | Path) -> Path:
     """The folder of a trained filter: of the package, as given, or of the hub."""
     if name in bundled():
-        return _SHIPPED / str(name)
+        return _WEIGHTS / str(name)
     folder = Path(name).expanduser()
     if str(name) and folder.is_dir():
         return folder

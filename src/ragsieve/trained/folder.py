@@ -64,7 +64,7 @@ def save(
     if parts.keys() != trained.folders.keys():
         wanted = ", ".join(sorted(trained.folders)) or "none"
         raise InputError(f"parts must be {wanted}, got {', '.join(sorted(parts)) or 'none'}")
-    _check_free(folder)
+    check_free(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -154,7 +154,7 @@ def _swap(made: Path, folder: Path) -> None:
         folder.replace(old)
     try:
         made.replace(folder)
-    except OSError:
+    except BaseException:  # also an interrupt: the old one must come back
         if old.exists():
             old.replace(folder)
         raise
@@ -171,7 +171,7 @@ def _copy(source: Path, target: Path, base: str) -> None:
     target.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
-def _check_free(folder: Path) -> None:
+def check_free(folder: Path) -> None:
     """Refuse to replace what is no trained filter, or has more in it than one."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"folder must be a folder, got {str(folder)!r}")

@@ -147,7 +147,8 @@ class Trained:
         extractor: Names the clues; the generator, where None.
         reranker: Ranks them; as the option says, where None.
         truncator: Chooses how many stay; as the option says, where None.
-        cut: What chooses how many stay by their scores: `ragsieve.select.cut.Odds`, and ``price``.
+        cut: What chooses how many stay by their scores: `ragsieve.select.cut.Odds`,
+            ``price`` and ``reads``.
         options: Options of the system.
         data: What it was trained on.
         split: How questions were divided; None where they were not.
@@ -277,12 +278,17 @@ def cutting(values: Mapping[str, Any], min_keep: int = 0) -> Cut:
     Raises:
         InputError: If it breaks a rule.
     """
-    if set(values) - {"weights", "bias", "price"}:
-        raise InputError(f"cut must have weights, bias and price, got {_short(sorted(values))}")
+    if set(values) - {"weights", "bias", "price", "reads"}:
+        raise InputError(
+            f"cut must have weights, bias, price and reads, got {_short(sorted(values))}"
+        )
     price = values.get("price", Cut.price)
     if not _fits(price, float):
         raise InputError(f"cut.price must be a number, got {_short(price)}")
-    return Cut(Odds.read(values), price=price, min_keep=min_keep)
+    reads = values.get("reads", "")
+    if not isinstance(reads, str):
+        raise InputError(f"cut.reads must be the name of a score, got {_short(reads)}")
+    return Cut(Odds.read(values), price=price, min_keep=min_keep, reads=reads)
 
 
 def place(model: str) -> str:
