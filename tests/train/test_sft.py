@@ -208,14 +208,14 @@ def test_a_killed_run_goes_on(
 ) -> None:
     """From its last checkpoint to the weights of a run that was not killed."""
     whole = learn(tmp_path / "whole", causal, Tuning(epochs=6, checks=3))
-    on_log = sft._Clock.on_log
+    on_log = sft.Clock.on_log
 
     def killing(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
         on_log(self, args, state, control, **more)
         if state.global_step == 5:
             raise _Killed
 
-    monkeypatch.setattr(sft._Clock, "on_log", killing)
+    monkeypatch.setattr(sft.Clock, "on_log", killing)
     with pytest.raises(_Killed):
         learn(tmp_path / "out", causal, Tuning(epochs=6, checks=3))
     monkeypatch.undo()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +18,7 @@ from ragsieve.train.clue_data import Item, Questions, batch
 from ragsieve.train.clue_figures import Judged, figures
 from ragsieve.train.clue_prior import undivided
 from ragsieve.train.lessons import Lesson
+from ragsieve.train.resuming import Clock, last_checkpoint
 
 QUESTIONS = 4  # that a step reads
 WARMUP = 0.06  # of all steps
@@ -109,7 +109,7 @@ def fit(
         optimizers=(learner.optimizer(plan.learning_rate), None),
     )
     trainer.remove_callback(transformers.PrinterCallback)
-    trainer.train(resume_from_checkpoint=_last(work / "encoder"))
+    trainer.train(resume_from_checkpoint=last_checkpoint(work / "encoder"))
     return [row for entry in trainer.state.log_history if (row := _row(entry))]
 
 
@@ -136,28 +136,15 @@ def _arguments(output: Path, plan: Plan) -> transformers.TrainingArguments:
     )
 
 
-class _Progress(transformers.TrainerCallback):
-    """Tells the questions which epoch it is, and the log how long it took, killed runs included."""
+class _Progress(Clock):
+    """Tells the questions which epoch it is, and the log how long it took."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
-        self._began = 0.0
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        before = state.log_history[-1]["seconds"] if state.log_history else 0.0
-        self._began = time.monotonic() - before
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Each epoch shows other documents."""
         self._questions.epoch = int(state.epoch or 0)
-
-    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        state.log_history[-1]["seconds"] = round(time.monotonic() - self._began, 1)
-
-
-def _last(output: Path) -> str | None:
-    """The last checkpoint that was written to its end."""
-    whole = [file.parent for file in output.glob("checkpoint-*/trainer_state.json")]
-    return str(max(whole, key=lambda f: int(f.name.partition("-")[2]))) if whole else None
 
 
 def _row(entry: dict[str, float]) -> dict[str, float]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -41,6 +40,7 @@ from ragsieve.models.loading import found_device, loaded, marked
 from ragsieve.models.sentence_transformers import SentenceTransformer
 from ragsieve.text import safe
 from ragsieve.train.lessons import Lesson
+from ragsieve.train.resuming import Clock, last_checkpoint
 
 RECIPE = "recipe.json"
 _LOGGED = ("step", "loss", "first", "pairs", "seconds")
@@ -165,7 +165,7 @@ def train_reranker(
     trainer = _trainer(options, given, validation, work)
     if trainer.is_world_process_zero():
         _claim(work, {**asdict(options), "pairs": len(given)})
-    trainer.train(resume_from_checkpoint=_last(work))
+    trainer.train(resume_from_checkpoint=last_checkpoint(work))
     log = [{"epoch": 0, "step": 0, **_figures(before), "seconds": 0.0}, *_log(trainer)]
     if trainer.is_world_process_zero():
         _save(trainer.model, folder, options)
@@ -250,12 +250,6 @@ def _claim(work: Path, wanted: dict[str, Any]) -> None:
     path.write_text(json.dumps(wanted), encoding="utf-8")
 
 
-def _last(work: Path) -> str | None:
-    """The last whole checkpoint: its state is written last."""
-    whole = [path.parent for path in work.glob("checkpoint-*/trainer_state.json")]
-    return str(max(whole, key=lambda p: int(p.name.split("-")[1]))) if whole else None
-
-
 def _trainer(
     options: _Options, given: Sequence[Pair], validation: Sequence[Lesson], work: Path
 ) -> SentenceTransformerTrainer:
@@ -285,7 +279,7 @@ def _trainer(
         train_dataset=_rows(given, model.prompts),
         loss=_loss(model, options.temperature),
         evaluator=_Evaluator(validation),
-        callbacks=[_Clock()],
+        callbacks=[Clock()],
     )
     trainer.remove_callback(transformers.PrinterCallback)
     return trainer
@@ -356,19 +350,6 @@ class _Encoder:
         encode = self.model.encode_query if query else self.model.encode_document
         found = encode(list(map(safe, texts)), normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32)
-
-
-class _Clock(transformers.TrainerCallback):
-    """Writes into each line of the log how long training has taken, over all its runs."""
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Begin where the run that is gone on with ended."""
-        past = max((line.get("seconds", 0.0) for line in state.log_history), default=0.0)
-        self.start = time.monotonic() - past
-
-    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Add the seconds to the line that was just written."""
-        state.log_history[-1]["seconds"] = round(time.monotonic() - self.start, 1)
 
 
 def _figures(ranked: Ranked) -> dict[str, float]:

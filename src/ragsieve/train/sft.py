@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -34,6 +33,7 @@ from ragsieve.models.loading import loaded
 from ragsieve.models.seq2seq import Seq2Seq
 from ragsieve.models.store import NAMED
 from ragsieve.models.transformers import Transformers
+from ragsieve.train.resuming import Clock, last_checkpoint
 
 MAX_SAMPLES = 10_000  # appendix A
 MAX_TOKENS = 7168  # of an input; appendix A
@@ -139,10 +139,10 @@ def tune(
         train_dataset=rows,
         eval_dataset=checked,
         data_collator=_batch if isinstance(llm, Seq2Seq) else _right_aligned,
-        callbacks=[_Clock()],
+        callbacks=[Clock()],
     )
     trainer.remove_callback(transformers.PrinterCallback)
-    trainer.train(resume_from_checkpoint=_checkpoint(work))
+    trainer.train(resume_from_checkpoint=last_checkpoint(work))
     log = [entry for known in trainer.state.log_history if (entry := _entry(known))]
     if trainer.is_world_process_zero():
         _save(trainer.model, folder, llm)
@@ -187,12 +187,6 @@ def _rows(samples: Sequence[Sample], llm: Transformers, name: str) -> list[Row]:
     if not rows:
         raise InputError(f"{name} must hold one that fits {most} tokens, got {len(samples)}")
     return rows
-
-
-def _checkpoint(work: Path) -> str | None:
-    found = sorted(work.glob("checkpoint-*"), key=lambda path: int(path.name.partition("-")[2]))
-    whole = [path for path in found if (path / "trainer_state.json").is_file()]  # written last
-    return str(whole[-1]) if whole else None
 
 
 def _work(folder: Path, rows: Sequence[Row], llm: Transformers, tuning: Tuning) -> Path:
@@ -291,17 +285,6 @@ def _right_aligned(rows: Sequence[Row]) -> dict[str, Any]:
     places = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
     labels = batch["labels"][:, -kept:]
     return {**batch, "labels": labels, "position_ids": places, "logits_to_keep": kept}
-
-
-class _Clock(transformers.TrainerCallback):
-    """Adds to each log entry the seconds since the run began, those before a kill included."""
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        before = state.log_history[-1].get("seconds", 0.0) if state.log_history else 0.0
-        self.start = time.monotonic() - before
-
-    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        state.log_history[-1]["seconds"] = round(time.monotonic() - self.start, 3)
 
 
 _NAMES = {

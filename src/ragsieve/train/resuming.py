@@ -1,0 +1,33 @@
+"""What every training by transformers' Trainer shares: its last checkpoint, and a clock."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+try:
+    import transformers
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra(error.name or "transformers", extra="local") from error
+
+
+def last_checkpoint(work: Path) -> str | None:
+    """The last checkpoint in ``work`` that is whole: its state is written last."""
+    whole = [file.parent for file in work.glob("checkpoint-*/trainer_state.json")]
+    return str(max(whole, key=lambda f: int(f.name.partition("-")[2]))) if whole else None
+
+
+class Clock(transformers.TrainerCallback):
+    """Adds to each entry of the log the seconds since the run began, killed starts included."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Begin where the start that is gone on with ended."""
+        past = max((entry.get("seconds", 0.0) for entry in state.log_history), default=0.0)
+        self._began = time.monotonic() - past
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Add the seconds to the entry that was just written."""
+        state.log_history[-1]["seconds"] = round(time.monotonic() - self._began, 1)
