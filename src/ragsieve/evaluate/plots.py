@@ -204,7 +204,7 @@ class _Plot:
         svg = out.getvalue()
         svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
         svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-        svg = re.sub(r"(\d+\.\d\d)\d+", r"\1", svg)
+        svg = re.sub(r"(?<![>\d.])(\d+\.\d\d)\d+", r"\1", svg)  # of places, not of labels
         svg = re.sub(r'<g id="(point-\d+)">', self._with_title, svg)
         svg = re.sub(r' id="(?:figure|patch|axes|text|line2d|matplotlib\.)[^"]*"', "", svg)
         svg = re.sub(r"\s*\n\s*", "\n", svg)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve import models, systems
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, StoreError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import System
 from ragsieve.systems import Entry
 from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
-from ragsieve.trained.recipe import SYSTEMS, Base, Part, cutting
+from ragsieve.trained.recipe import ROLES, SYSTEMS, Base, Part, check_option, cutting
 from ragsieve.trained.weights import verify
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
@@ -70,6 +70,9 @@ def load(
         return made(part.model, part.adapter)
 
     given = dict(options or {})
+    for option, value in given.items():
+        if option not in ROLES or isinstance(value, str):  # a part may be a model
+            check_option(trained.system, option, value)
     parts = {role: part_of(p) for role, p in trained.parts.items() if role not in given}
     chosen = {**trained.options, **parts, **given}
     if "extractor" in parts and trained.extractor and trained.extractor.mode:
@@ -166,4 +169,7 @@ def _found(name: str | Path) -> Path:
         raise InputError(f"a trained filter must be one of {known}, got {str(name)!r}")
     from ragsieve.trained.hub import pulled
 
-    return pulled(name, _PULLED)
+    try:
+        return pulled(name, _PULLED)
+    except StoreError as error:
+        raise StoreError(f"there is no folder {name!r}, and {error}") from error

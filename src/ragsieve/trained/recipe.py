@@ -256,7 +256,6 @@ class Trained:
 
     def _check_options(self) -> None:
         make = SYSTEMS[self.system]
-        hints = get_type_hints(make)
         names = {p.name for p in signature(make).parameters.values() if p.kind is _KEYWORD}
         names -= {*self.parts}
         names -= {"truncator"} if self.cut else set()
@@ -265,8 +264,13 @@ class Trained:
             if name not in names:
                 known = ", ".join(sorted(names))
                 raise InputError(f"options must be of {known}, got {_short(name)}")
-            if not _fits(value, hints[name]):
-                raise InputError(f"options.{name} has a wrong type or value: {_short(value)}")
+            check_option(self.system, name, value)
+
+
+def check_option(system: str, name: str, value: object) -> None:
+    """Raise `InputError` where a value of JSON is none that the option of a system takes."""
+    if not _fits(value, get_type_hints(SYSTEMS[system])[name]):
+        raise InputError(f"options.{name} has a wrong type or value: {_short(value)}")
 
 
 _KEYWORD = Parameter.KEYWORD_ONLY
