@@ -56,6 +56,8 @@ def test_options_stand_in_for_what_the_folder_says(folder: Path) -> None:
     changed = build(str(folder), llm, {"truncator": "none", "reranker": "cosine"})
 
     assert ["Sentences", "Extract", "Cosine", "Order"] == stages(changed)
+    with pytest.raises(InputError, match="another extractor needs another truncator"):
+        build(str(folder), llm, {"extractor": llm})
     with pytest.raises(InputError, match=r"options\.min_keep has a wrong type or value: 'x'"):
         build(str(folder), llm, {"min_keep": "x"})
     with pytest.raises(InputError, match=r"options of .*mine are extractor, .*got 'colour'"):

@@ -78,6 +78,8 @@ def load(
     if "extractor" in parts and trained.extractor and trained.extractor.mode:
         chosen["mode"] = trained.extractor.mode
     if trained.cut and "truncator" not in given:
+        if "extractor" in given:
+            raise InputError(f"another extractor needs another truncator: the cut of {name} is its")
         chosen["truncator"] = cutting(trained.cut, chosen.get("min_keep", 0))
     if trained.reranker and trained.reranker.kind == "embedder" and "reranker" in parts:
         embedder, chosen["reranker"] = parts["reranker"], "cosine"
