@@ -121,7 +121,7 @@ def calibrate(
     ``n / (n + 1) * risk + 1 / (n + 1) <= 1 - keep_answer``, where ``risk`` is the share of the n
     questions that lose their answer. The promise then holds in expectation: on average over
     draws of calibration questions, not for each draw. With ``confidence`` it holds for each draw
-    with that probability: the Clopper-Pearson upper bound of the risk is at most
+    with that probability, too: the Clopper-Pearson upper bound of the risk is at most
     ``1 - keep_answer``.
 
     Args:
@@ -220,13 +220,14 @@ def _kept(levels: Sequence[NDArray[np.float64]], cut: float) -> float:
 
 def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
     """How many of ``n`` questions may lose their answer."""
-    if confidence is None:
-        allowed = math.floor(round((n + 1) * (1 - keep_answer) - 1, 9))  # 10 * (1 - 0.9) is below 1
-        needed = math.ceil(round(keep_answer / (1 - keep_answer), 9))
-    else:  # Beta(1 - a; l + 1, n - l) <= r says the same as Binomial(l; n, r) <= a
+    allowed = math.floor(round((n + 1) * (1 - keep_answer) - 1, 9))  # 10 * (1 - 0.9) is below 1
+    needed = math.ceil(round(keep_answer / (1 - keep_answer), 9))
+    if confidence is not None:  # both promises are kept: the average one is stricter for some
+        # Beta(1 - a; l + 1, n - l) <= r says the same as Binomial(l; n, r) <= a
         tails = binom.cdf(np.arange(n), n, 1 - keep_answer)
-        allowed = int(np.searchsorted(tails, 1 - confidence, side="right")) - 1
-        needed = math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9))
+        allowed = min(allowed, int(np.searchsorted(tails, 1 - confidence, side="right")) - 1)
+        some = math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9))
+        needed = max(needed, some)
     if allowed < 0:
         given = "" if confidence is None else f" with confidence={confidence!r}"
         raise InputError(
