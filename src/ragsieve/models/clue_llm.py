@@ -28,13 +28,11 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage
-from ragsieve.models.clue_features import NAMES
 from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Prior, merge
 from ragsieve.models.clue_windows import Layout, Read, Setter, Tokens, Window
-from ragsieve.models.clues import RECIPE, ClueEncoder
+from ragsieve.models.clues import ClueEncoder
 from ragsieve.models.loading import compute, loaded, marked, once, own_tokenizer
 
-DEPTH = "depth"  # of the layers, as the recipe names it
 TOGETHER = 8  # windows that an accelerator computes together
 
 
@@ -73,11 +71,6 @@ class ClueLLM(ClueEncoder):
         return self._computed(questions, passages, lambda net, *given: net.logits(*given))
 
     @once
-    def _recipe(self) -> _Recipe:
-        recipe: _Recipe = loaded(self.model, _Recipe.read, self._folder)
-        return recipe
-
-    @once
     def _setter(self) -> MarkSetter:
         return mark_setter(self._recipe.encoder, self._encoder_folder)
 
@@ -94,27 +87,6 @@ class ClueLLM(ClueEncoder):
             )
         net: MarkNet = compute(loaded, self.model, MarkNet.load, self._folder, llm, self._device)
         return net
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """What of ``recipe.json`` a reader depends on."""
-
-    encoder: str
-    encoder_sha256: str
-    depth: float
-    layout: Layout
-
-    @classmethod
-    def read(cls, folder: Path) -> _Recipe:
-        """The recipe in ``folder``; any exception where it is none."""
-        values = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-        if tuple(values["inputs"]) != NAMES:
-            raise ValueError(
-                "it was trained on other inputs than this version of ragsieve computes"
-            )
-        layout, sha256 = Layout(**values["window"]), values.get("encoder_sha256", "")
-        return cls(values["encoder"], sha256, float(values[DEPTH]), layout)
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,8 +152,8 @@ class ClueEncoder:
         return found.hexdigest()[:12]
 
     @once
-    def _recipe(self) -> _Recipe:
-        recipe: _Recipe = loaded(self.model, _Recipe.read, self._folder)
+    def _recipe(self) -> Recipe:
+        recipe: Recipe = loaded(self.model, Recipe.read, self._folder)
         return recipe
 
     @once
@@ -219,19 +219,28 @@ def sha256(file: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _Recipe:
-    """What of ``recipe.json`` a reader depends on."""
+class Recipe:
+    """What of ``recipe.json`` a reader depends on.
+
+    Args:
+        encoder: The model that it is an adapter of.
+        encoder_sha256: Of its weights; empty where they are not checked.
+        layout: Windows that it reads.
+        depth: Share of the model's layers that are read, over 0 to 1.
+    """
 
     encoder: str
     encoder_sha256: str
     layout: Layout
+    depth: float = 1.0
 
     @classmethod
-    def read(cls, folder: Path) -> _Recipe:
+    def read(cls, folder: Path) -> Recipe:
         """The recipe in ``folder``; any exception where it is none."""
         values = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
         if tuple(values["inputs"]) != NAMES:
             raise ValueError(
                 "it was trained on other inputs than this version of ragsieve computes"
             )
-        return cls(values["encoder"], values.get("encoder_sha256", ""), Layout(**values["window"]))
+        layout, sha256 = Layout(**values["window"]), values.get("encoder_sha256", "")
+        return cls(values["encoder"], sha256, layout, float(values.get("depth", 1.0)))

@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.clue_features import NAMES
-from ragsieve.models.clue_llm import DEPTH, ClueLLM, MarkHead, lower_layers, mark_setter, states
+from ragsieve.models.clue_llm import ClueLLM, MarkHead, lower_layers, mark_setter, states
 from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Prior
 from ragsieve.models.clue_windows import Layout, Window
 from ragsieve.models.clues import RECIPE
@@ -235,7 +235,7 @@ def _write(
     tensors = {**learner.head.state_dict(), **learner.differences()}
     packed = {name: value.detach().cpu().half().contiguous() for name, value in tensors.items()}
     write(folder, packed, options.llm, options.layout, _told(options, questions))
-    _add(folder / RECIPE, {DEPTH: options.depth})
+    _add(folder / RECIPE, {"depth": options.depth})
 
 
 def _told(options: _Options, questions: int) -> dict[str, Any]:
