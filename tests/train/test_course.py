@@ -152,3 +152,58 @@ def test_a_bad_plan_is_named(options: dict[str, Any]) -> None:
     """With its rule and value, before anything is read."""
     with pytest.raises(InputError, match=r"must be|is no LLM"):
         Plan(**options)
+
+
+@pytest.fixture
+def llama(tmp_path: Path) -> str:
+    """A tiny language model of random weights, as a specification."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("peft")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=["<|end|>"], initial_alphabet=letters
+    )
+    tokenizer.train_from_iterator([TEXT], trainer)
+    folder = tmp_path / "llama"
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|end|>"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=4096,
+        bos_token_id=None,
+        eos_token_id=0,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    return f"transformers:{folder}"
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "stages"),
+    [
+        ("point", ("truncator",), ["Sentences", "Extract", "Cosine", "Truncate", "Order"]),
+        ("write", (), ["Sentences", "Extract", "Cosine", "Order"]),
+    ],
+)
+def test_an_llm_learns_to_name_clues_and_to_cut(
+    llama: str, source: Path, tmp_path: Path, form: str, more: tuple[str, ...], stages: list[str]
+) -> None:
+    """Each part its own adapter; where a writer has copied no sentence, there is nothing to cut."""
+    some = datasets.load(source).take(24)
+    given = {"llm": llama, "embedder": "fake:hashing", "labelled": 6, "epochs": 1}
+    made = Course(Plan(extractor=form, more=more, **given), [some], tmp_path / "work", workers=1)
+    written = made.run(tmp_path / "made")
+    system = load(tmp_path / "made")
+
+    assert {"extractor", *more} == set(written.parts)
+    assert stages == [repr(stage).split("(")[0] for stage in system.stage.stages]  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ try:
 except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "transformers", extra="local") from error
+    raise MissingExtra(error.name or "transformers", extra="train") from error
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store

@@ -291,14 +291,19 @@ class Course:
         """What ``filter.json`` says."""
         plan = self.plan
         ranks, cuts = "reranker" in plan.more, "truncator" in plan.more
+        cut = None if cuts else self._cut()
         return Trained(
             generator=Base(plan.llm, sha256_of(plan.llm)),
             embedder=Base(plan.embedder, sha256_of(plan.embedder)),
             extractor=self._part(),
             reranker=Part("embedder", plan.embedder, "reranker") if ranks else None,
             truncator=Part("llm", plan.llm, "truncator") if cuts else None,
-            cut=None if cuts else self._cut(),
-            options={"order": "score", **({"min_score": 0.0} if plan.form in READERS else {})},
+            cut=cut,
+            options={
+                "order": "score",
+                **({"min_score": 0.0} if plan.form in READERS else {}),
+                **({} if cut or cuts else {"truncator": "none"}),
+            },
             data=tuple(map(_counted, self.sources)),
             split=Split(parts.SALT, parts.RULE),
             training=asdict(plan),

@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
 
-    raise MissingExtra("scikit-learn", extra="local") from error
+    raise MissingExtra("scikit-learn", extra="train") from error
 
 from ragsieve.errors import InputError
 from ragsieve.select.cut import Odds, inputs

@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "transformers", extra="local") from error
+    raise MissingExtra(error.name or "transformers", extra="train") from error
 
 
 def last_checkpoint(work: Path) -> str | None:

@@ -24,7 +24,7 @@ try:
 except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "peft", extra="local") from error
+    raise MissingExtra(error.name or "peft", extra="train") from error
 
 from ragsieve import models
 from ragsieve.errors import InputError
