@@ -188,22 +188,17 @@ def llama(tmp_path: Path) -> str:
     return f"transformers:{folder}"
 
 
-@pytest.mark.parametrize(
-    ("form", "more", "stages"),
-    [
-        ("point", ("truncator",), ["Sentences", "Extract", "Cosine", "Truncate", "Order"]),
-        ("write", (), ["Sentences", "Extract", "Cosine", "Order"]),
-    ],
-)
-def test_an_llm_learns_to_name_clues_and_to_cut(
-    llama: str, source: Path, tmp_path: Path, form: str, more: tuple[str, ...], stages: list[str]
+@pytest.mark.parametrize("form", ["point", "write"])
+def test_an_llm_that_names_no_clue_leaves_nothing_to_cut(
+    llama: str, source: Path, tmp_path: Path, form: str
 ) -> None:
-    """Each part its own adapter; where a writer has copied no sentence, there is nothing to cut."""
+    """A tiny one of random weights does; its filter is written all the same, and answers."""
     some = datasets.load(source).take(24)
-    given = {"llm": llama, "embedder": "fake:hashing", "labelled": 6, "epochs": 1}
-    made = Course(Plan(extractor=form, more=more, **given), [some], tmp_path / "work", workers=1)
-    written = made.run(tmp_path / "made")
-    system = load(tmp_path / "made")
+    plan = Plan(llm=llama, embedder="fake:hashing", extractor=form, epochs=1, labelled=1)
+    written = Course(plan, [some], tmp_path / "work", workers=1).run(tmp_path / "made")
+    result = load(tmp_path / "made").ask("Who 0?", ["The seals ran."])
+    stages = [step.stage.split("(")[0] for step in result.trace.steps]
 
-    assert {"extractor", *more} == set(written.parts)
-    assert stages == [repr(stage).split("(")[0] for stage in system.stage.stages]  # type: ignore[attr-defined]
+    assert {"extractor"} == set(written.parts)
+    assert ["Sentences", "Extract", "Cosine", "Order"] == stages[:4]
+    assert result.answer is not None
