@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, ScriptedLLM
+from ragsieve.models.fake import (
+    HashingEmbedder,
+    OverlapClueReader,
+    OverlapPairScorer,
+    ScriptedLLM,
+)
 from ragsieve.systems import (
     all_documents,
     build,
@@ -14,6 +19,7 @@ from ragsieve.systems import (
     top_documents,
     top_sentences,
 )
+from ragsieve.systems.baselines import nearest_documents
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -57,6 +63,35 @@ def test_top_documents_keeps_the_first() -> None:
     """As they were retrieved."""
     assert DOCUMENTS[:2] == [s.text for s in top_documents(llm(), k=2)(QUESTION, DOCUMENTS).kept]
     assert 4 == len(top_documents(llm())(QUESTION, DOCUMENTS).kept)
+
+
+def test_nearest_documents_keeps_the_best_first() -> None:
+    """Of the question's 4 words one shares 1 of 1, 1 / √(4 · 1); one 2 of 9, 2 / √(4 · 9)."""
+    documents = ["He left.", "Summer Breeze is an old song of the seventies.", "Breeze."]
+    nearest = nearest_documents(llm(), HashingEmbedder(4096), k=2)(QUESTION, documents)
+
+    assert [documents[2], documents[1]] == [s.text for s in nearest.kept]
+    assert [1 / 2, 2 / 6] == pytest.approx([s.score for s in nearest.kept])
+
+
+def test_a_reranker_ranks_instead() -> None:
+    """It says which share of the question's 4 words a document has: 2 of 4 here, 1 of 4 there."""
+    documents = ["He left.", "Breeze.", "Summer Breeze is an old song of the seventies."]
+    system = nearest_documents(llm(), HashingEmbedder(4096), k=2, reranker=OverlapPairScorer())
+    kept = system(QUESTION, documents).kept
+
+    assert [(documents[2], 2 / 4), (documents[1], 1 / 4)] == [(s.text, s.score) for s in kept]
+
+
+def test_nearest_documents_within_a_budget() -> None:
+    """The nearest has 2 tokens, the next 10: only one fits in 11."""
+    documents = ["Summer Breeze is an old song of the seventies.", "Breeze."]
+    system = nearest_documents(llm(), HashingEmbedder(4096), max_tokens=11)
+
+    assert ["Breeze."] == [s.text for s in system(QUESTION, documents).kept]
+    assert ["Breeze.", documents[0]] == [
+        s.text for s in system.with_budget(12)(QUESTION, documents).kept
+    ]
 
 
 def test_top_sentences_keeps_the_nearest_as_they_stand() -> None:

@@ -1,5 +1,6 @@
 """Kept segments → prompt → answer."""
 
+from ragsieve.answer.demonstrations import Demonstration, read_demonstrations
 from ragsieve.answer.reader import Reader
 
-__all__ = ["Reader"]
+__all__ = ["Demonstration", "Reader", "read_demonstrations"]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM
+from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.pipeline import fit
 from ragsieve.prompts import context, render
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment
 
 FRAME = 64  # tokens of the chat format around the contents, at most
+TURN = 16  # and around each turn of an example
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,14 @@ class Reader:
         max_tokens: Tokens of an answer; at least 1.
         prompt: The template of ``ragsieve/prompts`` with evidence.
         closed_prompt: The template without.
+        examples: Questions already answered: each stands before the question as the template's own
+            turns, without what the system says, and the reply.
+        answer_after: What the line of the reply begins with that holds the answer, such as
+            ``"Answer:"``. The last such line counts; without one the whole reply is the answer,
+            and the trace says so. Empty where a reply is all answer.
 
     Raises:
-        InputError: If ``max_tokens`` is below 1.
+        InputError: If ``max_tokens`` is below 1, or ``answer_after`` is not one line.
         ModelError: If the model fails; `ContextOverflow` if not even the question fits.
 
     Source: FineFilter (arXiv 2502.11811v4), appendix B.1.
@@ -40,19 +48,32 @@ class Reader:
     max_tokens: int = 64
     prompt: str = "reader"
     closed_prompt: str = "reader_closed"
+    examples: tuple[Demonstration, ...] = field(default=(), kw_only=True, repr=False)
+    answer_after: str = field(default="", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+        if self.answer_after and self.answer_after.split("\n") != [self.answer_after.strip()]:
+            raise InputError(f"answer_after must be one line, trimmed, got {self.answer_after!r}")
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
-        read = self._fitting(query, segments) if segments else []
-        if read:
-            prompt = render(self.prompt, question=query.text, documents=self.context(read))
-        else:
-            prompt = render(self.closed_prompt, question=query.text)
-        reply = self.llm.complete([prompt], max_tokens=self.max_tokens)[0]
-        return Answer(reply.strip(), tuple(read), reply)
+        return self.answers(query, [segments])[0]
+
+    def answers(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[Answer]:
+        """An answer from each group of segments alone; the model is called once for all."""
+        read = [self._fitting(query, group) if group else [] for group in groups]
+        prompts = [self.messages(query, group) for group in read]
+        replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
+        return [
+            Answer(self._answer(reply), tuple(group), reply)
+            for group, reply in zip(read, replies, strict=True)
+        ]
+
+    def messages(self, query: Query, segments: Sequence[Segment], /) -> Prompt:
+        """What the model is asked where it reads ``segments``, all of them; closed book if none."""
+        template = self.prompt if segments else self.closed_prompt
+        return self._prompt(template, query.text, self.context(segments))
 
     def context(self, segments: Sequence[Segment], /) -> str:
         """The text in which ``segments`` stand in the prompt."""
@@ -62,11 +83,34 @@ class Reader:
         """Tokens of each text in the generator's own tokenizer."""
         return self.llm.count(texts)
 
+    def _prompt(self, template: str, question: str, documents: str) -> Prompt:
+        asked = render(template, question=question, documents=documents)
+        shown: list[Message] = []
+        for example in self.examples:
+            evidence = self.context([Segment.whole(document) for document in example.documents])
+            turns = render(template, question=example.question, documents=evidence)
+            shown += [turn for turn in turns if turn.role != "system"]
+            shown.append(Message("assistant", example.reply(self.answer_after)))
+        said = sum(turn.role == "system" for turn in asked)  # it comes first in every template
+        return (*asked[:said], *shown, *asked[said:])
+
     def _fitting(self, query: Query, segments: Sequence[Segment]) -> list[Segment]:
-        frame = render(self.prompt, question=query.text, documents="")
-        room = self.llm.context - self.max_tokens - FRAME
+        frame = self._prompt(self.prompt, query.text, "")
+        turns = len(frame) - len(render(self.prompt, question="", documents=""))
+        room = self.llm.context - self.max_tokens - FRAME - TURN * turns
         room -= sum(self.count([message.content for message in frame]))
         kept = fit(segments, max(0, room), self)
         if len(kept) < len(segments):
             note(f"{len(segments) - len(kept)} segments do not fit the context of {room} tokens")
         return kept
+
+    def _answer(self, reply: str) -> str:
+        if not self.answer_after:
+            return reply.strip()
+        # Only the reply is searched, and its last line counts: what documents say is no answer.
+        line = rf"^[ \t*_#>-]*{re.escape(self.answer_after)}[ \t*_]*([^\s*_].*)$"
+        found = re.findall(line, reply, re.MULTILINE | re.IGNORECASE)
+        if not found:
+            note(f"no line of the reply begins with {self.answer_after!r}: all of it is the answer")
+            return reply.strip()
+        return str(found[-1]).strip("*_ \t\r")

@@ -211,11 +211,7 @@ def answer_loglik(
         ModelError: If the model fails, cannot tell log-probabilities, or the prompt does not fit.
     """
     golds = [answer.strip() for answer in answers if answer.strip()]
-    if segments:
-        documents = reader.context(segments)
-        prompt = render(reader.prompt, question=query.text, documents=documents)
-    else:
-        prompt = render(reader.closed_prompt, question=query.text)
+    prompt = reader.messages(query, segments)
     rows = reader.llm.loglik([prompt] * len(golds), golds) if golds else []
     means = [sum(row) / len(row) for row in rows if row]
     if not means:

@@ -15,10 +15,12 @@ from ragsieve.systems.baselines import (
     all_documents,
     closed_book,
     clue_sentences,
+    nearest_documents,
     oracle,
     top_documents,
     top_sentences,
 )
+from ragsieve.systems.demonstrated import icl, instructrag_icl
 from ragsieve.systems.finefilter import finefilter
 
 __all__ = [
@@ -28,6 +30,9 @@ __all__ = [
     "closed_book",
     "clue_sentences",
     "finefilter",
+    "icl",
+    "instructrag_icl",
+    "nearest_documents",
     "oracle",
     "top_documents",
     "top_sentences",
@@ -61,7 +66,7 @@ class Entry:
     @property
     def knows(self) -> bool:
         """Whether it is told the gold answers, which only a benchmark has."""
-        return self.needs == "gold answers"
+        return "gold answers" in self.needs.split(", ")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -92,6 +97,23 @@ SYSTEMS: dict[str, Entry] = {
         "clue reader",
     ),
     "top-documents": Entry(top_documents, "the first 5 documents as retrieved", "nothing"),
+    "nearest-documents": Entry(
+        nearest_documents,
+        "the 5 documents nearest to the question by embedding, or best by a cross-encoder",
+        "embedder",
+    ),
+    "icl": Entry(
+        icl,
+        "every document whole, after worked questions with their answers",
+        "nothing",
+        "arXiv 2406.13629",
+    ),
+    "instructrag-icl": Entry(
+        instructrag_icl,
+        "every document whole; the model says which help before it answers, after worked examples",
+        "nothing",
+        "arXiv 2406.13629",
+    ),
     "all": Entry(all_documents, "every document whole", "nothing"),
     "closed-book": Entry(closed_book, "no document: the model by itself", "nothing"),
     "oracle": Entry(oracle, "the sentences with a gold answer; for `bench`", "gold answers"),
@@ -129,11 +151,11 @@ def build(
     for role in entry.roles:
         if given[role] is None:
             raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")
-    if entry.knows:
-        if answers is None:
-            raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
-        return entry.make(llm, answers, **(options or {}))
-    return entry.make(llm, *(given[role] for role in entry.roles), **(options or {}))
+    if entry.knows and answers is None:
+        raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
+    models = [given[role] for role in entry.roles]
+    told = [answers] if entry.knows else []
+    return entry.make(llm, *models, *told, **(options or {}))
 
 
 def check_options(name: str, entry: Entry, options: Iterable[str] | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, ClueReader, Embedder
+from ragsieve.models.base import LLM, ClueReader, Embedder, PairScorer
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.text import contains_answer
 from ragsieve.trace import explain
@@ -27,6 +27,30 @@ def all_documents(llm: LLM, *, max_tokens: int | None = None) -> System:
 def top_documents(llm: LLM, *, k: int = 5, max_tokens: int | None = None) -> System:
     """Keep the first ``k`` documents as they were retrieved."""
     return System(Pipeline(select.TopK(k)), Reader(llm), max_tokens)
+
+
+def nearest_documents(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    k: int = 5,
+    reranker: PairScorer | None = None,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the ``k`` documents nearest to the question, whole, the nearest first.
+
+    Args:
+        llm: The generator.
+        embedder: Ranks by cosine; not used where there is a ``reranker``.
+        k: How many stay.
+        reranker: A cross-encoder that ranks instead.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+    ranked = score.Pair(reranker) if reranker else score.Cosine(embedder)
+    return System(Pipeline(ranked, select.TopK(k)), Reader(llm), max_tokens)
 
 
 def top_sentences(

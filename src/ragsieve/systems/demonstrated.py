@@ -1,0 +1,62 @@
+"""What learns from worked examples in the prompt, without training."""
+
+from __future__ import annotations
+
+from ragsieve.answer import Reader, read_demonstrations
+from ragsieve.models.base import LLM
+from ragsieve.pipeline import Pipeline, System
+
+
+def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None) -> System:
+    """Keep every document whole; questions with their answers stand before the question.
+
+    Args:
+        llm: The generator.
+        shots: Worked examples; 0 is `all_documents`.
+        examples: A file of one's own, as `ragsieve.answer.read_demonstrations` takes it.
+        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
+
+    Raises:
+        InputError: If an option or a line of the file breaks its rule.
+
+    Source: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot demonstrations.
+    Differs: Examples are ragsieve's own where no file is named, not the data set's training set.
+    """
+    return System(
+        Pipeline(),
+        Reader(llm, examples=read_demonstrations(shots, examples)),
+        max_tokens,
+    )
+
+
+def instructrag_icl(
+    llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None
+) -> System:
+    """Keep every document whole; the model says which of them help before it answers, as shown.
+
+    Args:
+        llm: The generator.
+        shots: Worked examples with rationales; 0 leaves the instruction alone.
+        examples: A file of one's own, as `ragsieve.answer.read_demonstrations` takes it; each line
+            must have a rationale.
+        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
+
+    Raises:
+        InputError: If an option or a line of the file breaks its rule.
+
+    Source: InstructRAG (arXiv 2406.13629), InstructRAG-ICL; WinnowRAG, table 1.
+    Differs: Rationales are written by hand, not by the model; examples show their documents; and
+        the answer is a line of its own, so that a rationale that names several is no answer.
+    """
+    return System(
+        Pipeline(),
+        Reader(
+            llm,
+            max_tokens=256,
+            prompt="reader_rationale",
+            closed_prompt="reader_rationale",
+            examples=read_demonstrations(shots, examples, rationales=True),
+            answer_after="Answer:",
+        ),
+        max_tokens,
+    )
