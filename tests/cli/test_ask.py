@@ -127,6 +127,36 @@ def test_a_system_may_read_clues(ragsieve: Command, workers: str) -> None:
     assert 3 == len(Path("o.jsonl").read_text().splitlines())
 
 
+def test_a_system_takes_options(ragsieve: Command) -> None:
+    """Each by its name: one of three sentences, all three, and none within three words."""
+    top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt", "--option")
+
+    assert "Summer Breeze was sung by Seals and Crofts.\n" == ragsieve(*top, "k=1").out
+    assert TEXT + "\n" == ragsieve(*top, "k=3").out
+    assert "\n" == ragsieve(*top, "k=3", "--option", "max_tokens=3").out
+
+
+def test_a_part_of_a_system_may_have_a_model_of_its_own(ragsieve: Command) -> None:
+    """A clue reader extracts in place of the LLM; an option beside it is a string."""
+    own = ("--model", "extractor=fake:clues", "--option", "truncator=none")
+    found = json.loads(ragsieve("filter", *FAKE, *own, "-q", ASKED, "a.txt", "--json").out)
+    stages = [step["stage"].split("(")[0] for step in found["trace"]["steps"]]
+
+    assert "Clues" in stages
+    assert {"Extract", "Truncate"}.isdisjoint(stages)
+
+
+def test_a_model_of_a_part_that_is_named_as_the_llm_is_the_llm(ragsieve: Command) -> None:
+    """With its options: here a context that is too small for the extractor's prompt."""
+    small = ("--llm-option", "context=10", "--option", "truncator=none")
+    ended = ragsieve(
+        "filter", *FAKE, *small, "--model", "extractor=fake:echo", "-q", ASKED, "a.txt"
+    )
+
+    assert (2, "") == (ended.code, ended.out)
+    assert ended.err.endswith("it holds 10\n")
+
+
 def test_systems_are_listed(ragsieve: Command) -> None:
     """Each by its name, with its paper."""
     lines = ragsieve("systems").out.splitlines()
@@ -168,6 +198,21 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         ("filter -q x --clues minilm a.txt", "minilm is no clue reader"),
         ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
         ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
+        ("filter -q x --option k a.txt", "--option must be KEY=VALUE, got 'k'"),
+        ("filter -q x --system all --option k=1 a.txt", "options of all are max_tokens, got 'k'"),
+        (
+            "filter -q x --system top-sentences --option k=two a.txt",
+            "k of top-sentences has a wrong type or value: 'two'",
+        ),
+        ("filter -q x --option mode=loud a.txt", "mode of finefilter has a wrong .*: 'loud'"),
+        ("filter -q x --model extractor a.txt", "--model must be ROLE=MODEL, got 'extractor'"),
+        ("filter -q x --model critic=smollm2 a.txt", "models of finefilter are .* got 'critic'"),
+        ("filter -q x --model extractor=minilm a.txt", "minilm is no LLM or clue reader"),
+        ("filter -q x --model extractor=nope a.txt", "a model must be one of smollm2"),
+        (
+            "filter -q x --option truncator=none --model truncator=smollm2 a.txt",
+            "truncator of finefilter must be an option or a model, got both",
+        ),
         ("filter --query= a.txt", "must not be blank"),
         ("filter -q x none.txt", "none.txt cannot be read: No such file"),
         ("filter -q x - -", "got - twice"),
@@ -281,6 +326,18 @@ def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
     assert "fake:echo cannot take options ['api_key', 'context']" in keyed.err
     assert "was made by" in other.err
     assert "context=4000" in Path("o.jsonl").read_text()
+
+
+@pytest.mark.parametrize("other", [("--option", "min_keep=1"), ("--model", "extractor=fake:clues")])
+def test_options_and_models_of_the_system_tell_records_apart(
+    ragsieve: Command, other: tuple[str, str]
+) -> None:
+    """A batch goes on with the same ones only; the records name them."""
+    command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--option", "min_keep=2")
+    codes = [ragsieve(*command).code, ragsieve(*command).code, ragsieve(*command, *other).code]
+
+    assert [0, 0, 2] == codes
+    assert "min_keep=2" in Path("o.jsonl").read_text()
 
 
 def started(output: Path, source: Path) -> subprocess.Popen[bytes]:

@@ -59,6 +59,16 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
     assert "sample--random-0.5-last--all--smollm2" in files
 
 
+def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
+    """With a label and files of its own, behind the other choices."""
+    more = '[[data]]\nname = "sample"\npoisoned = true\n'
+    config = parsed(tmp_path, PLAIN + more + more + 'part = "test"')
+    labels = [data.label for data in config.data]
+
+    assert ["sample", "sample (poisoned)", "sample (test, poisoned)"] == labels
+    assert 3 == len({cell.questions_file for cell in cells(config)})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -69,6 +79,7 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
             PLAIN.replace("truncator =", "cut ="),
             "options of finefilter-point are .*truncator.* got 'cut'",
         ),
+        (PLAIN.replace('"none"', "3"), "truncator of finefilter-point has a wrong .*: 3"),
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
         ("speed = 3\n" + PLAIN, "unknown field `speed`"),
         ("workers = 0\n" + PLAIN, r">= 1 - at `\$.workers`"),
@@ -82,6 +93,19 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
         (
             PLAIN + 'models = { critic = "smollm2" }',
             "models of finefilter-point are .* got 'critic'",
+        ),
+        (
+            PLAIN + "models = { truncator = 'smollm2' }",
+            "truncator of finefilter-point must be .* both",
+        ),
+        (
+            PLAIN + "[[systems]]\nname = 'winnowrag'\nmodels = { critic = 'minilm' }",
+            "minilm is no LLM, it is of kind embedder",
+        ),
+        (
+            PLAIN
+            + "[[data]]\nname = 'x'\npoisoned = true\n[noise]\nkinds = ['random']\nshares = [0]",
+            "poisoned must be false where the run has noise",
         ),
         ("[noise]\nkinds = ['loud']\nshares = [0]\n" + PLAIN, "Invalid enum value 'loud'"),
         ("[noise]\nkinds = ['random']\nshares = [2]\n" + PLAIN, "<= 1"),

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from rich.console import Console
 from rich.text import Text
 
 from ragsieve import models, systems, trained
-from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown
+from ragsieve.cli.base import FILE, INFO, complain, named, pairs, progress, shown, values
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.files import read_documents
+from ragsieve.trained import building
 from ragsieve.types import Example, Query
 
 FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
@@ -28,6 +30,8 @@ FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, 
   ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
   cat page.txt | ragsieve filter -q "Who sang it?" --max-tokens 200 -
   ragsieve filter -q "Who sang it?" --explain docs.jsonl
+  ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
+  ragsieve filter -q "Who sang it?" --system finefilter-point --model extractor=clues docs.jsonl
   ragsieve filter --input questions.jsonl --output kept.jsonl
 """
 ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
@@ -36,6 +40,8 @@ ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdo
   ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
   ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
   ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
+  ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
+  ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
   ragsieve ask --input questions.jsonl --output answers.jsonl
 """
 OPTIONS = (  # what `filter` and `ask` share
@@ -54,6 +60,21 @@ OPTIONS = (  # what `filter` and `ask` share
         "--system",
         default="finefilter",
         help="One that `ragsieve systems` lists, or a trained filter: its folder or hub id.",
+    ),
+    click.option(
+        "--option",
+        "system_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of the system, as k=3 of top-sentences, clusters=5 of winnowrag.",
+    ),
+    click.option(
+        "--model",
+        "system_models",
+        multiple=True,
+        metavar="ROLE=MODEL",
+        help="A model of its own for a part of the system, as critic=openai:gpt-5-mini of "
+        "winnowrag, extractor=clues of finefilter-point.",
     ),
     click.option(
         "--llm",
@@ -153,28 +174,28 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     return []
 
 
-def _check(*, system: str, llm: str, llm_options: Sequence[str], **options: Any) -> None:
+def _check(
+    *,
+    system: str,
+    llm: str,
+    llm_options: Sequence[str],
+    system_options: Sequence[str],
+    system_models: Sequence[str],
+    **options: Any,
+) -> None:
     """Everything about the options that can be known before a model is loaded."""
     if trained.entry(system).knows:
         raise InputError(f"system {system!r} needs gold answers, which only `ragsieve bench` knows")
     models.check(llm, "LLM")
     for role, kind in systems.ROLES.items():
         models.check(options[role], kind)
-    _pairs(llm_options)
+    values("--llm-option", llm_options)
+    building.check(system, *_of_system(system_options, system_models))
 
 
-def _pairs(options: Sequence[str]) -> dict[str, Any]:
-    """Options by name; a value is JSON where it can be, else a string."""
-    pairs: dict[str, Any] = {}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if not equals or not key.isidentifier():
-            raise InputError(f"--llm-option must be KEY=VALUE, got {option!r}")
-        try:
-            pairs[key] = json.loads(value)
-        except ValueError:
-            pairs[key] = value
-    return pairs
+def _of_system(options: Sequence[str], own: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """What --option and --model say of the system."""
+    return values("--option", options), pairs("--model", own, "ROLE=MODEL")
 
 
 @contextmanager
@@ -184,6 +205,8 @@ def _system(
     system: str,
     llm: str,
     llm_options: Sequence[str],
+    system_options: Sequence[str],
+    system_models: Sequence[str],
     max_tokens: int | None,
     on_error: str,
     cache: Path | None,
@@ -191,10 +214,16 @@ def _system(
 ) -> Iterator[System]:
     """The system that the options name, its models wrapped as many questions need them."""
     with sharing(callers, cache=cache) as share:
-        generator = share(models.load(llm, **_pairs(llm_options)))
-        needed = trained.entry(system).roles
-        others = {role: share(models.load(options[role])) for role in needed}
-        found = trained.build(system, generator, share=share, **others)
+        generator = share(models.load(llm, **values("--llm-option", llm_options)))
+
+        @cached
+        def made(model: str) -> Any:  # the LLM by its name is the one with its options
+            return generator if model == llm else share(models.load(model))
+
+        given, own = _of_system(system_options, system_models)
+        given |= {part: made(model) for part, model in own.items()}
+        others = {role: made(options[role]) for role in trained.entry(system).roles}
+        found = trained.build(system, generator, given, share=share, **others)
         if max_tokens is not None:
             found = found.with_budget(max_tokens)
         yield found.lenient() if on_error == "keep" else found
@@ -228,7 +257,8 @@ def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     roles = trained.entry(options["system"]).roles
     if options["system"] not in systems.SYSTEMS:
         options["system"] = trained.identity(options["system"])
-    names = ("system", "llm", *roles, "max_tokens", "llm_options", "on_error")
+    given = ("llm_options", "system_options", "system_models")
+    names = ("system", "llm", *roles, "max_tokens", *given, "on_error")
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])
 

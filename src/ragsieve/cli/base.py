@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -12,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ragsieve.errors import RagsieveError
+from ragsieve.errors import InputError, RagsieveError
 from ragsieve.text import safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -26,6 +28,33 @@ def named(error: Exception) -> str:
 def shown(text: str) -> str:
     """``text`` without what controls a terminal, a lone carriage return included."""
     return re.sub("\r(?!\n)", "\ufffd", safe(text))
+
+
+def pairs(flag: str, given: Sequence[str], form: str = "KEY=VALUE") -> dict[str, str]:
+    """What ``KEY=VALUE`` arguments of ``flag`` say, by key; the last where one comes twice.
+
+    Raises:
+        InputError: If an argument has another form, or its key is no name.
+    """
+    found = {}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise InputError(f"{flag} must be {form}, got {pair!r}")
+        found[key] = value
+    return found
+
+
+def values(flag: str, given: Sequence[str]) -> dict[str, Any]:
+    """The same with every value as the JSON that it is, else as the string."""
+    return {key: _json(value) for key, value in pairs(flag, given).items()}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from ragsieve import models, trained
+from ragsieve import models
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate.noise import Kind, Noise, Position
-from ragsieve.systems import ROLES, check_options
+from ragsieve.systems import ROLES
+from ragsieve.trained import building
 
 try:
     import msgspec
@@ -20,11 +21,6 @@ except ModuleNotFoundError as error:
     raise MissingExtra("msgspec", extra="bench") from error
 
 Count = Annotated[int, Meta(ge=1)]
-_MODELS = {
-    "extractor": ("LLM", "clue reader"),
-    "truncator": ("LLM",),
-    "reranker": ("pair scorer",),
-}
 
 
 class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,6 +30,9 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: A name of `ragsieve.datasets.DATASETS`, or the path of one's own JSONL.
         only: ``"answerable"``: questions of which a document holds a gold answer;
             ``"unanswerable"``: those with gold answers of which none does.
+        poisoned: Whether the false documents that the data gives for a question (its metadata
+            ``poisoned_documents`` or ``counterfactual_documents``) stand among its documents, at
+            places drawn by the run's seed. A question without any stays as it is.
         part: ``"train"``, ``"validation"`` or ``"test"`` of its questions; see
             `ragsieve.datasets.parts.part_of`.
         questions: How many; the run's number where None.
@@ -42,13 +41,15 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     part: Literal["all", "train", "validation", "test"] = "all"
     only: Literal["all", "answerable", "unanswerable"] = "all"
+    poisoned: bool = False
     questions: Count | None = None
 
     @property
     def label(self) -> str:
         """What tables call it."""
         stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
-        choices = [choice for choice in (self.part, self.only) if choice != "all"]
+        choices: list[str] = [choice for choice in (self.part, self.only) if choice != "all"]
+        choices += ["poisoned"] if self.poisoned else []
         return f"{stem} ({', '.join(choices)})" if choices else stem
 
 
@@ -59,7 +60,8 @@ class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: One of `ragsieve.systems.SYSTEMS`, or a trained filter: its folder or hub id.
         label: What tables call it; its name where empty.
         options: Its options other than their defaults.
-        models: Models of its own, as ``extractor = "transformers:ID"``.
+        models: Models of its own, as ``extractor = "transformers:ID"``; `trained.building.MODELS`
+            names the parts that may have one.
     """
 
     name: str
@@ -218,28 +220,19 @@ def _check(config: Config) -> None:
     ):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
+    if config.noise and any(data.poisoned for data in config.data):
+        raise InputError("poisoned must be false where the run has noise, which replaces documents")
     if config.baseline and config.baseline not in map(label, config.systems):
         known = ", ".join(map(label, config.systems))
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
     for system in config.systems:
-        _check_system(system)
+        building.check(system.name, system.options, system.models)
     for generator in config.generators:
         models.check(generator.llm, "LLM")
     for role, kind in ROLES.items():
         models.check(getattr(config, role), kind)
     if config.judge:
         models.check(config.judge, "LLM")
-
-
-def _check_system(system: SystemSpec) -> None:
-    entry = trained.entry(system.name)
-    check_options(system.name, entry, system.options)
-    known = entry.options
-    for role, spec in system.models.items():
-        if role not in known or role not in _MODELS:
-            roles = ", ".join(r for r in _MODELS if r in known) or "none"
-            raise InputError(f"models of {system.name} are {roles}, got {role!r}")
-        models.check(spec, *_MODELS[role])
 
 
 def _slug(*parts: str) -> str:

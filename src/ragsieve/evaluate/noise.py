@@ -18,7 +18,8 @@ Kind = Literal["random", "same_topic", "counterfactual", "duplicates"]
 Position = Literal["first", "middle", "last", "random"]
 
 _POOL = 1000  # documents that nearest ones are looked for among
-_FALSE = ("counterfactual_documents", "poisoned_documents")  # where the data has false evidence
+FALSE = ("counterfactual_documents", "poisoned_documents")
+"""Where a question's metadata holds false evidence."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,32 @@ class Noise:
         return [*noise[:before], *clues, *noise[before:]]
 
 
+def poison(example: Example, seed: int = 0) -> Example | None:
+    """The example with its false documents among its others; None where the data gives none.
+
+    The places are drawn; the others keep their order. All ids are the places, so that none tells
+    what is false; the old ones are in the metadata (``from``).
+
+    Args:
+        example: A question with its documents, and false ones in its metadata (`FALSE`).
+        seed: Draws the places, with the question.
+
+    Raises:
+        InputError: If a false document is no text.
+
+    Source: RobustRAG (arXiv 2405.15556), poisoned passages, which stand beside all others here.
+    """
+    false = _false(example)
+    if not false:
+        return None
+    total = len(example.documents) + len(false)
+    draw = random.Random(f"{seed}:{example.query.id or example.query.text!r}")
+    places = {*draw.sample(range(total), len(false))}
+    own, added = iter(example.documents), iter(false)
+    placed = [next(added if place in places else own) for place in range(total)]
+    return replace(example, documents=tuple(_renamed(placed)))
+
+
 def _clues(example: Example) -> list[Document]:
     labelled = [d for d in example.documents if d.metadata.get("is_positive") is True]
     return labelled or [d for d in example.documents if _holds(d, example)][:1]
@@ -125,7 +152,7 @@ def _holds(document: Document, example: Example) -> bool:
 
 def _false(example: Example) -> list[Document]:
     """The false evidence that the data gives for the question."""
-    given = [entry for key in _FALSE for entry in example.metadata.get(key) or []]
+    given = [entry for key in FALSE for entry in example.metadata.get(key) or []]
     found = []
     for place, entry in enumerate(given):
         text = entry.get("text") if isinstance(entry, dict) else entry

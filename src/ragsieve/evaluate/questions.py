@@ -15,7 +15,7 @@ from ragsieve.datasets.base import Lines
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.config import Config, Data
-from ragsieve.evaluate.noise import Noise
+from ragsieve.evaluate.noise import FALSE, Noise, poison
 from ragsieve.text import contains_answer
 from ragsieve.types import Example
 
@@ -71,6 +71,8 @@ def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None)
         dataset = noisy(dataset, noise)
     limit = data.questions or config.questions
     dataset = dataset.take(limit, seed=config.seed if config.sample else None)
+    if data.poisoned:
+        dataset = poisoned(dataset, config.seed)
     if config.shuffle:
         dataset = dataset.shuffled(config.seed)
     return dataset
@@ -85,6 +87,28 @@ def noisy(dataset: Dataset, noise: Noise) -> Dataset:
             others = [document for owner, document in pool if owner != number]
             if changed := noise(example, others):
                 yield number, to_line(changed)
+
+    return replace(dataset, read=read)
+
+
+def poisoned(dataset: Dataset, seed: int = 0) -> Dataset:
+    """The questions with the false documents that the data gives for them among the others.
+
+    A question for which it gives none stays as it is: with and without them, figures are of the
+    same questions. Where it gives none for any, reading them to the end raises `InputError`.
+    """
+
+    def read() -> Lines:
+        lines = changes = 0
+        for number, line in dataset.lines():
+            changed = poison(dataset.parse(number, line), seed)
+            lines, changes = lines + 1, changes + (changed is not None)
+            yield number, to_line(changed) if changed else line
+        if lines and not changes:
+            raise InputError(
+                f"poisoned needs questions with false documents in their metadata "
+                f"({' or '.join(FALSE)}), of {dataset.name} none that is asked has any"
+            )
 
     return replace(dataset, read=read)
 

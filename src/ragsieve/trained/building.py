@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from ragsieve import models, systems
 from ragsieve.errors import InputError, StoreError
@@ -18,8 +18,16 @@ from ragsieve.models.sharing import Share
 from ragsieve.pipeline import System
 from ragsieve.systems import Entry
 from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
-from ragsieve.trained.recipe import ROLES, SYSTEMS, Base, Part, check_option, cutting
+from ragsieve.trained.recipe import ROLES, SYSTEMS, Base, Part, check_option, cutting, fits
 from ragsieve.trained.weights import verify
+
+MODELS: dict[str, tuple[str, ...]] = {
+    "extractor": ("LLM", "clue reader"),
+    "truncator": ("LLM",),
+    "reranker": ("pair scorer",),
+    "critic": ("LLM",),
+}
+"""Options of systems that name a model of a part's own: the kinds that it may be of."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
 _WEIGHTS = Path(str(files("ragsieve") / "weights"))
@@ -133,6 +141,29 @@ def build(
         return systems.build(name, llm, options=options, **roles)
     systems.check_options(name, entry(name), options)
     return load(name, llm, options=options, share=share)
+
+
+def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None:
+    """Raise `InputError` unless a system takes these options and models; loads nothing.
+
+    Args:
+        name: One of `ragsieve.systems`, or a trained filter.
+        options: Options other than their defaults, by name, as JSON has them.
+        own: Models of a part's own, as `ragsieve.models.load` takes them, by the part.
+    """
+    known = entry(name)
+    systems.check_options(name, known, options)
+    hints = get_type_hints(getattr(known.make, "func", known.make))  # of a partial its function
+    for option, value in options.items():
+        if not fits(value, hints[option]):
+            raise InputError(f"{option} of {name} has a wrong type or value: {value!r:.80}")
+    for part, model in own.items():
+        if part not in known.options or part not in MODELS:
+            parts = ", ".join(p for p in MODELS if p in known.options) or "none"
+            raise InputError(f"models of {name} are {parts}, got {part!r}")
+        if part in options:
+            raise InputError(f"{part} of {name} must be an option or a model, got both")
+        models.check(model, *MODELS[part])
 
 
 def generator(name: str) -> str:

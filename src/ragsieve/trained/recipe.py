@@ -269,7 +269,7 @@ class Trained:
 
 def check_option(system: str, name: str, value: object) -> None:
     """Raise `InputError` where a value of JSON is none that the option of a system takes."""
-    if not _fits(value, get_type_hints(SYSTEMS[system])[name]):
+    if not fits(value, get_type_hints(SYSTEMS[system])[name]):
         raise InputError(f"options.{name} has a wrong type or value: {_short(value)}")
 
 
@@ -287,7 +287,7 @@ def cutting(values: Mapping[str, Any], min_keep: int = 0) -> Cut:
             f"cut must have weights, bias, price and reads, got {_short(sorted(values))}"
         )
     price = values.get("price", Cut.price)
-    if not _fits(price, float):
+    if not fits(price, float):
         raise InputError(f"cut.price must be a number, got {_short(price)}")
     reads = values.get("reads", "")
     if not isinstance(reads, str):
@@ -349,7 +349,7 @@ def _parsed(kind: type[T], where: str, given: object) -> T:
         needed = option.default is MISSING and option.default_factory is MISSING
         if name not in given and needed:
             raise InputError(f"{dot}{name} is missing")
-        if name in given and not _fits(given[name], hints[name]):
+        if name in given and not fits(given[name], hints[name]):
             raise InputError(f"{dot}{name} has a wrong type or value: {_short(given[name])}")
     try:
         return kind(**given)
@@ -357,10 +357,10 @@ def _parsed(kind: type[T], where: str, given: object) -> T:
         raise InputError(f"{dot}{error}") from error
 
 
-def _fits(value: object, hint: Any) -> bool:
-    """Whether a value of JSON, or what was made of one, is of a type."""
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value of JSON, or what was made of one, is of a type; numbers are finite."""
     if (origin := get_origin(hint)) in (Union, types.UnionType):
-        return any(_fits(value, choice) for choice in get_args(hint))
+        return any(fits(value, choice) for choice in get_args(hint))
     if origin is Literal:
         return isinstance(value, str) and value in get_args(hint)
     if origin is not None:
