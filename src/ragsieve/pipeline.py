@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from ragsieve.errors import InputError
-from ragsieve.trace import Trace, explain, segment_to_dict, step
+from ragsieve.trace import Trace, explain, note, segment_to_dict, step
 from ragsieve.types import Answer, Document, Query, Segment
 
 logger = logging.getLogger(__name__)
@@ -24,17 +24,21 @@ Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
 AnyDocument = Document | Mapping[str, Any] | str
 
 
-class Reader(Protocol):
-    """Answers a question from kept segments, and knows what they cost it."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
-        """The answer from ``segments``, which may be none."""
+class Layout(Protocol):
+    """How segments stand in a prompt, and what they cost there."""
 
     def context(self, segments: Sequence[Segment], /) -> str:
         """The text in which this reader reads ``segments``; empty for none."""
 
     def count(self, texts: Sequence[str], /) -> list[int]:
         """Tokens of each text in the reader's own tokenizer."""
+
+
+class Reader(Layout, Protocol):
+    """Answers a question from kept segments, and knows what they cost it."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        """The answer from ``segments``, which may be none."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -94,7 +98,7 @@ def best_first(segments: Sequence[Segment]) -> list[Segment]:
     return sorted(segments, key=lambda s: -s.score if s.scores else math.inf)
 
 
-def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Segment]:
+def fit(segments: Sequence[Segment], max_tokens: int, reader: Layout) -> list[Segment]:
     """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
 
     Best first, each that still fits is kept; the order of ``segments`` stays.
@@ -241,11 +245,18 @@ class System:
         return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
 
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] = ()) -> Result:
-        """Filter, then let the reader answer from what was kept; arguments and errors as above."""
+        """Filter, then let the reader answer from what was kept; arguments and errors as above.
+
+        Where a stage has answered by itself, that is the answer and the reader is not asked.
+        """
         result = self(query, documents)
         with result.trace.recording(), step(repr(self.reader), result.kept) as record:
-            answer = self.reader(result.query, result.kept)
-            record.after = answer.segments
+            if answer := result.trace.answer:
+                note("not asked: a stage before it has answered")
+                record.after = result.kept
+            else:
+                answer = self.reader(result.query, result.kept)
+                record.after = answer.segments
         return replace(result, answer=answer)
 
     def with_budget(self, max_tokens: int | None) -> System:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ragsieve.types import Segment
+from ragsieve.types import Answer, Segment
 
 
 class Usage(NamedTuple):
@@ -41,6 +41,8 @@ class Step:
         stage: The stage's name and options.
         seconds: Wall time.
         error: One line, where the stage failed and was skipped.
+        story: What happened, event by event, as JSON values, where a stage tells it.
+        answer: What the stage answered, where it ends in an answer.
     """
 
     stage: str
@@ -51,6 +53,8 @@ class Step:
     notes: list[str] = field(default_factory=list)
     reasons: dict[tuple[str, int, int], str] = field(default_factory=dict)
     usages: list[Usage] = field(default_factory=list)
+    story: list[dict[str, Any]] = field(default_factory=list)
+    answer: Answer | None = None
 
     @property
     def dropped(self) -> list[Dropped]:
@@ -63,7 +67,7 @@ class Step:
         return [Dropped(s, self.reasons.get(s.key, f"not kept by {self.stage}")) for s in gone]
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as JSON values."""
+        """The step as JSON values; ``story`` only where there is one."""
         paid = [u for u in self.usages if not u.cached]
         return {
             "stage": self.stage,
@@ -77,6 +81,7 @@ class Step:
             "notes": self.notes,
             "error": self.error,
             "dropped": [d.to_dict() for d in self.dropped],
+            **({"story": self.story} if self.story else {}),
         }
 
 
@@ -99,6 +104,11 @@ class Trace:
             yield self
         finally:
             _trace.reset(token)
+
+    @property
+    def answer(self) -> Answer | None:
+        """What a stage answered, the last one if several did; None where none did."""
+        return next((s.answer for s in reversed(self.steps) if s.answer and not s.error), None)
 
     @property
     def warnings(self) -> list[str]:
@@ -147,6 +157,19 @@ def note(text: str) -> None:
     """Tell the running step something that a person should be able to read; a no-op elsewhere."""
     if current := _step.get():
         current.notes.append(text)
+
+
+def tell(text: str, event: str, **facts: Any) -> None:
+    """Tell the running step what happened: a line for people, and the same as JSON values."""
+    if current := _step.get():
+        current.notes.append(text)
+        current.story.append({"event": event, **facts})
+
+
+def conclude(answer: Answer) -> None:
+    """Tell the running step that its stage has answered the question; a no-op elsewhere."""
+    if current := _step.get():
+        current.answer = answer
 
 
 def explain(segment: Segment, reason: str) -> None:

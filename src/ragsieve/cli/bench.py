@@ -132,18 +132,27 @@ def _run(bench: Any) -> int:
 @click.option("--markdown", type=FILE, help="Write Markdown; - is standard output.")
 @click.option("--csv", type=FILE, help="Write every figure as CSV; - is standard output.")
 @click.option("--json", "json_", type=FILE, help="The same as JSON.")
+@click.option(
+    "--clusters",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Questions of each data set and system whose clusters the page draws.",
+)
 @click.option("--price-in", type=float, default=1.0, help="Of a million tokens that are read.")
 @click.option("--price-out", type=float, default=4.0, help="Of a million tokens that are written.")
 @click.option("--filter-price-in", type=float, show_default="--price-in", help="For filters' LLMs.")
 @click.option("--filter-price-out", type=float, show_default="--price-out", help="For these, too.")
-def report_command(runs: tuple[Path, ...], baseline: str | None, **options: Any) -> int:
+def report_command(
+    runs: tuple[Path, ...], baseline: str | None, clusters: int, **options: Any
+) -> int:
     """Tables in the terminal, files on request."""
     from ragsieve.evaluate.cost import Prices
 
     names = ("price_in", "price_out", "filter_price_in", "filter_price_out")
     prices = Prices(*(options.pop(name) for name in names))
     options["json"] = options.pop("json_")
-    _report([*runs], baseline, options, prices)
+    _report([*runs], baseline, options, prices, clusters)
     return 0
 
 
@@ -152,6 +161,7 @@ def _report(
     baseline: str | None,
     files: Mapping[str, Path | None],
     prices: Any = None,
+    clusters: int = 3,
 ) -> None:
     """Write the files that are named; the terminal's tables where none goes to it."""
     from ragsieve.evaluate import page, tables
@@ -159,7 +169,9 @@ def _report(
     from ragsieve.evaluate.report import summarise
 
     with INFO.status("comparing …"):
-        report = summarise([load_run(run) for run in runs], baseline, prices=prices)
+        report = summarise(
+            [load_run(run) for run in runs], baseline, prices=prices, stories=clusters
+        )
     forms: dict[str, Callable[[Any], str]] = {
         "html": page.to_html,
         "markdown": tables.to_markdown,

@@ -12,10 +12,12 @@ from typing import Any
 from ragsieve.errors import MissingExtra
 from ragsieve.evaluate import plots
 from ragsieve.evaluate.cases import Case
-from ragsieve.evaluate.plots import COLOURS, Bar, Line, Point
+from ragsieve.evaluate.plots import COLOURS, Arrow, Bar, Line, Point, Shares, Spot
 from ragsieve.evaluate.report import Report, Row
 from ragsieve.evaluate.stats import Mean
+from ragsieve.evaluate.stories import Story, chapters, short
 from ragsieve.evaluate.tables import sections
+from ragsieve.text import safe
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -34,17 +36,29 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Tale:
+    """A question's story: its clusters as a plot, and to be read."""
+
+    question: str
+    who: str
+    about: str
+    svg: Markup | None
+    chapters: Sequence[tuple[str, list[str]]]
+
+
+@dataclass(frozen=True)
 class Section:
-    """A dataset's tables, plots and cases."""
+    """A dataset's tables, plots, cases and stories."""
 
     name: str
     cases: Sequence[Case]
     tables: Sequence[tuple[str, list[str], list[list[str]]]]
     pictures: Sequence[Picture]
+    tales: Sequence[Tale]
 
 
 def to_html(report: Report) -> str:
-    """The whole report as a page, every text in it escaped."""
+    """The whole report as a page, every text in it escaped and without control characters."""
     environment = Environment(
         loader=PackageLoader("ragsieve.evaluate", "."),
         autoescape=True,
@@ -53,7 +67,7 @@ def to_html(report: Report) -> str:
         undefined=StrictUndefined,
     )
     numbers = {label: n for n, label in enumerate(dict.fromkeys(r.label for r in report.rows), 1)}
-    return environment.get_template("report.html.j2").render(
+    page = environment.get_template("report.html.j2").render(
         report=report,
         legend=[(n, label, COLOURS[(n - 1) % len(COLOURS)]) for label, n in numbers.items()],
         runs=[_about(header) for header in report.headers],
@@ -63,10 +77,12 @@ def to_html(report: Report) -> str:
                 [case for case in report.cases if case.dataset == name],
                 sections(report, name),
                 _pictures(report, name, numbers),
+                [_tale(story) for story in report.stories if story.dataset == name],
             )
             for name in report.datasets
         ],
     )
+    return safe(page)
 
 
 def _about(header: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -97,6 +113,7 @@ def _pictures(report: Report, dataset: str, numbers: Mapping[str, int]) -> list[
         _tradeoff(rows, metric, numbers),
         _latency(rows, numbers),
         _presence(rows, numbers),
+        _merging(rows, numbers),
         *_noise(report, dataset, metric, numbers),
     ]
     return [picture for picture in found if picture]
@@ -166,6 +183,68 @@ def _presence(rows: Sequence[Row], numbers: Mapping[str, int]) -> Picture | None
     )
     svg = Markup(plots.curves(lines, "stage", "answer held", whole=True))
     return Picture("Answers held by stage", caption, svg)
+
+
+def _merging(rows: Sequence[Row], numbers: Mapping[str, int]) -> Picture | None:
+    """What merging keeps; a kind without documents of one sort has an empty bar there."""
+    shares = []
+    for row in rows:
+        for kind in row.winnowing.merging if row.winnowing else ():
+            pairs = [
+                (0.0 if math.isnan(m.value) else 100 * m.value, f"{n:,} documents that hold {what}")
+                for m, n, what in (
+                    (kind.holding, kind.n_holding, "a gold answer"),
+                    (kind.others, kind.n_others, "none"),
+                )
+            ]
+            first, second = (
+                (share, f"{row.label}, {kind.by}: {share:.1f} % kept of {text}")
+                for share, text in pairs
+            )
+            shares.append(Shares(numbers[row.label], kind.by, (first, second)))
+    if not shares:
+        return None
+    caption = (
+        "By system and kind of merging. Blue: of the documents that hold a gold answer. Orange: "
+        "of those that hold none. A good merging keeps more of the first."
+    )
+    return Picture("What merging keeps", caption, Markup(plots.merging(shares)))
+
+
+def _tale(story: Story) -> Tale:
+    verdict = "" if story.right is None else "right: " if story.right >= 0.5 else "wrong: "
+    gold = f" Gold: {short('; '.join(story.gold[:8]), 200)}." if story.gold else ""
+    return Tale(
+        story.question,
+        f"{story.system} · {story.generator}" if story.generator else story.system,
+        f"{verdict}“{short(story.end.answer, 200)}”, {short(story.end.why, 200)}.{gold}",
+        _clusters(story),
+        chapters(story),
+    )
+
+
+def _clusters(story: Story) -> Markup | None:
+    """The plot; none where no document has a place."""
+    fell = {f.document: (merge, f) for merge in story.merges for f in merge.dropped}
+    spots = []
+    for placed in story.clusters:
+        if placed.x is None or placed.y is None or not math.isfinite(placed.x + placed.y):
+            continue
+        kept, holds = placed.document in story.end.documents, placed.document in story.holding
+        became = "kept" if kept else "not behind the answer"
+        if placed.document in fell and not kept:
+            merge, fallen = fell[placed.document]
+            became = f"{merge}: {fallen.broken}" if fallen.broken else f"dropped by {merge}"
+        title = f"{short(placed.title, 80)} ({short(placed.document, 80)}), agent {placed.agent}"
+        text = f"{title}{', holds a gold answer' if holds else ''}; {became}"
+        spots.append(Spot(placed.x, placed.y, placed.agent, text.lstrip(), kept, holds))
+    arrows = [
+        Arrow(m.of, m.into, f"{m}: {len(m.kept)} kept, {len(m.dropped)} dropped", m.round > 0)
+        for m in story.merges
+        if m.of is not None and m.into is not None
+    ]
+    name = f"Clusters of the question {story.question}"
+    return Markup(plots.clusters(spots, arrows, name)) if spots else None
 
 
 def _noise(report: Report, dataset: str, metric: str, numbers: Mapping[str, int]) -> list[Picture]:

@@ -22,6 +22,8 @@ from ragsieve.evaluate.cost import Cost, Prices, cost
 from ragsieve.evaluate.metrics import METRICS
 from ragsieve.evaluate.stages import StageCost, Survival, finite, stage_costs, survival
 from ragsieve.evaluate.stats import Difference, Mean, Values, compare, holm, interval
+from ragsieve.evaluate.stories import Story
+from ragsieve.evaluate.winnowing import Winnowing, tally, winnowing
 
 OVERALL = "overall"
 HEADLINE = ("accuracy", "f1", "exact_match", "answer_present", "tokens_kept")
@@ -39,6 +41,7 @@ class Row:
         differences: To the baseline, by metric; empty for the baseline itself.
         presence: Empty where no stage was watched, or datasets have other stages.
         stages: The same of costs.
+        winnowing: What winnowing did; None where a dataset's records tell no story.
     """
 
     dataset: str
@@ -51,6 +54,7 @@ class Row:
     cost: Cost
     presence: tuple[Survival, ...]
     stages: tuple[StageCost, ...]
+    winnowing: Winnowing | None = None
     differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @property
@@ -83,6 +87,7 @@ class Report:
         rows: By dataset, `OVERALL` first where several are common, then by noise.
         failures: The ways in which cells failed.
         cases: Some questions that tell the systems apart.
+        stories: What became of the first questions, where a stage tells it.
         notes: What a reader must know to not misread the numbers, one line each.
         prices: What break-even and prices rest on.
     """
@@ -93,6 +98,7 @@ class Report:
     rows: tuple[Row, ...]
     failures: tuple[Failure, ...]
     cases: tuple[Case, ...]
+    stories: tuple[Story, ...]
     notes: tuple[str, ...]
     prices: Prices
 
@@ -128,6 +134,7 @@ def summarise(
     baseline: str | None = None,
     *,
     prices: Prices | None = None,
+    stories: int = 3,
     draws: int = 10_000,
     seed: int = 0,
 ) -> Report:
@@ -140,6 +147,7 @@ def summarise(
         runs: At least one.
         baseline: Label of the system to compare with; that of the first run's header where None.
         prices: What tokens cost; the generator's 1 in and 4 out, the filter's the same, where None.
+        stories: Questions of each dataset and system whose story is told; those without noise.
         draws: Bootstrap samples and random flips of each number.
         seed: Of the random numbers.
 
@@ -151,14 +159,16 @@ def summarise(
     base = _baseline(runs, cells, baseline)
     prices = prices or Prices()
     groups = _groups(cells)
+    tallies = {cell.name: tally(cell, stories if cell.noise is None else 0) for cell in cells}
     rows: list[Row] = []
     for (dataset, _), table_of in groupby(groups, key=lambda g: (g[0], g[1])):
         members = [group for *_, group in table_of]
         bases = {group[0].generator: group for group in members if group[0].system == base}
-        table = [
-            _row(dataset, group, bases.get(group[0].generator, []), prices, draws, seed)
-            for group in members
-        ]
+        table = []
+        for group in members:
+            row = _row(dataset, group, bases.get(group[0].generator, []), prices, draws, seed)
+            told = winnowing([tallies[cell.name] for cell in group], draws=draws, seed=seed)
+            table.append(replace(row, winnowing=told))
         rows += _adjusted(table)
     return Report(
         name=", ".join(run.name for run in runs),
@@ -171,6 +181,7 @@ def summarise(
             for text, times, key in c.errors
         ),
         cases=tuple(told_apart(cells)),
+        stories=tuple(story for one in tallies.values() if one for story in one.stories),
         notes=tuple(_notes(cells, base, groups)),
         prices=prices,
     )

@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ragsieve.evaluate.report import OVERALL, Report, Row
 from ragsieve.evaluate.stats import Difference, Mean
+from ragsieve.evaluate.winnowing import Winnowing
 
 _MEAN = ("metric", "value", "low", "high", "n")
 _DIFFERENCE = ("difference", "diff_low", "diff_high", "p", "verdict")
@@ -164,6 +165,59 @@ def noise(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
     ]
 
 
+def merging(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of what merging keeps; a good one keeps more of what holds an answer."""
+    heads = ["system", "merging", "merges a question", "documents merged"]
+    heads += ["holding an answer", "kept %", "holding none", "kept %", "difference"]
+    cells = []
+    for who, told in _told(report, dataset):
+        for kind in told.merging:
+            gain = (kind.gain.value, kind.gain.low, kind.gain.high)
+            cells.append(
+                [
+                    *(who, kind.by, amount(kind.merges), amount(kind.documents)),
+                    *(f"{kind.n_holding:,}", mean_text("", kind.holding)),
+                    *(f"{kind.n_others:,}", mean_text("", kind.others)),
+                    "{} [{}, {}]".format(*(number("", v, signed=True) for v in gain)),
+                ]
+            )
+    return heads, cells
+
+
+def endings(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of how long questions are winnowed and what is left: means a question."""
+    heads = [
+        "system",
+        "n",
+        "rounds",
+        "unreadable",
+        "agents at first",
+        "with unlike answers",
+        "at the end",
+    ]
+    heads += ["behind the answer", "documents behind it"]
+    return heads, [
+        [who, str(told.questions), *map(amount, told.counts.values())]
+        for who, told in _told(report, dataset)
+    ]
+
+
+def reasons(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of why answers stand, the most common reason of a system first."""
+    return ["system", "reason", "share %"], [
+        [who, reason, number("", share)]
+        for who, told in _told(report, dataset)
+        for reason, share in told.ends.items()
+    ]
+
+
+def _told(report: Report, dataset: str) -> list[tuple[str, Winnowing]]:
+    """Rows whose records tell stories, those with noise behind the others."""
+    rows = [*report.select(dataset), *report.select(dataset, noisy=True)]
+    names = [f"{row.label} ({row.noise})" if row.noise else row.label for row in rows]
+    return [(n, row.winnowing) for n, row in zip(names, rows, strict=True) if row.winnowing]
+
+
 def sections(report: Report, dataset: str) -> list[tuple[str, list[str], list[list[str]]]]:
     """Every table of a dataset that has a row: its title, heads and cells."""
     against = f"Differences to {report.baseline}"
@@ -173,6 +227,9 @@ def sections(report: Report, dataset: str) -> list[tuple[str, list[str], list[li
         ("Cost and break-even", *costs(report, dataset)),
         ("Cost by stage", *stages(report, dataset)),
         ("Answers held by stage", *presence(report, dataset)),
+        ("What merging keeps", *merging(report, dataset)),
+        ("How questions end", *endings(report, dataset)),
+        ("Why answers stand", *reasons(report, dataset)),
         ("With noise", *noise(report, dataset)),
     ]
     return [table for table in tables if table[2]]
@@ -217,7 +274,28 @@ def to_csv(report: Report) -> str:
             writer.writerow([*who, _inert(name), *map(_known, values), *[""] * (5 - len(diff))])
         for name, value in asdict(row.cost).items():
             writer.writerow([*who, name, _known(value), *[""] * 8])
+        for name, mean in _means(row.winnowing) if row.winnowing else ():
+            values = [mean.value, mean.low, mean.high, mean.n]
+            writer.writerow([*who, _inert(name), *map(_known, values), *[""] * 5])
     return out.getvalue()
+
+
+def _means(told: Winnowing) -> Iterator[tuple[str, Mean]]:
+    """What winnowing did as metrics by name; ``n`` of a share kept is its documents."""
+
+    def plain(value: float) -> Mean:
+        return Mean(value, math.nan, math.nan, told.questions)
+
+    for kind in told.merging:
+        yield f"{kind.by}_merges", plain(kind.merges)
+        yield f"{kind.by}_documents", plain(kind.documents)
+        yield f"{kind.by}_kept_holding", replace(kind.holding, n=kind.n_holding)
+        yield f"{kind.by}_kept_others", replace(kind.others, n=kind.n_others)
+        yield f"{kind.by}_gain", replace(kind.gain, n=kind.n_holding + kind.n_others)
+    for name, value in told.counts.items():
+        yield f"story_{name}", plain(value)
+    for end, share in told.ends.items():
+        yield f"story_end: {end}", plain(share)
 
 
 def _known(value: Any) -> Any:
