@@ -15,9 +15,15 @@ from ragsieve.types import Document, Segment
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 ROLES = {
+    "agent_answer": ["system", "user"],
+    "agent_argue": ["system", "user"],
+    "critic_judge": ["user"],
+    "critic_pick": ["user"],
+    "critic_same": ["user"],
     "extract_point": ["user"],
     "extract_write": ["user"],
     "judge": ["user"],
+    "query_aware": ["user"],
     "reader": ["system", "user"],
     "reader_closed": ["system", "user"],
     "reader_rationale": ["system", "user"],

@@ -1,6 +1,8 @@
 """Kept segments → prompt → answer."""
 
+from ragsieve.answer.agent import Agent
+from ragsieve.answer.critic import Critic
 from ragsieve.answer.demonstrations import Demonstration, read_demonstrations
 from ragsieve.answer.reader import Reader
 
-__all__ = ["Demonstration", "Reader", "read_demonstrations"]
+__all__ = ["Agent", "Critic", "Demonstration", "Reader", "read_demonstrations"]

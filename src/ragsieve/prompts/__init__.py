@@ -7,6 +7,7 @@ name another value.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -71,3 +72,8 @@ def titled(segment: Segment) -> str:
 def numbered(texts: Sequence[str]) -> str:
     """Texts as a list ``[1] …``, each on one line, so that none can pass for another's line."""
     return "\n".join(f"[{n}] {' '.join(text.split())}" for n, text in enumerate(texts, 1))
+
+
+def quoted(text: str) -> str:
+    """A text as a JSON string on one line: it ends where its quotes end, whatever it holds."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)

@@ -22,9 +22,11 @@ from ragsieve.systems.baselines import (
 )
 from ragsieve.systems.demonstrated import icl, instructrag_icl
 from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.winnowrag import Winnow, winnowrag
 
 __all__ = [
     "SYSTEMS",
+    "Winnow",
     "all_documents",
     "build",
     "closed_book",
@@ -36,6 +38,7 @@ __all__ = [
     "oracle",
     "top_documents",
     "top_sentences",
+    "winnowrag",
 ]
 
 ROLES = {"embedder": "embedder", "clues": "clue reader"}
@@ -87,6 +90,18 @@ SYSTEMS: dict[str, Entry] = {
         "the same as printed in the paper: clues are written out, and read best first",
         "LLM, embedder",
         "arXiv 2502.11811v4",
+    ),
+    "winnowrag": Entry(
+        winnowrag,
+        "clusters of documents answer, a critic winnows: the documents of the answer that stands",
+        "LLM, embedder",
+        "arXiv 2511.04700v1",
+    ),
+    "winnowrag-oracle": Entry(
+        winnowrag,
+        "the same with a critic that knows the gold answers; for `bench`",
+        "LLM, embedder, gold answers",
+        "arXiv 2511.04700v1",
     ),
     "top-sentences": Entry(
         top_sentences, "the 5 sentences nearest to the question by embedding", "embedder"

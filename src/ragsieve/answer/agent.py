@@ -1,0 +1,113 @@
+"""An agent of a debate: it answers from its documents alone, and argues for its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve.answer.parts import bare, parts, schema, text
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.pipeline import fit
+from ragsieve.prompts import quoted, render
+from ragsieve.trace import note, overheard
+from ragsieve.types import Query, Segment
+
+FRAME = 64  # tokens of the chat format around the contents, at most
+_PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What an agent says: its answer, the evidence in its documents, and how that supports it."""
+
+    answer: str
+    evidence: str = ""
+    explanation: str = ""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Answers from documents alone; every call asks for many sets of documents in one batch.
+
+    A document is a JSON string on a line of its own behind its number, so that nothing in it can
+    pass for another document or for what is asked. Of documents that do not fit the model's context
+    the first that do are read, and the trace says so.
+
+    Args:
+        llm: Answers.
+        max_tokens: Tokens of an answer; at least 1.
+        max_argument: Tokens of evidence, explanation and answer; at least 1.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails; `ContextOverflow` if not even the question fits.
+
+    Source: WinnowRAG (arXiv 2511.04700), appendix D.1 and D.2.
+    """
+
+    llm: LLM
+    max_tokens: int = 64
+    max_argument: int = 512
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "max_argument"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+
+    def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
+        """The answer from each set of documents."""
+        prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
+        replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
+        return [" ".join(reply.split()) for reply in replies]
+
+    def asked(self, query: Query, group: Sequence[Segment], remark: str = "", /) -> Prompt:
+        """What is asked of the agent with these documents, after a critic's remark if there is one.
+
+        Equal prompts have equal replies: who is asked the same need not be asked.
+        """
+        said = quoted(remark) if remark else "none"
+        return self._prompt("agent_argue", query, group, self.max_argument, remark=said)
+
+    def argue(self, prompts: Sequence[Prompt], /) -> list[Argument | BadReply]:
+        """Evidence, explanation and answer to each of `asked`; the error of an unreadable reply."""
+        return complete_parsed(
+            self.llm,
+            prompts,
+            _argument,
+            max_tokens=self.max_argument,
+            schema=schema({name: {"type": "string", "maxLength": n} for name, n in _PARTS.items()}),
+        )
+
+    def context(self, segments: Sequence[Segment], /) -> str:
+        """The text in which ``segments`` stand in the prompt."""
+        return "\n".join(
+            f"Document [{n}] (Title: {quoted(s.document.title)}): {quoted(s.text)}"
+            for n, s in enumerate(segments, 1)
+        )
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        """Tokens of each text in the agent's own tokenizer."""
+        return self.llm.count(texts)
+
+    def _prompt(
+        self, name: str, query: Query, group: Sequence[Segment], reply: int, **more: str
+    ) -> Prompt:
+        def asking(documents: str) -> Prompt:
+            return render(name, question=query.text, documents=documents, **more)
+
+        frame = sum(self.count([message.content for message in asking("")]))
+        room = max(0, self.llm.context - reply - FRAME - frame)
+        with overheard():  # what is not read here is not dropped
+            read = fit(group, room, self)
+        if len(read) < len(group):
+            note(f"{len(group) - len(read)} of {len(group)} documents are over {room} tokens")
+        return asking(self.context(read))
+
+
+def _argument(reply: str) -> Argument:
+    found = {name: text(value, name, reply) for name, value in parts(reply, [*_PARTS]).items()}
+    answer = bare(found["Answer"])
+    if not answer:
+        raise BadReply("text as Answer, not blank", reply)
+    return Argument(answer, found["Evidence"], found["Explanation"])

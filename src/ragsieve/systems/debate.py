@@ -1,0 +1,328 @@
+"""One question's debate: agents over documents, merged and winnowed, told as a story."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve import cluster
+from ragsieve.answer.agent import Agent, Argument
+from ragsieve.answer.critic import Judge, Judgement
+from ragsieve.cluster import Merged
+from ragsieve.errors import BadReply
+from ragsieve.models.base import Embedder, Prompt
+from ragsieve.prompts import render, titled
+from ragsieve.text import contains_answer, normalise
+from ragsieve.trace import explain, note, tell
+from ragsieve.types import Answer, Query, Segment
+
+NOTHING = Argument("")
+NO_JUDGEMENT = Judgement()
+_SHOWN = 300  # characters of a model's text in a line for people
+
+
+@dataclass
+class Member:
+    """An agent of the debate.
+
+    Args:
+        number: Its name, from 1.
+        rows: Places of its documents, rising.
+        argument: What it says; at first only an answer.
+    """
+
+    number: int
+    rows: list[int]
+    argument: Argument = NOTHING
+
+
+@dataclass
+class Debate:
+    """What becomes of the documents of one question.
+
+    Args:
+        query: The question.
+        given: Its documents; of equal ones the first counts.
+        agent: Answers for every member.
+        critic: Compares their answers.
+        seed: Draws what is drawn.
+    """
+
+    query: Query
+    given: Sequence[Segment]
+    agent: Agent
+    critic: Judge
+    seed: int
+    members: list[Member] = field(default_factory=list)
+    vectors: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 1), np.float32))
+    judgement: Judgement = NO_JUDGEMENT
+    ending: str = "the majority of those that remain"
+    _said: dict[Prompt, Argument] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        first: dict[tuple[str, int, int], Segment] = {}
+        for segment in self.given:
+            first.setdefault(segment.key, segment)
+        self.given = list(first.values())
+
+    def cluster(self, embedder: Embedder, clusters: int, *, at_random: bool) -> None:
+        """A member for each cluster of documents, each embedded together with the question.
+
+        Source: WinnowRAG, section 3.2, equation 1.
+        """
+        texts = [
+            render("query_aware", question=self.query.text, document=titled(s))[0].content
+            for s in self.given
+        ]
+        self.vectors = embedder.embed(texts)  # (n_documents, dim)
+        if at_random:
+            sets = cluster.divided(len(self.given), clusters, seed=self.seed)
+        else:
+            sets = cluster.kmeans(self.vectors, clusters, seed=self.seed)
+        self.members = [Member(number, rows) for number, rows in enumerate(sets, 1)]
+        owner = {row: member.number for member in self.members for row in member.rows}
+        places = cluster.projected(self.vectors).round(4).tolist()  # (n_documents, 2)
+        tell(
+            f"{len(self.given)} documents in {len(sets)} clusters, an agent each",
+            "clusters",
+            documents=[
+                {"document": s.document.id, "title": s.document.title, "agent": owner[row]}
+                | {"x": places[row][0], "y": places[row][1]}
+                for row, s in enumerate(self.given)
+            ],
+        )
+
+    def answer(self) -> None:
+        """Every member answers from its documents."""
+        answers = self.agent.answer(self.query, [self._documents(m) for m in self.members])
+        for member, text in zip(self.members, answers, strict=True):
+            member.argument = Argument(text)
+            note(f"agent {member.number} answers {_cut(text)!r} from {self._titles(member)}")
+        said = [{"agent": m.number, "answer": m.argument.answer} for m in self.members]
+        tell(f"{len(self._by_answer(self.members))} different answers", "answers", answers=said)
+
+    def unite(self, *, at_random: bool) -> None:
+        """Members with the same answer become one.
+
+        Source: WinnowRAG, section 3.3, super-agent initialization.
+        """
+        groups = self._by_answer(self.members)
+        if len(groups) > 1:
+            answers = [group[0].argument.answer for group in groups]
+            same = self.critic.same(self.query, answers)
+            groups = [[m for place in places for m in groups[place]] for places in same]
+        for group in groups:
+            first, *others = sorted(group, key=lambda m: m.number)
+            for other in others:
+                by = "half" if at_random else "ellipse"
+                self._merge(first, other, by, 0)
+
+    def judged(self, number: int) -> bool:
+        """Members argue and the critic judges; whether the debate is over.
+
+        Source: WinnowRAG, section 3.3, multi-agent winnowing.
+        """
+        if not self._argued():
+            self.ending = "the majority, as nothing has changed since the round before"
+            return True
+        arguments = [m.argument for m in self.members]
+        self.judgement = found = self.critic.judge(self.query, arguments)
+        wrong = [self.members[place].number for place in found.incorrect]
+        verdict = f"incorrect: {_names(wrong)}" if wrong else "none is incorrect"
+        stands = f"consistent: {_cut(found.answer)!r}" if found.answer else "no consistent answer"
+        tell(
+            f"round {number}: {verdict}; {stands}; because {_cut(found.explanation)!r}",
+            "round",
+            round=number,
+            arguments=[
+                {"agent": m.number, "answer": a.answer}
+                | {"evidence": a.evidence, "explanation": a.explanation}
+                for m, a in zip(self.members, arguments, strict=True)
+            ],
+            incorrect=wrong,
+            explanation=found.explanation,
+            answer=found.answer,
+        )
+        if found.answer is not None:
+            self.ending = f"consistent in round {number}"
+        return found.answer is not None
+
+    def winnow(self, number: int, *, at_random: bool) -> None:
+        """Members judged incorrect are merged into the nearest that remains; not if all are."""
+        wrong = [self.members[place] for place in self.judgement.incorrect]
+        right = [member for member in self.members if member not in wrong]
+        if not right:
+            note(f"round {number}: all are called incorrect, so none goes")
+            return
+        for member in wrong:
+            place = cluster.nearest(self.vectors, member.rows, [r.rows for r in right])
+            self._merge(right[place], member, "discard" if at_random else "hyperbola", number)
+
+    def pick(self) -> Answer:
+        """The answer that the critic picks at once."""
+        groups = self._by_answer(self.members)
+        place = 0
+        if len(groups) > 1:
+            place = self.critic.pick(self.query, [g[0].argument.answer for g in groups])
+        self.ending = "picked at once"
+        return self._ended(groups[place][0].argument.answer, groups[place])
+
+    def end(self) -> Answer:
+        """The consistent answer, or that of the majority, with the documents it rests on."""
+        wrong = [] if self.judgement.answer is None else self.judgement.incorrect
+        right = [m for place, m in enumerate(self.members) if place not in wrong]
+        if answer := self.judgement.answer:
+            same = [m for m in right if _agree(m.argument.answer, answer)]
+            return self._ended(answer, same or right)
+        groups = self._by_answer(right)
+        named = [g for g in groups if g[0].argument.answer] or groups
+        most = max(named, key=lambda g: (len(g), sum(len(m.rows) for m in g), -g[0].number))
+        return self._ended(most[0].argument.answer, most)
+
+    def _argued(self) -> bool:
+        """Let those argue that would be asked something new; whether there were any."""
+        remark = self.judgement.explanation
+        asked = {
+            m.number: self.agent.asked(self.query, self._documents(m), remark) for m in self.members
+        }
+        fresh = [m for m in self.members if asked[m.number] not in self._said]
+        replies = self.agent.argue([asked[m.number] for m in fresh]) if fresh else []
+        for member, reply in zip(fresh, replies, strict=True):
+            if isinstance(reply, BadReply):
+                note(f"agent {member.number} is unreadable twice, so it keeps its answer: {reply}")
+                reply = Argument(member.argument.answer)
+            self._said[asked[member.number]] = reply
+        for member in self.members:
+            member.argument = self._said[asked[member.number]]
+            text, evidence = member.argument.answer, member.argument.evidence
+            note(f"agent {member.number} answers {_cut(text)!r}: {_cut(evidence)!r}")
+        return bool(fresh)
+
+    def _merge(self, into: Member, other: Member, by: str, number: int) -> None:
+        """Merge a member into another, and say which documents fall by which inequality."""
+        found = self._merged(into, other, by)
+        sign = {"ellipse": ">", "hyperbola": "<="}.get(by, "")
+        gone = []
+        for row, value in zip(found.members, found.values, strict=True):
+            if row in found.kept:
+                continue
+            limits = f"{value:.4f} {sign} {found.threshold:.4f}" if sign else "by the draw"
+            limits = "with its agent" if by == "discard" else limits
+            explain(self.given[row], f"{by} of agents {into.number} and {other.number}: {limits}")
+            inequality = {"value": value, "threshold": found.threshold} if sign else {}
+            blank = {"value": None, "threshold": None}
+            gone.append({"document": self.given[row].document.id, **(inequality or blank)})
+        tell(
+            f"agent {other.number} merges into agent {into.number} by {by}: "
+            f"{len(found.kept)} documents stay, {len(gone)} fall",
+            "merge",
+            round=number,
+            by=by,
+            into=into.number,
+            of=other.number,
+            kept=[self.given[row].document.id for row in found.kept],
+            dropped=gone,
+        )
+        into.rows = list(found.kept)
+        self.members = [m for m in self.members if m is not other]
+
+    def _merged(self, into: Member, other: Member, by: str) -> Merged:
+        if by == "ellipse":
+            return cluster.ellipse(self.vectors, into.rows, other.rows)
+        if by == "hyperbola":
+            return cluster.hyperbola(self.vectors, into.rows, other.rows)
+        kept = into.rows
+        if by == "half":
+            draw = np.random.default_rng([self.seed, into.number, other.number])
+            halves = [draw.permutation(rows)[: -(-len(rows) // 2)] for rows in (kept, other.rows)]
+            kept = sorted(np.concatenate(halves).tolist())
+        rows = sorted([*into.rows, *other.rows])
+        return Merged(tuple(rows), (0.0,) * len(rows), 0.0, tuple(kept))
+
+    def _ended(self, answer: str, standing: Sequence[Member]) -> Answer:
+        kept = sorted(row for member in standing for row in member.rows)
+        for member in self.members:
+            if member not in standing:
+                why = f"agent {member.number}'s answer {_cut(member.argument.answer)!r}"
+                for row in member.rows:
+                    explain(self.given[row], f"{why} does not stand")
+        numbers = [m.number for m in standing]
+        tell(
+            f"the answer of {_names(numbers)} stands: {_cut(answer)!r}, {self.ending}",
+            "end",
+            answer=answer,
+            why=self.ending,
+            agents=numbers,
+            documents=[self.given[row].document.id for row in kept],
+        )
+        return Answer(answer, tuple(self.given[row] for row in kept))
+
+    def _documents(self, member: Member) -> list[Segment]:
+        return [self.given[row] for row in member.rows]
+
+    def _titles(self, member: Member) -> str:
+        names = [s.document.title or s.document.id for s in self._documents(member)]
+        shown = [_cut(" ".join(name.split())) for name in names[:3]]  # a note is one line
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return f"{'; '.join(shown)}{more}"
+
+    def _by_answer(self, members: Sequence[Member]) -> list[list[Member]]:
+        """Members in groups whose answers are the same once normalised."""
+        groups: dict[str, list[Member]] = defaultdict(list)
+        for member in members:
+            groups[_plain(member.argument.answer)].append(member)
+        return list(groups.values())
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A critic that knows the gold answers: what the algorithm could reach with a perfect one.
+
+    Args:
+        answers: Gold answers by question.
+    """
+
+    answers: Mapping[str, Sequence[str]] = field(repr=False)
+
+    def same(self, query: Query, answers: Sequence[str], /) -> list[list[int]]:
+        """Right answers are the same; wrong ones where they are once normalised."""
+        groups: dict[str | None, list[int]] = defaultdict(list)
+        for place, answer in enumerate(answers):
+            groups[None if self._right(query, answer) else _plain(answer)].append(place)
+        return sorted(groups.values())
+
+    def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
+        """Incorrect is what holds no gold answer; the first that holds one is consistent."""
+        right = [self._right(query, argument.answer) for argument in arguments]
+        wrong = tuple(place for place, known in enumerate(right) if not known)
+        if any(right):
+            return Judgement(wrong, "", arguments[right.index(True)].answer)
+        return Judgement(wrong, "None of the answers given so far is right.")
+
+    def pick(self, query: Query, answers: Sequence[str], /) -> int:
+        """The first right answer; the first, if none is right."""
+        right = [self._right(query, answer) for answer in answers]
+        return right.index(True) if any(right) else 0
+
+    def _right(self, query: Query, answer: str) -> bool:
+        return contains_answer(answer, self.answers.get(query.text, ()))
+
+
+def _plain(answer: str) -> str:
+    return normalise(answer) or answer.strip()
+
+
+def _agree(one: str, other: str) -> bool:
+    return contains_answer(one, [other]) or contains_answer(other, [one])
+
+
+def _names(numbers: Sequence[int]) -> str:
+    return f"agent{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"

@@ -1,0 +1,146 @@
+"""WinnowRAG: clusters of documents answer, a critic winnows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ragsieve import select
+from ragsieve.answer import Reader
+from ragsieve.answer.agent import Agent
+from ragsieve.answer.critic import Critic, Judge
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.debate import Debate, Oracle
+from ragsieve.trace import conclude
+from ragsieve.types import Answer, Query, Segment
+
+Clustering = Literal["query", "random"]
+Merging = Literal["strategic", "random"]
+
+
+@dataclass(frozen=True)
+class Winnow:
+    """Keep the documents of the agents whose answer stands, and answer by it.
+
+    As a stage it filters; the answer goes to the trace, where `System.ask` finds it. Agents of a
+    step are one batch, and one that would be asked what it was asked before is not asked again: a
+    question takes at most K + 1 + M (K' + 1) calls, with K clusters, M rounds and K' different
+    answers, beside those for replies that could not be read.
+
+    Args:
+        agent: Answers from a cluster's documents.
+        critic: Compares the answers.
+        embedder: Embeds each document together with the question.
+        clusters: K, at least 1.
+        rounds: M; at 0 the critic picks one of the clusters' answers at once (the paper's \\W).
+        clustering: ``"query"``: k-means; ``"random"``: sets of equal size at random (\\Q).
+        merging: ``"strategic"``: ellipse and hyperbola; ``"random"``: half of each side where
+            answers agree, nothing of an agent judged incorrect (\\S).
+        seed: Of k-means and of what is drawn, in [0, 2**32).
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If a model fails.
+
+    Source: WinnowRAG (arXiv 2511.04700v1), section 3.
+    Differs: Answers that are equal once normalised count as the same without asking the critic.
+    """
+
+    agent: Agent
+    critic: Judge
+    embedder: Embedder
+    clusters: int = 10
+    rounds: int = 3
+    clustering: Clustering = "query"
+    merging: Merging = "strategic"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.clusters < 1:
+            raise InputError(f"clusters must be at least 1, got {self.clusters!r}")
+        if self.rounds < 0:
+            raise InputError(f"rounds must not be negative, got {self.rounds!r}")
+        for name, kind in (("clustering", Clustering), ("merging", Merging)):
+            if getattr(self, name) not in get_args(kind):
+                known = " or ".join(map(repr, get_args(kind)))
+                raise InputError(f"{name} must be {known}, got {getattr(self, name)!r}")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed must lie in [0, 2**32), got {self.seed!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        answer = self.answer(query, segments)
+        conclude(answer)
+        return list(answer.segments)
+
+    def answer(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        """The answer that stands, with the segments of the agents that gave it, as given.
+
+        Raises:
+            InputError: If there is no segment.
+        """
+        if not segments:
+            raise InputError("there must be at least one document to answer from, got none")
+        debate = Debate(query, segments, self.agent, self.critic, self.seed)
+        debate.cluster(self.embedder, self.clusters, at_random=self.clustering == "random")
+        debate.answer()
+        if self.rounds == 0:
+            return debate.pick()
+        at_random = self.merging == "random"
+        debate.unite(at_random=at_random)
+        for number in range(1, self.rounds + 1):
+            if debate.judged(number):
+                break
+            debate.winnow(number, at_random=at_random)
+        return debate.end()
+
+
+def winnowrag(
+    llm: LLM,
+    embedder: Embedder,
+    answers: Mapping[str, Sequence[str]] | None = None,
+    *,
+    critic: LLM | None = None,
+    documents: int = 50,
+    clusters: int = 10,
+    rounds: int = 3,
+    clustering: Clustering = "query",
+    merging: Merging = "strategic",
+    seed: int = 0,
+    max_tokens: int | None = None,
+) -> System:
+    """Cluster documents, let each cluster answer, winnow by a critic (arXiv 2511.04700v1).
+
+    Args:
+        llm: The agents, and the critic, unless another is given.
+        embedder: Embeds documents together with the question.
+        answers: Gold answers by question: makes the critic one that knows them.
+        critic: Compares the agents' answers.
+        documents: N: the first so many documents count; 0 leaves the model by itself.
+        clusters: K; see `Winnow`, also for what follows.
+        rounds: M.
+        clustering: How documents are divided.
+        merging: How agents are merged.
+        seed: Of what is drawn.
+        max_tokens: Budget of the kept context, in the agents' tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+    if documents < 0:
+        raise InputError(f"documents must not be negative, got {documents!r}")
+    if answers is not None and critic is not None:
+        raise InputError(f"critic must be none where gold answers judge, got {critic!r}")
+    judge = Critic(critic or llm) if answers is None else Oracle(answers)
+    return System(
+        Pipeline(
+            select.TopK(documents),
+            Winnow(Agent(llm), judge, embedder, clusters, rounds, clustering, merging, seed),
+        ),
+        Reader(llm),
+        max_tokens,
+    )
