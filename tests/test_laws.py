@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve import score, select, split
+from ragsieve import score, select, split, systems
 from ragsieve.answer import Reader
+from ragsieve.answer.agent import Agent
+from ragsieve.answer.critic import Critic
 from ragsieve.errors import MissingExtra
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
@@ -26,7 +29,7 @@ from ragsieve.models.fake import (
 from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
 
-ROOMS = {"split": split, "score": score, "select": select}
+ROOMS = {"split": split, "score": score, "select": select, "systems": systems}
 QUERY = Query("Who sang Summer Breeze?")
 
 
@@ -38,6 +41,23 @@ def first_two(prompt: Prompt) -> str:
 def fewer(prompt: Prompt, options: Sequence[str]) -> list[float]:
     """Most weight on the middle option."""
     return [float(place == len(options) // 2) + 0.1 for place in range(len(options))]
+
+
+def debater(prompt: Prompt) -> str:
+    """Answers by the length of what is read; as a critic, calls the first response incorrect."""
+    text = prompt[0].content
+    if "Response [1]" in text:
+        return "Incorrect answers: [1]\nExplanation: it is short\nConsistent answer: no"
+    if "Answer [1]" in text:
+        return "Unique answers: []\nDuplicate answers: [[1, 2]]"
+    answer = f"{len(text) % 7} men"
+    return f"Evidence: none\nExplanation: none\nAnswer: {answer}" if "Evidence" in text else answer
+
+
+def winnow(**options: Any) -> systems.Winnow:
+    pytest.importorskip("sklearn")
+    llm = ScriptedLLM(debater, can=frozenset({"complete"}))
+    return systems.Winnow(Agent(llm), Critic(llm), HashingEmbedder(16), **options)
 
 
 # How each exported stage is built; a new one needs a row here, and is then held to every law.
@@ -56,6 +76,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "select.Threshold": lambda: select.Threshold(0.5, min_keep=1),
     "select.TopK": lambda: select.TopK(3),
     "select.Truncate": lambda: select.Truncate(ScriptedLLM(["unused"], choices=fewer)),
+    "systems.Winnow": lambda: winnow(clusters=4),
 }
 MORE: dict[str, Callable[[], Any]] = {  # other options that take another way through a stage
     "select.Extract in mode write": lambda: select.Extract(
@@ -67,9 +88,17 @@ MORE: dict[str, Callable[[], Any]] = {  # other options that take another way th
     "select.Truncate of a writer": lambda: select.Truncate(
         ScriptedLLM(lambda _: "1", can=frozenset({"complete"})), min_keep=2
     ),
+    "systems.Winnow at random": lambda: winnow(clustering="random", merging="random"),
+    "systems.Winnow without rounds": lambda: winnow(clusters=3, rounds=0),
 }
-EXPORTED = [f"{room}.{name}" for room, module in ROOMS.items() for name in module.__all__]
+EXPORTED = [  # systems has functions beside its stages
+    f"{room}.{name}"
+    for room, module in ROOMS.items()
+    for name in module.__all__
+    if inspect.isclass(getattr(module, name))
+]
 WAYS = [*BUILD, *MORE]
+SELECT = ("select", "systems")  # rooms of stages that only let go
 
 # Everything a string can hold: control characters, lone surrogates, emoji, other scripts.
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
@@ -105,8 +134,8 @@ def stage_of(name: str) -> Any:
         pytest.skip(str(error))
 
 
-def rooms_ways(room: str) -> list[str]:
-    return [name for name in WAYS if name.startswith(f"{room}.")]
+def rooms_ways(*rooms: str) -> list[str]:
+    return [name for name in WAYS if name.split(".")[0] in rooms]
 
 
 def test_every_exported_stage_is_under_the_laws() -> None:
@@ -214,7 +243,7 @@ def test_a_scorer_only_adds_a_finite_score(name: str, segments: list[Segment]) -
         assert math.isfinite(after.score)
 
 
-@pytest.mark.parametrize("name", rooms_ways("select"))
+@pytest.mark.parametrize("name", rooms_ways(*SELECT))
 @settings(max_examples=60, deadline=None)
 @given(segments=evidence())
 def test_a_selector_returns_a_subset_as_it_was(name: str, segments: list[Segment]) -> None:
@@ -226,7 +255,7 @@ def test_a_selector_returns_a_subset_as_it_was(name: str, segments: list[Segment
     assert {s.key: dict(s.scores) for s in kept}.items() <= scores.items()
 
 
-@pytest.mark.parametrize("name", [n for n in rooms_ways("select") if "Order" not in n])
+@pytest.mark.parametrize("name", [n for n in rooms_ways(*SELECT) if "Order" not in n])
 def test_a_span_given_twice_is_not_lost(name: str) -> None:
     """Overlapping windows yield the same sentence twice; a selector keeps one of them at least."""
     span = Segment.whole(Document("d", "He sang.")).scored("given", 1.0)

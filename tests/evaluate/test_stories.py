@@ -175,11 +175,9 @@ def test_questions_are_followed_to_their_end(tmp_path: Path) -> None:
     other = told()
     other[-1] = {**other[-1], "why": "the majority's"}
     rows = [record(1, told()), record(2, told()), record(3, other), record(4)]
-    unreadable = [
-        "agent 1 answers",
-        "unreadable twice, so none is incorrect and no answer stands: x",
-    ]
-    rows[0]["trace"]["steps"][0]["notes"] = unreadable
+    events = rows[0]["trace"]["steps"][0]["story"]
+    first = next(place for place, event in enumerate(events) if event["event"] == "round")
+    events[first] = {**events[first], "readable": False}
     report = reported(tmp_path / "r", nq=rows)
     found = winnowed(report)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ragsieve.answer.agent import Argument
+from ragsieve.answer.agent import FRAME, Argument
 from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, text
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, complete_parsed
+from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.prompts import quoted, render
 from ragsieve.trace import note
 from ragsieve.types import Query
@@ -30,6 +31,7 @@ _DOUBT = re.compile(  # neither an answer nor "no"
     re.IGNORECASE,
 )
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
+_CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the critic is shown
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,13 @@ class Judgement:
         incorrect: Places of those that are wrong, from 0, rising.
         explanation: Why.
         answer: The answer on which the others agree; None where they do not.
+        readable: Whether the critic's reply could be read; if not, the rest says nothing.
     """
 
     incorrect: tuple[int, ...] = ()
     explanation: str = ""
     answer: str | None = None
+    readable: bool = True
 
 
 class Judge(Protocol):
@@ -79,7 +83,7 @@ class Critic:
     """
 
     llm: LLM
-    max_tokens: int = 1024
+    max_tokens: int = 512
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -95,14 +99,13 @@ class Critic:
             "Unique answers": {"type": "array", "items": written, "maxItems": most},
             "Duplicate answers": {"type": "array", "items": pair, "maxItems": most // 2},
         }
-        prompt = render(
-            "critic_same", question=query.text, most=str(most), answers=_listed(answers)
-        )
+        room = self.max_tokens + 40 * most  # each answer may be written once more
+        prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], room)
         reply = complete_parsed(
             self.llm,
             [prompt],
             lambda reply: _duplicates(reply, most),
-            max_tokens=self.max_tokens,
+            max_tokens=room,
             schema=schema(form),
         )[0]
         if isinstance(reply, BadReply):
@@ -122,30 +125,23 @@ class Critic:
                 "pattern": f"^(no|yes: .{{1,{_CHARS['answer']}}})$",
             },
         }
-        prompt = render(
-            "critic_judge",
-            question=query.text,
-            most=str(most),
-            responses="\n".join(_response(n, a) for n, a in enumerate(arguments, 1)),
-        )
+        room = self.max_tokens + 4 * most
         reply = complete_parsed(
             self.llm,
-            [prompt],
+            [self._fitting("critic_judge", query, arguments, room)],
             lambda reply: _judgement(reply, most),
-            max_tokens=self.max_tokens,
+            max_tokens=room,
             schema=schema(form),
         )[0]
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so none is incorrect and no answer stands: {reply}")
-            return Judgement()
+            return Judgement(readable=False)
         return reply
 
     def pick(self, query: Query, answers: Sequence[str], /) -> int:
         """Place of the answer that is right: the most probable number, else the one written."""
         most = len(answers)
-        prompt = render(
-            "critic_pick", question=query.text, most=str(most), answers=_listed(answers)
-        )
+        prompt = self._fitting("critic_pick", query, [Argument(a) for a in answers], 8)
         if "choose" in self.llm.can:
             odds = self.llm.choose([prompt], [[str(n) for n in range(1, most + 1)]])[0]
             return max(range(most), key=lambda place: odds[place])
@@ -158,16 +154,37 @@ class Critic:
             return 0
         return reply
 
+    def _fitting(
+        self, name: str, query: Query, arguments: Sequence[Argument], reply: int
+    ) -> Prompt:
+        """The prompt over all arguments, their texts cut where it would not fit the context."""
+        row = _response if name == "critic_judge" else _answer
+        for chars in _CUTS:
+            rows = "\n".join(row(n, argument, chars) for n, argument in enumerate(arguments, 1))
+            prompt = render(name, question=query.text, most=str(len(arguments)), answers=rows)
+            size = sum(self.llm.count([message.content for message in prompt]))
+            if size + reply + FRAME <= self.llm.context:
+                break
+        if chars < _CUTS[0]:
+            note(f"what {len(arguments)} agents say is cut to {chars} characters a text, to fit")
+        return prompt
 
-def _listed(answers: Sequence[str]) -> str:
-    return "\n".join(f"Answer [{n}]: {quoted(answer)}" for n, answer in enumerate(answers, 1))
+
+def _answer(number: int, argument: Argument, chars: int) -> str:
+    return f"Answer [{number}]: {_shown(argument.answer, chars)}"
 
 
-def _response(number: int, argument: Argument) -> str:
-    return (
-        f"Response [{number}]: Answer: {quoted(argument.answer)}; "
-        f"Evidence: {quoted(argument.evidence)}; Explanation: {quoted(argument.explanation)}"
+def _response(number: int, argument: Argument, chars: int) -> str:
+    answer, evidence, explanation = (
+        _shown(text, chars) for text in (argument.answer, argument.evidence, argument.explanation)
     )
+    return (
+        f"Response [{number}]: Answer: {answer}; Evidence: {evidence}; Explanation: {explanation}"
+    )
+
+
+def _shown(text: str, chars: int) -> str:
+    return quoted(text if len(text) <= chars else f"{text[:chars]} …")
 
 
 def _duplicates(reply: str, most: int) -> list[list[int]]:

@@ -11,9 +11,9 @@ from ragsieve.errors import BadReply
 
 NONE = ("", "none", "n/a", "null")
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*?)\s*```\s*", re.DOTALL)
+_FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
-_MARKS = re.compile(r"[*_`\"']|\b(?:response|answer|agent)s?\b *#?", re.IGNORECASE)
+_MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"^[-•] +(?=\[)|(?<=\]) *(?:,? *and|[;•-])? *(?=\[)", re.IGNORECASE)
 _LAST = re.compile(r",? *(?:\band|&) *(\d+)(?= *(?:\]|$))", re.IGNORECASE)
 
@@ -70,7 +70,7 @@ def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
 def _lines(said: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """Names that open a line, each with the text until the next one; a line may be in bold."""
     pattern = re.compile(
-        r"^(?:[ \t#>-]|\*[ \t])*(?:\d+[.)][ \t]*)?([*_]*)[ \t]*"
+        r"^(?:[ \t#>-]|\*[ \t])*+(?:\d+[.)][ \t]*)?([*_]*)[ \t]*"
         rf"({'|'.join(map(re.escape, names))})([ \t*_]*:[*_]*)",
         re.MULTILINE | re.IGNORECASE,
     )
@@ -114,8 +114,8 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     rule = f"JSON lists of numbers from 1 to {most} as {name}"
     try:
         written = value if isinstance(value, str) else json.dumps(value)
-        plain = _MARKS.sub(" ", written).strip(" .:")
-        if plain.strip("[] -").lower() in NONE:
+        plain = " ".join(_MARKS.sub(" ", written).split()).strip(" .:")
+        if bare(plain).strip(" -").lower() in NONE:
             return []
         plain = _BETWEEN.sub(", ", _LAST.sub(r", \1", plain)).lstrip(", ")
         lists = json.loads(f"[{plain}]")

@@ -21,7 +21,6 @@ except ModuleNotFoundError as error:
 
 _MAX_CHARS = 600  # of a text in a story
 _MARK = b'"story"'
-_UNREADABLE = "unreadable twice, so none is incorrect"  # how the critic's note begins
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,7 @@ class Round:
     incorrect: tuple[int, ...] = ()
     explanation: str = ""
     answer: str | None = None
+    readable: bool = True
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,6 @@ class Story:
         gold: Its gold answers; empty where unknown.
         right: Its accuracy; None where it was not measured.
         holding: Documents that hold a gold answer.
-        unreadable: Rounds in which the critic's verdict could not be read.
     """
 
     dataset: str
@@ -124,7 +123,11 @@ class Story:
     merges: tuple[Merge, ...]
     rounds: tuple[Round, ...]
     end: End
-    unreadable: int = 0
+
+    @property
+    def unreadable(self) -> int:
+        """Rounds in which the critic's verdict could not be read."""
+        return sum(not told.readable for told in self.rounds)
 
     def agents(self, rounds: int | None = None) -> int:
         """Agents that are left after so many rounds, or at the end."""
@@ -210,7 +213,6 @@ def _story(cell: Cell, record: Mapping[str, Any]) -> Story | None:
             found["merge"],
             found["round"],
             found["end"][-1] if found["end"] else End(why="not told"),
-            sum(note.startswith(_UNREADABLE) for note in step.get("notes") or ()),
         )
     except (msgspec.ValidationError, KeyError, TypeError, AttributeError) as error:
         where = f"line {record.get('line')} of {cell.file}"

@@ -146,6 +146,7 @@ class Debate:
             incorrect=wrong,
             explanation=found.explanation,
             answer=found.answer,
+            readable=found.readable,
         )
         if found.answer is not None:
             self.ending = f"consistent in round {number}"
