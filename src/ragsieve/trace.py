@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,12 +14,17 @@ from ragsieve.types import Answer, Segment
 
 
 class Usage(NamedTuple):
-    """What one item of a model call cost; a ``cached`` one cost it before, and no call now."""
+    """What one item of a model call cost, and what a person should know of how it was read.
+
+    A ``cached`` one cost it before, and no call now. ``note`` depends on the item alone, not on
+    what came with it.
+    """
 
     model: str
     tokens_in: int
     tokens_out: int = 0
     cached: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,13 @@ class Step:
     answer: Answer | None = None
 
     @property
+    def told(self) -> list[str]:
+        """All notes: the stage's, then what models say of single items, with how often."""
+        often = Counter(usage.note for usage in self.usages if usage.note)
+        items = [f"{text} ({times} times)" if times > 1 else text for text, times in often.items()]
+        return [*self.notes, *sorted(items)]
+
+    @property
     def dropped(self) -> list[Dropped]:
         """Segments that went in and of which nothing came out, in the order they went in."""
         kept = {s.key for s in self.after}
@@ -78,7 +91,7 @@ class Step:
             "tokens_in": sum(u.tokens_in for u in paid),
             "tokens_out": sum(u.tokens_out for u in paid),
             "seconds": round(self.seconds, 4),
-            "notes": self.notes,
+            "notes": self.told,
             "error": self.error,
             "dropped": [d.to_dict() for d in self.dropped],
             **({"story": self.story} if self.story else {}),

@@ -26,7 +26,7 @@ from ragsieve.models.base import Message, Passage, Prompt
 from ragsieve.models.cache import Cached, _checksum
 from ragsieve.models.coalesce import Coalesced
 from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, OverlapPairScorer, ScriptedLLM
-from ragsieve.trace import Usage, step
+from ragsieve.trace import Usage, spend, step
 
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
 
@@ -114,6 +114,32 @@ def test_hits_are_charged_as_cached(tmp_path: Path) -> None:
             cached.complete([ask("a"), ask("b c"), ask("b c")])
 
     assert sorted([Usage("scripted", 2, 2), known, twice]) == sorted(seen.usages)
+
+
+class Noting(Vectors):
+    """Says of every text of more than one letter that it was cut."""
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        spend([Usage(self.identity, 1, note="cut" if text[1:] else "") for text in texts])
+        return super().embed(texts, query=query)
+
+
+def test_notes_of_an_item_come_alone_shared_and_cached(tmp_path: Path) -> None:
+    """What a person should know of how a text was read depends on nothing but the text."""
+
+    def told(embedder: Cached | Coalesced | Noting, texts: Sequence[str]) -> list[str]:
+        with step("test") as seen:
+            embedder.embed(texts)
+        return seen.told
+
+    asked = [["a"], ["bc", "de", "f"], ["g"], ["hi"]]
+    alone = [told(Noting(1.0), texts) for texts in asked]
+    with Coalesced(Noting(1.0), callers=4) as shared, Cached(shared, tmp_path / "c") as cached:
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(lambda texts: told(cached, texts), asked))
+        again = [told(cached, texts) for texts in asked]
+
+    assert [[], ["cut (2 times)"], [], ["cut"]] == alone == together == again
 
 
 def test_whatever_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
@@ -205,10 +231,10 @@ def test_values_are_json(tmp_path: Path) -> None:
     with Cached(ScriptedLLM([], choices=lambda *_: [1, 3]), tmp_path / "c") as cached:
         cached.choose([ask("a")], [["x", "y"]])
 
-    assert [[[0.25, 0.75], 1, 0]] == [json.loads(value) for _, value, _ in entries(tmp_path / "c")]
+    assert [[[0.25, 0.75], 1, 0, ""]] == [json.loads(value) for _, value, _ in entries(tmp_path / "c")]
 
 
-@pytest.mark.parametrize("body", [b"", b'"wrong', b"1", b"null", b'"a"', b'[["a"], 1, 1]', b"\xff"])
+@pytest.mark.parametrize("body", [b"", b'"wrong', b"1", b"null", b'"a"', b'[["a"], 1, 1, ""]', b"\xff"])
 def test_a_reply_of_the_wrong_form_is_asked_again(tmp_path: Path, body: bytes) -> None:
     """Even if its checksum is right; and the new reply takes its place."""
     llm = echo()

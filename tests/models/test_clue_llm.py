@@ -170,7 +170,7 @@ def test_what_stands_before_counts(reader: ClueLLM, tmp_path: Path, llm: Path) -
 def test_windows_may_be_computed_together(reader: ClueLLM) -> None:
     """What fills a shorter one up stands behind it, and counts for nothing."""
     net = ClueLLM(reader.model, dtype="float32")._net
-    windows = reader._windows("a river", ASKED["a river"])
+    windows, _ = reader._windows("a river", ASKED["a river"])
     alone, together = (states(net.llm, windows, count) for count in (1, 3))
 
     assert len({len(window.ids) for window in windows}) > 1
@@ -224,9 +224,9 @@ def test_what_is_too_long_is_noted(reader: ClueLLM) -> None:
 
     assert [2] == [len(row) for row in found]
     assert [
-        "the question has over 8 tokens: only these count",
+        "the question has over 8 tokens: only these count; "
         "1 sentences have over 20 tokens: only these count",
-    ] == seen.notes
+    ] == seen.told
 
 
 def test_layers_above_the_depth_are_not_read(reader: ClueLLM, llm: Path, tmp_path: Path) -> None:

@@ -176,9 +176,9 @@ def test_what_is_too_long_is_noted(reader: ClueEncoder) -> None:
 
     assert [2] == [len(row) for row in found]
     assert [
-        "the question has over 6 tokens: only these count",
+        "the question has over 6 tokens: only these count; "
         "1 sentences have over 10 tokens: only these count",
-    ] == seen.notes
+    ] == seen.told
 
 
 def test_a_text_holds_no_control_token(reader: ClueEncoder) -> None:

@@ -145,7 +145,7 @@ def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
     with step("test") as seen:
         (whole, begun) = embedder.embed([" ".join(WORDS * 4), " ".join((WORDS * 4)[:40])])
 
-    assert ["2 of 2 texts have over 32 tokens: only these count"] == seen.notes
+    assert ["a text has over 32 tokens: only these count (2 times)"] == seen.told
     assert whole.tobytes() == begun.tobytes()
 
 
@@ -154,7 +154,7 @@ def test_a_long_pair_is_noted(scorer: CrossEncoder) -> None:
     with step("test") as seen:
         scorer.score([("cat", "dog"), ("cat", " ".join(WORDS * 4))])
 
-    assert ["1 of 2 texts have over 32 tokens: only these count"] == seen.notes
+    assert ["a text has over 32 tokens: only these count"] == seen.told
 
 
 def test_an_item_is_charged_its_tokens(embedder: SentenceTransformer, scorer: CrossEncoder) -> None:
@@ -165,7 +165,7 @@ def test_an_item_is_charged_its_tokens(embedder: SentenceTransformer, scorer: Cr
 
     assert [
         Usage(embedder.identity, 4),  # [CLS] tell cat [SEP]
-        Usage(embedder.identity, LIMIT),
+        Usage(embedder.identity, LIMIT, note="a text has over 32 tokens: only these count"),
         Usage(scorer.identity, 5),  # [CLS] cat [SEP] dog [SEP]
     ] == seen.usages
 

@@ -208,7 +208,7 @@ def test_a_cut_reply_is_noted(llm: Transformers) -> None:
     with step("test") as seen:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
 
-    assert ["1 of 1 replies ended at max_tokens=2"] == seen.notes
+    assert ["a reply ended at max_tokens=2"] == seen.told
 
 
 def test_nothing_asked_gives_nothing(llm: Transformers) -> None:

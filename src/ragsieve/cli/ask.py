@@ -299,7 +299,7 @@ def _explain(result: Result) -> None:
     for line in result.trace.notes:
         say(f"note: {line}", "yellow")
     for record in result.trace.steps:
-        for line in record.notes:
+        for line in record.told:
             say(f"note: {record.stage.split('(')[0]}: {line}", "yellow")
     if result.answer:
         say(f"answer: {result.answer.text}", "bold")

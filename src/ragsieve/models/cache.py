@@ -25,7 +25,7 @@ from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_colum
 from ragsieve.trace import Usage, note, overheard, spend
 
 _log = logging.getLogger(__name__)
-_VERSION = 2  # of keys and values; another version's entries are never read
+_VERSION = 3  # of keys and values; another version's entries are never read
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _CREATE = "CREATE TABLE IF NOT EXISTS ragsieve_cache (key BLOB PRIMARY KEY, value BLOB, sum BLOB)"
 _SELECT = "SELECT value, sum FROM ragsieve_cache WHERE key = ?"
@@ -102,8 +102,8 @@ class Cached(Wrapper):
 
     def _paid(
         self, method: str, columns: Columns, options: Mapping[str, Any]
-    ) -> tuple[Sequence[Any], list[tuple[int, int]]]:
-        """What the model inside gives, charged as it charges, and tokens in and out of each."""
+    ) -> tuple[Sequence[Any], list[_Cost]]:
+        """What the model inside gives, charged as it charges, and the cost of each."""
         try:
             with overheard() as seen:
                 fresh = self._inner(method, columns, options)
@@ -112,8 +112,8 @@ class Cached(Wrapper):
             for text in seen.notes:
                 note(text)
         if len(seen.usages) != len(fresh):  # not one an item: who paid what is not known
-            return fresh, [(0, 0)] * len(fresh)
-        return fresh, [(usage.tokens_in, usage.tokens_out) for usage in seen.usages]
+            return fresh, [(0, 0, "")] * len(fresh)
+        return fresh, [(usage.tokens_in, usage.tokens_out, usage.note) for usage in seen.usages]
 
     def _spend_known(
         self, keys: Sequence[bytes], missing: set[bytes], values: Mapping[bytes, _Entry]
@@ -124,7 +124,8 @@ class Cached(Wrapper):
             if key in missing:
                 missing.remove(key)  # paid once
             else:
-                free.append(Usage(self.identity, *values[key][1], cached=True))
+                tokens_in, tokens_out, text = values[key][1]
+                free.append(Usage(self.identity, tokens_in, tokens_out, cached=True, note=text))
         spend(free)
 
     def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
@@ -144,10 +145,11 @@ class Cached(Wrapper):
         return values
 
 
-_Entry = tuple[Any, tuple[int, int]]  # a result, and the tokens in and out that it cost
+_Cost = tuple[int, int, str]  # tokens in and out, and the note
+_Entry = tuple[Any, _Cost]  # a result, and what it cost
 
 
-def _pack(method: str, value: Any, cost: tuple[int, int]) -> bytes:
+def _pack(method: str, value: Any, cost: _Cost) -> bytes:
     """A result and its cost as JSON; vectors as the base64 of little-endian float32."""
     plain: Any = value
     if method == "embed":
@@ -160,10 +162,10 @@ def _pack(method: str, value: Any, cost: tuple[int, int]) -> bytes:
 
 
 def _unpack(method: str, body: bytes) -> _Entry:
-    plain, tokens_in, tokens_out = json.loads(body.decode("utf-8", "surrogatepass"))
+    plain, tokens_in, tokens_out, text = json.loads(body.decode("utf-8", "surrogatepass"))
     if method == "embed":
         plain = np.frombuffer(b64decode(plain, validate=True), dtype="<f4").astype(np.float32)
-    return plain, (int(tokens_in), int(tokens_out))
+    return plain, (int(tokens_in), int(tokens_out), str(text))
 
 
 def _is_sound(method: str, item: Sequence[Any], value: Any) -> bool:

@@ -45,7 +45,7 @@ from ragsieve.models.loading import (
 )
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
-from ragsieve.trace import Usage, note, spend
+from ragsieve.trace import Usage, spend
 
 BUNDLED = ("clues",)  # folders of ragsieve/weights
 RECIPE = "recipe.json"
@@ -109,20 +109,22 @@ class ClueEncoder:
         found, usages = [], []
         for question, given in zip(questions, passages, strict=True):
             asked, read = made_safe(question, given)
-            windows = self._windows(asked, read)
+            windows, text = self._windows(asked, read)
             found.append(compute(function, self._net, windows, features(asked, read)))
-            usages.append(Usage(self.identity, sum(len(window.ids) for window in windows)))
+            tokens = sum(len(window.ids) for window in windows)
+            usages.append(Usage(self.identity, tokens, note=text))
         spend(usages)
         return found
 
-    def _windows(self, question: str, passages: Sequence[Passage]) -> list[Window]:
+    def _windows(self, question: str, passages: Sequence[Passage]) -> tuple[list[Window], str]:
+        """What is read, and a note of what is not."""
         layout, read = self._recipe.layout, self._setter.read(question, passages)
+        notes = []
         if len(read.question) > layout.question:
-            note(f"the question has over {layout.question} tokens: only these count")
+            notes.append(f"the question has over {layout.question} tokens: only these count")
         if long := sum(len(row) > layout.sentence for _, some in read.passages for row in some):
-            note(f"{long} sentences have over {layout.sentence} tokens: only these count")
-        windows: list[Window] = self._setter.windows(read, layout)
-        return windows
+            notes.append(f"{long} sentences have over {layout.sentence} tokens: only these count")
+        return self._setter.windows(read, layout), "; ".join(notes)
 
     @property
     def _dtype(self) -> str:

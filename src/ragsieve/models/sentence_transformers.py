@@ -22,7 +22,7 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.loading import adapted, compute, loaded, marked, once, rowwise
 from ragsieve.text import safe
-from ragsieve.trace import Usage, note, spend
+from ragsieve.trace import Usage, spend
 
 STEP = 8  # texts are padded to a multiple of this many tokens, whatever comes with them
 
@@ -78,8 +78,7 @@ class _Encoder:
         with self._lock:  # truncation is a state that a tokenizer's callers share
             encoded = tokenizer(list(inputs), truncation=False, padding=False, verbose=False)
             lengths = [len(ids) for ids in encoded["input_ids"]]
-            if long := sum(n > limit for n in lengths):
-                note(f"{long} of {len(inputs)} texts have over {limit} tokens: only these count")
+            if max(lengths, default=0) > limit:
                 encoded = tokenizer(list(inputs), truncation=True, max_length=limit, padding=False)
         sizes = [-(-min(n, limit) // STEP) * STEP for n in lengths]
         batches = []
@@ -99,7 +98,14 @@ class _Encoder:
         for (part, _), out in zip(batches, outs, strict=True):
             for place, row in zip(part, out, strict=True):
                 rows[place] = row
-        spend([Usage(self.identity, min(n, limit)) for n in lengths])
+        long = f"a text has over {limit} tokens: only these count"
+        notes = [long if n > limit else "" for n in lengths]
+        spend(
+            [
+                Usage(self.identity, min(n, limit), note=t)
+                for n, t in zip(lengths, notes, strict=True)
+            ]
+        )
         return np.stack(rows).astype(np.float32)
 
 

@@ -41,7 +41,7 @@ from ragsieve.models.loading import (
 )
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
-from ragsieve.trace import Usage, note, spend
+from ragsieve.trace import Usage, spend
 
 PLAIN = {"granite", "llama", "mistral", "olmo2", "qwen2", "qwen3", "smollm3"}
 ROTATIONS = {"default", "linear", "llama3", "yarn"}  # those that do not depend on what else is read
@@ -123,9 +123,7 @@ class Transformers:
         mask = self._mask(schema) if schema is not None else None
         generate = self._decoder.generate
         replies = compute(generate, rows, max_tokens=max_tokens, mask=mask)
-        if cut := sum(len(reply) == max_tokens for reply in replies):
-            note(f"{cut} of {len(replies)} replies ended at max_tokens={max_tokens}")
-        self._spend(rows, [len(reply) for reply in replies])
+        self._spend(rows, [len(reply) for reply in replies], max_tokens)
         return [self._tokenizer.decode(reply, skip_special_tokens=True) for reply in replies]
 
     def choose(
@@ -315,8 +313,13 @@ class Transformers:
         end = self._tokenizer.eos_token_id
         return [[*row, end] for row in tokens] if begun and end is not None else tokens
 
-    def _spend(self, rows: Sequence[Sequence[int]], out: Sequence[int]) -> None:
-        spend([Usage(self.identity, len(r), n) for r, n in zip(rows, out, strict=True)])
+    def _spend(
+        self, rows: Sequence[Sequence[int]], out: Sequence[int], limit: int | None = None
+    ) -> None:
+        cut = f"a reply ended at max_tokens={limit}"
+        notes = [cut if tokens == limit else "" for tokens in out]
+        items = zip(rows, out, notes, strict=True)
+        spend([Usage(self.identity, len(row), n, note=text) for row, n, text in items])
 
 
 _MARK = re.compile("\ue000\\d+\ue001")
