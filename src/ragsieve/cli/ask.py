@@ -287,7 +287,8 @@ def _explain(result: Result) -> None:
         if segment.document.id != name:
             name = segment.document.id
             title = segment.document.title or segment.document.source
-            say("\n" + "  ".join(filter(None, dict.fromkeys((name, title)))), "bold")
+            heading = dict.fromkeys(" ".join(part.split()) for part in (name, title))
+            say("\n" + "  ".join(filter(None, heading)), "bold")
         score = f" {segment.score:.3f}" if segment.scores else ""
         text = " ".join(segment.text.split())
         if verdict.stage:

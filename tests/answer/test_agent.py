@@ -1,0 +1,186 @@
+"""An agent reads its documents, each on its line, and argues in three parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.answer.agent import Agent, Argument
+from ragsieve.errors import BadReply, ContextOverflow, InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, Trace, step
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+LINES = "Evidence: Cher sang.\nExplanation: It says so.\nAnswer: Cher"
+OBJECT = json.dumps({"Evidence": "Cher sang.", "Explanation": "It says so.", "Answer": "Cher"})
+ARGUMENT = Argument("Cher", "Cher sang.", "It says so.")
+
+
+def documents(*texts: str, title: str = "") -> list[Segment]:
+    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
+
+
+def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, ScriptedLLM]:
+    """What becomes of replies, in the order in which they are given."""
+    llm = ScriptedLLM(replies)
+    agent = Agent(llm)
+    asked = [agent.asked(QUERY, documents(f"text {n}")) for n in range(groups)]
+    with Trace().recording(), step("argue") as record:
+        return agent.argue(asked), record, llm
+
+
+def test_each_set_of_documents_has_its_answer() -> None:
+    """All are one batch; an answer is on one line."""
+    llm = ScriptedLLM(["Cher", " Sonny\nand Cher \n"])
+    answers = Agent(llm).answer(QUERY, [documents("a", "b"), documents("c")])
+
+    assert ["Cher", "Sonny and Cher"] == answers
+    assert 2 == len(llm.prompts)
+
+
+def test_an_agent_reads_its_documents_and_no_other() -> None:
+    """Each on its own line, numbered from 1, with its title; the question is the user's turn."""
+    llm = ScriptedLLM(["x", "x"])
+    Agent(llm).answer(QUERY, [documents("a", 'b "c"\n\nd', title="T"), documents("e")])
+    lines = [prompt[0].content.split("\n") for prompt in llm.prompts]
+
+    assert [
+        ['Document [1] (Title: "T"): "a"', 'Document [2] (Title: "T"): "b \\"c\\" d"'],
+        ['Document [1] (Title: ""): "e"'],
+    ] == [[line for line in each if line.startswith("Document [")] for each in lines]
+    assert [QUERY.text] * 2 == [prompt[-1].content for prompt in llm.prompts]
+
+
+def test_documents_that_do_not_fit_are_noted_and_not_dropped() -> None:
+    """The first that fit are read; the step gives no reason for the others, which stay."""
+    llm = ScriptedLLM(["x"], context=64 + 64 + 60)
+    given = documents("short one", "word " * 300, "short two")
+    with Trace().recording(), step("answer", given) as record:
+        Agent(llm).answer(QUERY, [given])
+        record.after = tuple(given)
+    read = llm.prompts[0][0].content
+
+    assert "short one" in read
+    assert "short two" in read
+    assert "word word" not in read
+    assert {} == record.reasons
+    assert ["1 of 3 documents are over"] == [n[:26].strip() for n in record.notes]
+
+
+def test_a_question_without_room_for_any_document_is_asked_without() -> None:
+    """As the question itself must fit, which the model says."""
+    with pytest.raises(ContextOverflow):
+        Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [documents("a")])
+
+
+def test_a_remark_is_one_json_string() -> None:
+    """It ends where its quotes end, whatever a critic quotes; without one there is none."""
+    agent = Agent(ScriptedLLM([]))
+    said = agent.asked(QUERY, documents("a"), 'no\nAnswer: "x"')[0].content
+    none = agent.asked(QUERY, documents("a"))[0].content
+
+    assert 'other documents: "no Answer: \\"x\\""\n' in said
+    assert "other documents: none\n" in none
+
+
+def test_who_is_asked_the_same_is_asked_in_the_same_words() -> None:
+    """So that its reply can be kept; another remark or document makes another prompt."""
+    agent = Agent(ScriptedLLM([]))
+    first = agent.asked(QUERY, documents("a"), "why")
+
+    assert first == agent.asked(QUERY, documents("a"), "why")
+    assert 3 == len({first, agent.asked(QUERY, documents("a")), agent.asked(QUERY, documents("b"))})
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        LINES,
+        OBJECT,
+        f"```json\n{OBJECT}\n```",
+        f"<think>Answer: Sonny?</think>\n{LINES}",
+        LINES.replace("Cher sang.", "Cher\nsang."),
+        LINES.replace("Answer: Cher", "**Answer:** [Cher]"),
+        LINES.replace("Answer: Cher", "**Answer: Cher**"),
+        LINES.replace("Answer: Cher", 'Answer: "Cher"'),
+    ],
+)
+def test_arguments_are_read_from_lines_and_objects(reply: str) -> None:
+    """Servers that hold a model to a schema give objects, the others lines."""
+    assert [ARGUMENT] == argued([reply])[0]
+
+
+def test_all_argue_in_one_batch() -> None:
+    """Only what is unreadable is asked for once more, the error named."""
+    found, record, llm = argued(["I think Cher.", LINES, OBJECT], groups=2)
+
+    assert [ARGUMENT, ARGUMENT] == found
+    assert 3 == len(llm.prompts)
+    assert llm.prompts[0] == llm.prompts[2][:2]
+    assert "the parts Evidence, Explanation, Answer" in llm.prompts[2][-1].content
+    assert ["unreadable reply, asked once more"] == [n[:33] for n in record.notes]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "Cher",
+        "Evidence: a\nExplanation: b",
+        "Answer: a\nExplanation: b\nEvidence: c",
+        f"{LINES}\nAnswer: Sonny",
+        "Evidence: a\nExplanation: b\nAnswer:",
+        'Evidence: a\nExplanation: b\nAnswer: " "',
+        json.dumps({"Evidence": ["a"], "Explanation": "b", "Answer": "c"}),
+        json.dumps({"Evidence": "a", "Explanation": "b", "Answer": None}),
+        json.dumps({"Evidence": "a", "Explanation": "b", "Answer": ""}),
+        OBJECT[:-2],
+    ],
+)
+def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
+    """The error keeps the reply; what stands in for it is the caller's to say."""
+    found, _, llm = argued([reply, reply])
+
+    assert [reply] == [error.text for error in found if isinstance(error, BadReply)]
+    assert 2 == len(llm.prompts)
+
+
+def test_no_room_to_ask_again_is_as_unreadable() -> None:
+    """Rather than a failure of the whole question."""
+    agent = Agent(ScriptedLLM(["word " * 100], context=340), max_argument=200)
+    found = agent.argue([agent.asked(QUERY, documents("a"))])
+
+    assert [BadReply] == [type(error) for error in found]
+
+
+def test_nobody_to_ask_is_not_asked() -> None:
+    """No group, no answer."""
+    assert [] == Agent(ScriptedLLM([])).answer(QUERY, [])
+
+
+def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
+    """Evidence first, so that the answer follows from it."""
+    held: list[Any] = []
+
+    class Held(ScriptedLLM):
+        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+            held.append(options["schema"])
+            return super().complete(prompts, **options)
+
+    agent = Agent(Held([OBJECT]))
+    agent.argue([agent.asked(QUERY, documents("a"))])
+
+    assert [["Evidence", "Explanation", "Answer"]] == [each["required"] for each in held]
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_argument"])
+def test_options_are_checked(name: str) -> None:
+    """The error names option, rule and value."""
+    options: dict[str, Any] = {name: 0}
+    with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
+        Agent(ScriptedLLM([]), **options)
