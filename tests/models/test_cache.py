@@ -231,10 +231,14 @@ def test_values_are_json(tmp_path: Path) -> None:
     with Cached(ScriptedLLM([], choices=lambda *_: [1, 3]), tmp_path / "c") as cached:
         cached.choose([ask("a")], [["x", "y"]])
 
-    assert [[[0.25, 0.75], 1, 0, ""]] == [json.loads(value) for _, value, _ in entries(tmp_path / "c")]
+    assert [[[0.25, 0.75], 1, 0, ""]] == [
+        json.loads(value) for _, value, _ in entries(tmp_path / "c")
+    ]
 
 
-@pytest.mark.parametrize("body", [b"", b'"wrong', b"1", b"null", b'"a"', b'[["a"], 1, 1, ""]', b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"", b'"wrong', b"1", b"null", b'"a"', b'[["a"], 1, 1, ""]', b"\xff"]
+)
 def test_a_reply_of_the_wrong_form_is_asked_again(tmp_path: Path, body: bytes) -> None:
     """Even if its checksum is right; and the new reply takes its place."""
     llm = echo()

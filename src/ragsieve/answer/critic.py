@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragsieve.answer.agent import FRAME, Argument
-from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, text
+from ragsieve.answer.parts import bare, number_lists, parts, schema, text
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.prompts import quoted, render
@@ -18,17 +18,8 @@ from ragsieve.types import Query
 
 _SAME = ("Unique answers", "Duplicate answers")
 _JUDGED = ("Incorrect answers", "Explanation", "Consistent answer")
-_YES = re.compile(
-    r"[*_\"]*yes[*_\"]*(?: *[:,;.–—]+[*_]*| -+ | +(?=[*_\"\[]))(.*)", re.IGNORECASE | re.DOTALL
-)
-_NO = re.compile(
-    r"[*_\"]*no[*_\"]*(?: *[:,;.(–—](?! *\d).*| -+ .*| (?:\w+ ){0,2}(?:answer|agreement)\b.*)?",
-    re.IGNORECASE,
-)
-_DOUBT = re.compile(  # neither an answer nor "no"
-    r"^[*_\"]*yes\b|n['’]t\b"
-    r"|\b(?:no|not|none|cannot|unable|unclear|unknown|uncertain|disagree|inconclusive)\b",
-    re.IGNORECASE,
+_CONSISTENT = re.compile(
+    r"[*_\"]*(?:yes\b[\s:,;.*_–—-]+(.*\w.*)|(?:no|none|null|n/a)\b.*)", re.IGNORECASE | re.DOTALL
 )
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
 _CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the critic is shown
@@ -212,16 +203,11 @@ def _judgement(reply: str, most: int) -> Judgement:
 
 
 def _consistent(value: Any, reply: str) -> str | None:
-    """The answer behind "yes", or alone, as the paper's form has it; None where there is none."""
-    said = bare("no" if value is None else text(value, _JUDGED[2], reply))
-    if _NO.fullmatch(said) or (said and said.rstrip(".").lower() in NONE):
-        return None
-    agreed = _YES.fullmatch(said)
-    answer = bare(agreed[1]) if agreed else said
-    doubted = answer.rstrip(".").lower() in NONE if agreed else _DOUBT.search(answer)
-    if doubted or not any(map(str.isalnum, answer)):
+    """The answer behind "yes"; None for a "no". What is neither may be anything, doubt included."""
+    said = _CONSISTENT.fullmatch(bare("no" if value is None else text(value, _JUDGED[2], reply)))
+    if not said:
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
-    return answer
+    return bare(said[1].strip("*_ ")) if said[1] else None
 
 
 def _place(reply: str, most: int) -> int:

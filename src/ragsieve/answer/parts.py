@@ -9,13 +9,14 @@ from typing import Any
 
 from ragsieve.errors import BadReply
 
-NONE = ("", "none", "n/a", "null")
+_NONE = ("", "-", "none", "n/a", "null")
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
 _MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
-_BETWEEN = re.compile(r"^[-•] +(?=\[)|(?<=\]) *(?:,? *and|[;•-])? *(?=\[)", re.IGNORECASE)
-_LAST = re.compile(r",? *(?:\band|&) *(\d+)(?= *(?:\]|$))", re.IGNORECASE)
+_BETWEEN = re.compile(  # the last two numbers, or two lists
+    r",? *(?:\band|&) *(?=\d+ *(?:\]|$)|\[)|(?<=\])[ ;•*-]+(?=\[)", re.IGNORECASE
+)
 
 
 def schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -114,11 +115,10 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     rule = f"JSON lists of numbers from 1 to {most} as {name}"
     try:
         written = value if isinstance(value, str) else json.dumps(value)
-        plain = " ".join(_MARKS.sub(" ", written).split()).strip(" .:")
-        if bare(plain).strip(" -").lower() in NONE:
+        plain = " ".join(_MARKS.sub(" ", written).split()).strip(" .:").removeprefix("- ")
+        if bare(plain).lower() in _NONE:
             return []
-        plain = _BETWEEN.sub(", ", _LAST.sub(r", \1", plain)).lstrip(", ")
-        lists = json.loads(f"[{plain}]")
+        lists = json.loads(f"[{_BETWEEN.sub(',', plain)}]")
     except (ValueError, RecursionError) as error:
         raise BadReply(rule, reply) from error
     if len(lists) == 1 and isinstance(lists[0], list):
