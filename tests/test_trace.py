@@ -172,6 +172,7 @@ def test_a_trace_is_json() -> None:
                 "cached": 0,
                 "tokens_in": 3,
                 "tokens_out": 0,
+                "unreadable": 0,
                 "notes": [],
                 "error": "",
                 "dropped": [{**segment_to_dict(HE), "reason": "rank 1 is past k=0"}],

@@ -35,7 +35,8 @@ class Merged:
 
     Args:
         members: Their union, rising.
-        values: The left side of the inequality, one a member, in the unit of the vectors.
+        values: The left side of the inequality, one a member, in the unit of the vectors; empty
+            where chance chose.
         threshold: Its right side, in the same unit.
         kept: The members that stay, rising, at least one.
     """
@@ -44,6 +45,15 @@ class Merged:
     values: tuple[float, ...]
     threshold: float
     kept: tuple[int, ...]
+
+
+def inequality(value: float | None, threshold: float | None) -> str:
+    """How a document fell, with as many digits as tell the sides apart; empty where one is None."""
+    if value is None or threshold is None:
+        return ""
+    pairs = [(f"{value:.{digits}f}", f"{threshold:.{digits}f}") for digits in range(2, 18)]
+    left, right = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+    return f"{left} {'>' if value > threshold else '≤'} {right}"
 
 
 def kmeans(vectors: Vectors, clusters: int, *, seed: int) -> list[list[int]]:

@@ -24,21 +24,17 @@ Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
 AnyDocument = Document | Mapping[str, Any] | str
 
 
-class Layout(Protocol):
-    """How segments stand in a prompt, and what they cost there."""
+class Reader(Protocol):
+    """Answers a question from kept segments, and knows what they cost it."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        """The answer from ``segments``, which may be none."""
 
     def context(self, segments: Sequence[Segment], /) -> str:
         """The text in which this reader reads ``segments``; empty for none."""
 
     def count(self, texts: Sequence[str], /) -> list[int]:
         """Tokens of each text in the reader's own tokenizer."""
-
-
-class Reader(Layout, Protocol):
-    """Answers a question from kept segments, and knows what they cost it."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
-        """The answer from ``segments``, which may be none."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -98,7 +94,7 @@ def best_first(segments: Sequence[Segment]) -> list[Segment]:
     return sorted(segments, key=lambda s: -s.score if s.scores else math.inf)
 
 
-def fit(segments: Sequence[Segment], max_tokens: int, reader: Layout) -> list[Segment]:
+def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Segment]:
     """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
 
     Best first, each that still fits is kept; the order of ``segments`` stays.

@@ -49,6 +49,7 @@ class Step:
         error: One line, where the stage failed and was skipped.
         story: What happened, event by event, as JSON values, where a stage tells it.
         answer: What the stage answered, where it ends in an answer.
+        unreadable: Replies of a model that could not be read.
     """
 
     stage: str
@@ -61,6 +62,7 @@ class Step:
     usages: list[Usage] = field(default_factory=list)
     story: list[dict[str, Any]] = field(default_factory=list)
     answer: Answer | None = None
+    unreadable: int = 0
 
     @property
     def told(self) -> list[str]:
@@ -90,6 +92,7 @@ class Step:
             "cached": len(self.usages) - len(paid),
             "tokens_in": sum(u.tokens_in for u in paid),
             "tokens_out": sum(u.tokens_out for u in paid),
+            "unreadable": self.unreadable,
             "seconds": round(self.seconds, 4),
             "notes": self.told,
             "error": self.error,
@@ -170,6 +173,12 @@ def note(text: str) -> None:
     """Tell the running step something that a person should be able to read; a no-op elsewhere."""
     if current := _step.get():
         current.notes.append(text)
+
+
+def misread() -> None:
+    """Count a reply that could not be read; a no-op outside a step."""
+    if current := _step.get():
+        current.unreadable += 1
 
 
 def tell(text: str, event: str, **facts: Any) -> None:

@@ -56,9 +56,9 @@ def test_an_agent_reads_its_documents_and_no_other() -> None:
     assert [QUERY.text] * 2 == [prompt[-1].content for prompt in llm.prompts]
 
 
-def test_documents_that_do_not_fit_are_noted_and_not_dropped() -> None:
-    """The first that fit are read; the step gives no reason for the others, which stay."""
-    llm = ScriptedLLM(["x"], context=64 + 64 + 60)
+def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
+    """Each as far as all have room: no answer rests on what nobody read, and none is dropped."""
+    llm = ScriptedLLM(["x"], context=64 + 64 + 180)
     given = documents("short one", "word " * 300, "short two")
     with Trace().recording(), step("answer", given) as record:
         Agent(llm).answer(QUERY, [given])
@@ -67,13 +67,23 @@ def test_documents_that_do_not_fit_are_noted_and_not_dropped() -> None:
 
     assert "short one" in read
     assert "short two" in read
-    assert "word word" not in read
+    assert 'word word word …"' in read
+    assert 180 - 5 <= llm.count(["\n".join(m.content for m in llm.prompts[0])])[0] <= 180
     assert {} == record.reasons
-    assert ["1 of 3 documents are over"] == [n[:26].strip() for n in record.notes]
+    assert ["3 documents are read up to"] == [n[:26] for n in record.notes]
 
 
-def test_a_question_without_room_for_any_document_is_asked_without() -> None:
-    """As the question itself must fit, which the model says."""
+def test_what_a_model_thinks_first_is_no_answer() -> None:
+    """Nor is a thought that was cut off; quotes around the whole go, too."""
+    replies = ['<think>Hm.\n\nRome?</think>\n "Rome" ', "<think>It is", "Rome <think>"]
+
+    assert ["Rome", "", "Rome <think>"] == Agent(ScriptedLLM(replies)).answer(
+        QUERY, [documents("a")] * 3
+    )
+
+
+def test_no_agent_is_asked_without_documents() -> None:
+    """Where not even their first characters fit, the model says so."""
     with pytest.raises(ContextOverflow):
         Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [documents("a")])
 

@@ -151,6 +151,10 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
         ("yes: yes", "yes"),
         ("yes: It is not known to be Lyon", "It is not known to be Lyon"),
         ("yes: 1984", "1984"),
+        ("yes: -5", "-5"),
+        ("yes: .NET", ".NET"),
+        ("yes: *NSYNC", "*NSYNC"),
+        ("yes: Sagittarius A*", "Sagittarius A*"),
         ("yes: 巴黎", "巴黎"),
         ('yes: "Heroes" by David Bowie', '"Heroes" by David Bowie'),
         ("no", None),
@@ -188,6 +192,8 @@ def test_an_answer_is_consistent_where_the_critic_names_it(
         "**Yes**",
         "yes:",
         "yes: ...",
+        "yes: none",
+        "Yes, N/A.",
         "yes/no",
         "not Paris",
         "Paris",
@@ -290,7 +296,7 @@ def test_a_pick_that_is_not_one_number_is_asked_for_once_more(reply: str) -> Non
 def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
     """Each alike, so that none wins by length; the trace says how far."""
     # A quote is two tokens once escaped: at 100 characters four responses have over 4 * 200 tokens
-    # where 1400 - 64 - (512 + 4 * 4) = 808 are left for them and all that is asked.
+    # where 1400 - 64 - 1400 // 3 = 870 are left for them and all that is asked.
     llm = ScriptedLLM([verdict("[2]")], context=1400)
     long = [Argument(f"{name} " * 150, '"' * 300, "So.") for name in ANSWERS]
     with Trace().recording(), step("judge") as record:
@@ -305,10 +311,22 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
 def test_arguments_that_do_not_fit_even_so_are_an_error() -> None:
     """A verdict on some of them would be no verdict."""
     with pytest.raises(ContextOverflow):
-        asked("judge", [verdict()], context=700)
+        asked("judge", [verdict()], context=150)
 
 
 def test_the_length_of_a_reply_is_checked() -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
         Critic(ScriptedLLM([]), 0)
+
+
+def test_fifty_answers_fit_a_small_context() -> None:
+    """What they say is cut, and room for the reply is no more than a third."""
+    answers = [f"answer {n} is a sentence of some length" for n in range(50)]
+    llm = ScriptedLLM(
+        ["Unique answers: []\nDuplicate answers: [[1, 2]]", verdict("[50]")], context=2048
+    )
+    critic = Critic(llm)
+
+    assert [0, 1] == critic.same(QUERY, answers)[0]
+    assert (49,) == critic.judge(QUERY, [Argument(a, a * 5, a * 5) for a in answers]).incorrect

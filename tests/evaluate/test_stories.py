@@ -171,13 +171,11 @@ def test_noise_is_named_beside_the_system(tmp_path: Path) -> None:
 
 
 def test_questions_are_followed_to_their_end(tmp_path: Path) -> None:
-    """Two rounds, one of six unreadable; three agents, two with unlike answers, one at the end."""
+    """Two rounds, one reply unreadable; three agents, two with unlike answers, one at the end."""
     other = told()
     other[-1] = {**other[-1], "why": "the majority's"}
     rows = [record(1, told()), record(2, told()), record(3, other), record(4)]
-    events = rows[0]["trace"]["steps"][0]["story"]
-    first = next(place for place, event in enumerate(events) if event["event"] == "round")
-    events[first] = {**events[first], "readable": False}
+    rows[0]["trace"]["steps"][0]["unreadable"] = 1
     report = reported(tmp_path / "r", nq=rows)
     found = winnowed(report)
 
@@ -385,3 +383,12 @@ def test_a_story_that_is_none_is_refused(tmp_path: Path, story: Any) -> None:
     """With the line and the file."""
     with pytest.raises(InputError, match=r"line 1 of .*nq must hold a story as a stage tells it"):
         reported(tmp_path / "r", nq=[record(1, story)])
+
+
+def test_a_stage_that_was_skipped_tells_no_story(tmp_path: Path) -> None:
+    """What it did before it failed has dropped nothing."""
+    broken = record(1, told())
+    broken["trace"]["steps"][0]["error"] = "ModelError: gone"
+    report = reported(tmp_path / "r", nq=[broken, record(2, told())])
+
+    assert 1 == winnowed(report).questions

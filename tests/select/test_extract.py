@@ -110,7 +110,7 @@ def test_an_unreadable_second_reply_keeps_the_window(reply: str) -> None:
     texts, record = kept(Extract(Unlimited([reply, reply])), spans(*TEXTS))
 
     assert [*TEXTS] == texts
-    assert 2 == len(record.notes)
+    assert (2, 2) == (len(record.notes), record.unreadable)
     assert record.notes[1].startswith("unreadable twice, so all 4 segments stay")
 
 

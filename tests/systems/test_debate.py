@@ -133,14 +133,14 @@ def test_a_consistent_answer_ends_the_first_round() -> None:
 
 
 def test_a_consistent_answer_ends_the_second_round() -> None:
-    """First c goes into b, which is nearer (20) than a (30): b - c = 20 > 0, c - b = -20 <= 0."""
+    """First c goes into b, which is nearer (20) than a (30): b - c = 20 > 0, c - b = -20 ≤ 0."""
     ended = held(APART, CAPITALS, [DISTINCT, verdict([3]), verdict([2], "Rome")])
 
     assert [("hyperbola", 2, 3, "b")] == ended.merges
     assert (["a"], "consistent in round 2") == (ended.kept, ended.end["why"])
     assert {
         "b": "agent 2's answer 'Paris' does not stand",
-        "c": "hyperbola of agents 2 and 3: -20.0000 <= 0.0000",
+        "c": "hyperbola of agents 2 and 3: -20.00 ≤ 0.00",
     } == {d.segment.text: d.reason for d in ended.step.dropped}
 
 
@@ -247,11 +247,11 @@ def test_more_than_two_duplicates_merge_pairwise_by_the_new_centroid() -> None:
     agent 1, (0, 0), it would have been a 5, b 11, c 5, mean 7: a and c.
     """
     places = {"a": (0, 0), "b": (6, 0), "c": (3, 4)}
-    answers = {"a": "Rome", "b": "rome.", "c": "the Rome"}
+    answers = {"a": "Rome", "b": "rome.", "c": " ROME"}
     ended = held(places, answers, [verdict([], "Rome")])
 
     assert [("ellipse", 1, 2, "ab"), ("ellipse", 1, 3, "c")] == ended.merges
-    assert "ellipse of agents 1 and 3: 8.0000 > 6.6667" == ended.step.reasons["a", 0, 1]
+    assert "ellipse of agents 1 and 3: 8.00 > 6.67" == ended.step.reasons["a", 0, 1]
     assert 1 == len(ended.critic.prompts)  # equal answers need no critic to be the same
 
 
@@ -292,6 +292,56 @@ def test_who_would_be_asked_the_same_is_not_asked() -> None:
     assert [("hyperbola", 2, 3, "b1b2b3b4")] == ended.merges
     assert 3 + 1 == len(ended.argued)
     assert ["b1", "b2", "b3", "b4"] == DOCUMENT.findall(ended.argued[-1][0].content)
+
+
+@pytest.mark.parametrize("merging", ["strategic", "random"])
+def test_a_critic_is_asked_again_where_an_agent_has_left(merging: str) -> None:
+    """Though the others have the documents that they had, and no remark: rivals are fewer."""
+    replies = [DISTINCT, verdict([3], why=""), verdict([2], "Rome", why="")]
+    ended = held(APART, CAPITALS, replies, merging=merging)
+
+    assert (["a"], "consistent in round 2") == (ended.kept, ended.end["why"])
+    assert 3 == len(ended.argued)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("-5", "5"), ("1.5", "15"), ("C++", "C#"), ("3/4", "34")]
+)
+def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -> None:
+    """That is the critic's to say."""
+    ended = held(APART, {"a": one, "b": other, "c": one}, [DISTINCT, verdict([], one)])
+
+    assert [("ellipse", 1, 3)] == [merge[:3] for merge in ended.merges]
+
+
+def test_documents_come_back_in_their_order() -> None:
+    """Whichever agent had them: the reader's order is the caller's."""
+    places = {"a": (0, 0), "b": (9, 9), "c": (0, 1), "d": (9, 8)}
+    agents = ScriptedLLM(lambda _: "Evidence: x\nExplanation: x\nAnswer: Rome")
+    winnow = Winnow(Agent(agents), Critic(ScriptedLLM(["2"])), Plane(places), clusters=2, rounds=0)
+
+    assert ["a", "b", "c", "d"] == run(winnow, [whole(name) for name in places])[0]
+
+
+def test_the_seed_draws_the_halves() -> None:
+    """The same seed the same half; among ten seeds there are several."""
+    places = {name: (float(x), 0.0) for x, name in enumerate("abcdefgh")}
+    halves = [
+        "".join(
+            held(
+                places,
+                dict.fromkeys(places, "Rome"),
+                [verdict([], "Rome")],
+                clusters=2,
+                merging="random",
+                seed=seed,
+            ).kept
+        )
+        for seed in [*range(10), 0]
+    ]
+
+    assert halves[0] == halves[-1]
+    assert len({*halves}) > 3
 
 
 def test_a_debate_ends_where_nothing_has_changed() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.cli import main
+from ragsieve.cluster import inequality
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.coalesce import Coalesced
@@ -124,7 +125,7 @@ def test_every_document_has_a_verdict_with_a_reason() -> None:
     result = winnowrag(llm(), HashingEmbedder(), clusters=4, documents=10)(QUESTION, DOCUMENTS)
     forms = (
         r"ellipse of agents \d and \d: [\d.-]+ > [\d.-]+",
-        r"hyperbola of agents \d and \d: [\d.-]+ <= [\d.-]+",
+        r"hyperbola of agents \d and \d: [\d.-]+ ≤ [\d.-]+",
         r"agent \d's answer '\w+' does not stand",
         r"rank 1[12] is past k=10",
     )
@@ -140,10 +141,9 @@ def test_reasons_say_what_the_story_says() -> None:
     """Each document that a merge dropped has the numbers of that merge."""
     result = winnowrag(llm(), HashingEmbedder(), clusters=4)(QUESTION, DOCUMENTS)
     reasons = {v.segment.document.id: v.reason for v in result.verdicts}
-    signs = {"ellipse": ">", "hyperbola": "<="}
     fell = {
         d["document"]: f"{e['by']} of agents {e['into']} and {e['of']}: "
-        f"{d['value']:.4f} {signs[e['by']]} {d['threshold']:.4f}"
+        f"{inequality(d['value'], d['threshold'])}"
         for e in told(result)
         if e["event"] == "merge"
         for d in e["dropped"]

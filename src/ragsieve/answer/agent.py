@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.answer.parts import bare, parts, schema, text
+from ragsieve.answer.parts import bare, parts, schema, spoken, text
+from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed
-from ragsieve.pipeline import fit
-from ragsieve.prompts import quoted, render
-from ragsieve.trace import note, overheard
+from ragsieve.prompts import quoted, render, shown
+from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 
-FRAME = 64  # tokens of the chat format around the contents, at most
 _PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
 
 
@@ -31,8 +31,8 @@ class Agent:
     """Answers from documents alone; every call asks for many sets of documents in one batch.
 
     A document is a JSON string on a line of its own behind its number, so that nothing in it can
-    pass for another document or for what is asked. Of documents that do not fit the model's context
-    the first that do are read, and the trace says so.
+    pass for another document or for what is asked. Where the documents do not fit the model's
+    context, each is read from its beginning as far as all have room, and the trace says so.
 
     Args:
         llm: Answers.
@@ -59,7 +59,7 @@ class Agent:
         """The answer from each set of documents."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
-        return [" ".join(reply.split()) for reply in replies]
+        return [bare(" ".join(spoken(reply).split())) for reply in replies]
 
     def asked(self, query: Query, group: Sequence[Segment], remark: str = "", /) -> Prompt:
         """What is asked of the agent with these documents, after a critic's remark if there is one.
@@ -79,30 +79,31 @@ class Agent:
             schema=schema({name: {"type": "string", "maxLength": n} for name, n in _PARTS.items()}),
         )
 
-    def context(self, segments: Sequence[Segment], /) -> str:
-        """The text in which ``segments`` stand in the prompt."""
-        return "\n".join(
-            f"Document [{n}] (Title: {quoted(s.document.title)}): {quoted(s.text)}"
-            for n, s in enumerate(segments, 1)
-        )
-
-    def count(self, texts: Sequence[str], /) -> list[int]:
-        """Tokens of each text in the agent's own tokenizer."""
-        return self.llm.count(texts)
-
     def _prompt(
         self, name: str, query: Query, group: Sequence[Segment], reply: int, **more: str
     ) -> Prompt:
-        def asking(documents: str) -> Prompt:
+        def asking(chars: int) -> Prompt:
+            documents = _listed(group, chars)
             return render(name, question=query.text, documents=documents, **more)
 
-        frame = sum(self.count([message.content for message in asking("")]))
-        room = max(0, self.llm.context - reply - FRAME - frame)
-        with overheard():  # what is not read here is not dropped
-            read = fit(group, room, self)
-        if len(read) < len(group):
-            note(f"{len(group) - len(read)} of {len(group)} documents are over {room} tokens")
-        return asking(self.context(read))
+        def size(chars: int) -> int:
+            return sum(self.llm.count([message.content for message in asking(chars)]))
+
+        room = self.llm.context - reply - FRAME
+        longest = max(len(segment.text) for segment in group)
+        if size(longest) <= room:
+            return asking(longest)
+        fitting = max(1, bisect(range(1, longest), room, key=size))
+        note(f"{len(group)} documents are read up to {fitting} characters each, to fit the context")
+        return asking(fitting)
+
+
+def _listed(group: Sequence[Segment], chars: int) -> str:
+    """Documents with their numbers and titles, each up to so many characters."""
+    return "\n".join(
+        f"Document [{n}] (Title: {quoted(s.document.title)}): {shown(s.text, chars)}"
+        for n, s in enumerate(group, 1)
+    )
 
 
 def _argument(reply: str) -> Argument:

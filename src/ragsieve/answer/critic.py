@@ -8,18 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ragsieve.answer.agent import FRAME, Argument
-from ragsieve.answer.parts import bare, number_lists, parts, schema, text
+from ragsieve.answer.agent import Argument
+from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, spoken, text
+from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed
-from ragsieve.prompts import quoted, render
+from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query
 
 _SAME = ("Unique answers", "Duplicate answers")
 _JUDGED = ("Incorrect answers", "Explanation", "Consistent answer")
 _CONSISTENT = re.compile(
-    r"[*_\"]*(?:yes\b[\s:,;.*_–—-]+(.*\w.*)|(?:no|none|null|n/a)\b.*)", re.IGNORECASE | re.DOTALL
+    r"[*_\"]*(?:yes\b[*_\"]*(?:\s*[:,;.–—]+[*_]*\s+|\s+(?:-+\s+)?)(.*\w.*)"
+    r"|(?:no|none|null|n/a)\b.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
 _CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the critic is shown
@@ -90,7 +93,7 @@ class Critic:
             "Unique answers": {"type": "array", "items": written, "maxItems": most},
             "Duplicate answers": {"type": "array", "items": pair, "maxItems": most // 2},
         }
-        room = self.max_tokens + 40 * most  # each answer may be written once more
+        room = self._room(40 * most)  # each answer may be written once more
         prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], room)
         reply = complete_parsed(
             self.llm,
@@ -116,7 +119,7 @@ class Critic:
                 "pattern": f"^(no|yes: .{{1,{_CHARS['answer']}}})$",
             },
         }
-        room = self.max_tokens + 4 * most
+        room = self._room(4 * most)
         reply = complete_parsed(
             self.llm,
             [self._fitting("critic_judge", query, arguments, room)],
@@ -145,6 +148,10 @@ class Critic:
             return 0
         return reply
 
+    def _room(self, more: int) -> int:
+        """Tokens of a reply: so many more, but never over a third of the context."""
+        return min(self.max_tokens + more, max(1, self.llm.context // 3))
+
     def _fitting(
         self, name: str, query: Query, arguments: Sequence[Argument], reply: int
     ) -> Prompt:
@@ -162,20 +169,18 @@ class Critic:
 
 
 def _answer(number: int, argument: Argument, chars: int) -> str:
-    return f"Answer [{number}]: {_shown(argument.answer, chars)}"
+    return f"Answer [{number}]: {shown(argument.answer, chars)}"
 
 
 def _response(number: int, argument: Argument, chars: int) -> str:
+    if chars == _CUTS[-1]:  # room for the answers alone
+        return f"Response [{number}]: Answer: {shown(argument.answer, chars)}"
     answer, evidence, explanation = (
-        _shown(text, chars) for text in (argument.answer, argument.evidence, argument.explanation)
+        shown(text, chars) for text in (argument.answer, argument.evidence, argument.explanation)
     )
     return (
         f"Response [{number}]: Answer: {answer}; Evidence: {evidence}; Explanation: {explanation}"
     )
-
-
-def _shown(text: str, chars: int) -> str:
-    return quoted(text if len(text) <= chars else f"{text[:chars]} …")
 
 
 def _duplicates(reply: str, most: int) -> list[list[int]]:
@@ -205,13 +210,14 @@ def _judgement(reply: str, most: int) -> Judgement:
 def _consistent(value: Any, reply: str) -> str | None:
     """The answer behind "yes"; None for a "no". What is neither may be anything, doubt included."""
     said = _CONSISTENT.fullmatch(bare("no" if value is None else text(value, _JUDGED[2], reply)))
-    if not said:
+    answer = bare(said[1]) if said and said[1] else None
+    if not said or (answer and answer.rstrip(".").lower() in NONE):
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
-    return bare(said[1].strip("*_ ")) if said[1] else None
+    return answer
 
 
 def _place(reply: str, most: int) -> int:
-    lists = number_lists(reply, "the only reply", reply, most)
+    lists = number_lists(spoken(reply), "the only reply", reply, most)
     if [len(numbers) for numbers in lists] != [1]:
         raise BadReply(f"one number from 1 to {most}", reply)
     return lists[0][0] - 1

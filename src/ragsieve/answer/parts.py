@@ -9,7 +9,7 @@ from typing import Any
 
 from ragsieve.errors import BadReply
 
-_NONE = ("", "-", "none", "n/a", "null")
+NONE = ("", "-", "none", "n/a", "null")
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
@@ -34,23 +34,23 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
 
     A name opens a part at the start of a line; a part goes on until the next one. What a document
     says cannot pass for a part: a name that comes twice or out of order makes the whole unreadable.
-    What a model thinks first, between ``<think>`` and ``</think>``, is not part of the reply.
 
     Raises:
         BadReply: If a part is missing, comes twice or out of order.
     """
-    said = _THOUGHTS.sub("", reply)
+    said = spoken(reply)
     if fenced := _FENCED.fullmatch(said):
         said = fenced[1]
-    if said.lstrip().startswith("<think>"):  # cut off before the reply itself
-        found = []
-    elif said.lstrip().startswith("{"):
-        found = _members(said)
-    else:
-        found = _lines(said, names)
+    found = _members(said) if said.lstrip().startswith("{") else _lines(said, names)
     if [name.lower() for name, _ in found] != [name.lower() for name in names]:
         raise BadReply(f"the parts {', '.join(names)}, each once and in this order", reply)
     return {name: value for name, (_, value) in zip(names, found, strict=True)}
+
+
+def spoken(reply: str) -> str:
+    """A reply without what a model thinks first; empty where it was cut off thinking."""
+    said = _THOUGHTS.sub("", reply)
+    return "" if said.lstrip().startswith("<think>") else said
 
 
 def _members(said: str) -> list[tuple[str, Any]]:
@@ -116,7 +116,7 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     try:
         written = value if isinstance(value, str) else json.dumps(value)
         plain = " ".join(_MARKS.sub(" ", written).split()).strip(" .:").removeprefix("- ")
-        if bare(plain).lower() in _NONE:
+        if bare(plain).lower() in NONE:
             return []
         lists = json.loads(f"[{_BETWEEN.sub(',', plain)}]")
     except (ValueError, RecursionError) as error:

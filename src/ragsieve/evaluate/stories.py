@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ragsieve.cluster import inequality
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate.cells import Cell, records
 from ragsieve.text import contains_answer, safe
@@ -55,12 +56,7 @@ class Fallen:
     @property
     def broken(self) -> str:
         """The inequality, with as many digits as tell its sides apart; empty where chance chose."""
-        if self.value is None or self.threshold is None:
-            return ""
-        sign = ">" if self.value > self.threshold else "≤"
-        pairs = [(f"{self.value:.{d}f}", f"{self.threshold:.{d}f}") for d in range(2, 9)]
-        value, threshold = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
-        return f"{value} {sign} {threshold}"
+        return inequality(self.value, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -109,6 +105,7 @@ class Story:
         gold: Its gold answers; empty where unknown.
         right: Its accuracy; None where it was not measured.
         holding: Documents that hold a gold answer.
+        unreadable: Replies of agents and critic that could not be read.
     """
 
     dataset: str
@@ -123,11 +120,7 @@ class Story:
     merges: tuple[Merge, ...]
     rounds: tuple[Round, ...]
     end: End
-
-    @property
-    def unreadable(self) -> int:
-        """Rounds in which the critic's verdict could not be read."""
-        return sum(not told.readable for told in self.rounds)
+    unreadable: int = 0
 
     def agents(self, rounds: int | None = None) -> int:
         """Agents that are left after so many rounds, or at the end."""
@@ -193,7 +186,7 @@ def _tells(path: Path) -> bool:
 
 def _story(cell: Cell, record: Mapping[str, Any]) -> Story | None:
     steps = (record.get("trace") or {}).get("steps", [])
-    step = next((step for step in steps if step.get("story")), None)
+    step = next((step for step in steps if step.get("story") and not step.get("error")), None)
     if not step:
         return None
     told = step["story"]
@@ -213,6 +206,7 @@ def _story(cell: Cell, record: Mapping[str, Any]) -> Story | None:
             found["merge"],
             found["round"],
             found["end"][-1] if found["end"] else End(why="not told"),
+            int(step.get("unreadable") or 0),
         )
     except (msgspec.ValidationError, KeyError, TypeError, AttributeError) as error:
         where = f"line {record.get('line')} of {cell.file}"

@@ -48,7 +48,7 @@ class Winnowing:
     Args:
         questions: Questions with a story.
         merging: By kind.
-        counts: Means a question: rounds, those without a readable verdict, agents at the start,
+        counts: Means a question: rounds, replies that could not be read, agents at the start,
             after equal answers have merged, at the end, agents and documents behind the answer.
         ends: Share of the questions by the reason why their answer stands.
     """

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.trace import note
+from ragsieve.trace import misread, note
 
 
 class Message(NamedTuple):
@@ -136,6 +136,7 @@ def complete_parsed(
     results = [_parsed(parse, reply) for reply in replies]
     for place, result in enumerate(results):
         if isinstance(result, BadReply):
+            misread()
             note(f"unreadable reply, asked once more: {result}")
             wrong = (
                 Message("assistant", replies[place]),
@@ -147,7 +148,9 @@ def complete_parsed(
                 )
             except ContextOverflow:
                 continue
-            results[place] = _parsed(parse, again[0])
+            results[place] = second = _parsed(parse, again[0])
+            if isinstance(second, BadReply):
+                misread()
     return results
 
 

@@ -77,3 +77,8 @@ def numbered(texts: Sequence[str]) -> str:
 def quoted(text: str) -> str:
     """A text as a JSON string on one line: it ends where its quotes end, whatever it holds."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False)
+
+
+def shown(text: str, chars: int) -> str:
+    """The same of a text's first so many characters, with a mark where there are more."""
+    return quoted(text if len(text) <= chars else f"{text[:chars]} …")

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from ragsieve import cluster
 from ragsieve.answer.agent import Agent, Argument
 from ragsieve.answer.critic import Judge, Judgement
-from ragsieve.cluster import Merged
+from ragsieve.cluster import Merged, inequality
 from ragsieve.errors import BadReply
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.prompts import render, titled
-from ragsieve.text import contains_answer, normalise
+from ragsieve.text import contains_answer
 from ragsieve.trace import explain, note, tell
 from ragsieve.types import Answer, Query, Segment
 
 NOTHING = Argument("")
 NO_JUDGEMENT = Judgement()
+_CHANCE = {"half": "by the draw", "discard": "with its agent"}
 _SHOWN = 300  # characters of a model's text in a line for people
 
 
@@ -62,6 +63,7 @@ class Debate:
     judgement: Judgement = NO_JUDGEMENT
     ending: str = "the majority of those that remain"
     _said: dict[Prompt, Argument] = field(default_factory=dict)
+    _heard: list[tuple[int, Argument]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         first: dict[tuple[str, int, int], Segment] = {}
@@ -185,7 +187,7 @@ class Debate:
         return self._ended(most[0].argument.answer, most)
 
     def _argued(self) -> bool:
-        """Let those argue that would be asked something new; whether there were any."""
+        """Let those argue that would be asked something new; whether the critic hears any news."""
         remark = self.judgement.explanation
         asked = {
             m.number: self.agent.asked(self.query, self._documents(m), remark) for m in self.members
@@ -201,22 +203,23 @@ class Debate:
             member.argument = self._said[asked[member.number]]
             text, evidence = member.argument.answer, member.argument.evidence
             note(f"agent {member.number} answers {_cut(text)!r}: {_cut(evidence)!r}")
-        return bool(fresh)
+        heard = [(member.number, member.argument) for member in self.members]
+        changed = bool(fresh) or heard != self._heard
+        self._heard = heard
+        return changed
 
     def _merge(self, into: Member, other: Member, by: str, number: int) -> None:
         """Merge a member into another, and say which documents fall by which inequality."""
         found = self._merged(into, other, by)
-        sign = {"ellipse": ">", "hyperbola": "<="}.get(by, "")
+        values = dict(zip(found.members, found.values, strict=False))  # none where chance chose
         gone = []
-        for row, value in zip(found.members, found.values, strict=True):
-            if row in found.kept:
-                continue
-            limits = f"{value:.4f} {sign} {found.threshold:.4f}" if sign else "by the draw"
-            limits = "with its agent" if by == "discard" else limits
-            explain(self.given[row], f"{by} of agents {into.number} and {other.number}: {limits}")
-            inequality = {"value": value, "threshold": found.threshold} if sign else {}
-            blank = {"value": None, "threshold": None}
-            gone.append({"document": self.given[row].document.id, **(inequality or blank)})
+        for row in sorted({*found.members} - {*found.kept}):
+            value, threshold = values.get(row), found.threshold if values else None
+            broken = inequality(value, threshold) or _CHANCE[by]
+            explain(self.given[row], f"{by} of agents {into.number} and {other.number}: {broken}")
+            gone.append(
+                {"document": self.given[row].document.id, "value": value, "threshold": threshold}
+            )
         tell(
             f"agent {other.number} merges into agent {into.number} by {by}: "
             f"{len(found.kept)} documents stay, {len(gone)} fall",
@@ -241,8 +244,7 @@ class Debate:
             draw = np.random.default_rng([self.seed, into.number, other.number])
             halves = [draw.permutation(rows)[: -(-len(rows) // 2)] for rows in (kept, other.rows)]
             kept = sorted(np.concatenate(halves).tolist())
-        rows = sorted([*into.rows, *other.rows])
-        return Merged(tuple(rows), (0.0,) * len(rows), 0.0, tuple(kept))
+        return Merged((*into.rows, *other.rows), (), 0.0, tuple(kept))
 
     def _ended(self, answer: str, standing: Sequence[Member]) -> Answer:
         kept = sorted(row for member in standing for row in member.rows)
@@ -272,7 +274,7 @@ class Debate:
         return f"{'; '.join(shown)}{more}"
 
     def _by_answer(self, members: Sequence[Member]) -> list[list[Member]]:
-        """Members in groups whose answers are the same once normalised."""
+        """Members in groups whose answers are plainly the same."""
         groups: dict[str, list[Member]] = defaultdict(list)
         for member in members:
             groups[_plain(member.argument.answer)].append(member)
@@ -290,7 +292,7 @@ class Oracle:
     answers: Mapping[str, Sequence[str]] = field(repr=False)
 
     def same(self, query: Query, answers: Sequence[str], /) -> list[list[int]]:
-        """Right answers are the same; wrong ones where they are once normalised."""
+        """Right answers are the same; wrong ones where they are plainly so."""
         groups: dict[str | None, list[int]] = defaultdict(list)
         for place, answer in enumerate(answers):
             groups[None if self._right(query, answer) else _plain(answer)].append(place)
@@ -314,11 +316,14 @@ class Oracle:
 
 
 def _plain(answer: str) -> str:
-    return normalise(answer) or answer.strip()
+    """As answers are compared without a critic: but for case, space and outer punctuation."""
+    return " ".join(answer.casefold().split()).strip(" .,;:!?\"'“”*_")
 
 
 def _agree(one: str, other: str) -> bool:
-    return contains_answer(one, [other]) or contains_answer(other, [one])
+    """Whether answers are plainly the same, or one occurs in the other."""
+    holds = contains_answer(one, [other]) or contains_answer(other, [one])
+    return holds or _plain(one) == _plain(other)
 
 
 def _names(numbers: Sequence[int]) -> str:

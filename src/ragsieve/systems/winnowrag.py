@@ -45,8 +45,13 @@ class Winnow:
         InputError: If an option breaks its rule.
         ModelError: If a model fails.
 
+    Parts of one document are apart, but share its id in the story.
+
     Source: WinnowRAG (arXiv 2511.04700v1), section 3.
-    Differs: Answers that are equal once normalised count as the same without asking the critic.
+    Differs: Answers that differ in case, space or outer punctuation alone count as the same without
+    asking the critic. Where a round would bring nothing new, the debate ends. A consistent answer
+    rests on the agents that gave it; in nobody's words, on all that are not incorrect. It does not
+    stand where all are called incorrect. Of majorities one with an empty answer comes last.
     """
 
     agent: Agent
