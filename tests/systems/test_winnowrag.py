@@ -427,3 +427,29 @@ def test_a_benchmark_records_the_story(tmp_path: Path) -> None:
             assert ("clusters", "end") == (story[0]["event"], story[-1]["event"])
             assert record["answer"] == story[-1]["answer"]
         assert 12 == len(lines)
+
+
+def test_a_report_tells_calls_of_the_llm_from_those_of_the_embedder(tmp_path: Path) -> None:
+    """One stage has both: an embedding for each document, and at least an answer and a verdict."""
+    pytest.importorskip("msgspec")
+    from ragsieve import datasets
+    from ragsieve.evaluate.bench import Bench
+    from ragsieve.evaluate.cells import load_run
+    from ragsieve.evaluate.config import Config, Data, Generator, SystemSpec
+
+    config = Config(
+        systems=[SystemSpec(name="winnowrag-oracle", options={"clusters": 1, "rounds": 1})],
+        data=[Data(name="sample")],
+        generators=(Generator(llm="fake:echo"),),
+        embedder="fake:hashing",
+        latency=0,
+    )
+    bench = Bench(config, tmp_path)
+    bench.prepare()
+    assert [] == [p.done.error for p in bench.run() if p.done.error]
+    (cell,) = load_run(tmp_path).cells
+    documents = [len(e.documents) for _, e in datasets.load("sample").examples()]
+
+    assert documents == [*cell.usage.encoder_calls]
+    # An answer, an argument that cannot be read, and the same once more; the oracle costs nothing.
+    assert [3.0] * 12 == [*cell.usage.llm_calls]

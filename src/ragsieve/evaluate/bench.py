@@ -41,6 +41,7 @@ from ragsieve.evaluate.metrics import (
 from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Result, System
+from ragsieve.trace import Usage
 from ragsieve.types import Example
 
 T = TypeVar("T")
@@ -313,7 +314,16 @@ def _trace(result: Result) -> dict[str, Any]:
     """The trace, with calls and tokens that a cache has spared counted in: as without one."""
     values = result.trace.to_dict()
     for row, step in zip(values["steps"], result.trace.steps, strict=True):
-        row["calls"] += row.pop("cached")
-        row["tokens_in"] = sum(usage.tokens_in for usage in step.usages)
-        row["tokens_out"] = sum(usage.tokens_out for usage in step.usages)
+        del row["cached"]
+        row |= _costs(step.usages)
+        names = dict.fromkeys(usage.model for usage in step.usages)
+        row["models"] = {n: _costs([u for u in step.usages if u.model == n]) for n in names}
     return values
+
+
+def _costs(usages: Sequence[Usage]) -> dict[str, int]:
+    return {
+        "calls": len(usages),
+        "tokens_in": sum(usage.tokens_in for usage in usages),
+        "tokens_out": sum(usage.tokens_out for usage in usages),
+    }

@@ -15,6 +15,7 @@ import numpy as np
 from ragsieve.errors import InputError
 from ragsieve.evaluate.stats import Values
 
+_COSTS = ("calls", "tokens_in", "tokens_out")
 _MAX_ERRORS = 20  # ways in which a cell failed
 
 
@@ -227,8 +228,14 @@ class _Columns:
             answered = "answer" in record or "generator_seconds" in record
             part = "generator" if answered and place == len(steps) - 1 else place
             self.stages.setdefault(part, str(step["stage"]).split("(")[0])
-            for name in ("calls", "tokens_in", "tokens_out", "seconds"):
+            for name in (*_COSTS, "seconds"):
                 row[part, name] = step.get(name, 0)
+            models = step.get("models") or {f"those of step {place}": step}
+            for model, costs in models.items() if part == place else ():
+                for name in _COSTS:
+                    row["model", model, name] = row.get(("model", model, name), 0) + costs.get(
+                        name, 0
+                    )
         self.rows[key] = {name: float(v) for name, v in row.items() if v is not None}
 
     def names(self, kind: str) -> list[Any]:
@@ -320,30 +327,26 @@ def _stages(columns: _Columns, timed: _Columns) -> tuple[Spent, ...]:
     known = columns.column("steps") * 0
     found = []
     for part, name in sorted(columns.stages.items(), key=lambda s: (s[0] == "generator", s[0])):
-        calls, tokens_in, tokens_out = _step(columns, part, known)
+        calls, tokens_in, tokens_out = _step(columns, (part,), known)
         seconds = timed.column((part, "seconds"))
         found.append(Spent(name, calls, tokens_in, tokens_out, seconds))
     return tuple(found)
 
 
 def _usage(columns: _Columns) -> Usage:
-    """Costs by role; a filter step whose model ever wrote something asks an LLM, else encodes."""
+    """Costs by role; a filter's model that ever wrote something is an LLM, else an encoder."""
     known = columns.column("steps") * 0
     llm, encoder = [known] * 3, [known] * 3
-    places = {k[0]: None for row in columns.rows.values() for k in row if isinstance(k[0], int)}
-    for place in places:
-        spent = _step(columns, place, known)
+    for model in dict.fromkeys(name[1] for name in columns.names("model")):
+        spent = _step(columns, ("model", model), known)
         if np.nansum(spent[2]):
             llm = [a + b for a, b in zip(llm, spent, strict=True)]
         else:
             encoder = [a + b for a, b in zip(encoder, spent, strict=True)]
-    generator = _step(columns, "generator", known)
+    generator = _step(columns, ("generator",), known)
     return Usage(columns.column("before"), *llm, *encoder[:2], *generator[1:])
 
 
-def _step(columns: _Columns, place: int | str, known: Values) -> list[Values]:
-    """Calls, tokens in and tokens out of a step; 0 in questions that did not come to it."""
-    return [
-        np.nan_to_num(columns.column((place, name))) + known
-        for name in ("calls", "tokens_in", "tokens_out")
-    ]
+def _step(columns: _Columns, place: tuple[Any, ...], known: Values) -> list[Values]:
+    """Calls, tokens in and out of a step or model; 0 in questions that did not come to it."""
+    return [np.nan_to_num(columns.column((*place, name))) + known for name in _COSTS]
