@@ -79,7 +79,10 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
             PLAIN.replace("truncator =", "cut ="),
             "options of finefilter-point are .*truncator.* got 'cut'",
         ),
-        (PLAIN.replace('"none"', "3"), "truncator of finefilter-point has a wrong .*: 3"),
+        (
+            PLAIN.replace('"none"', "3"),
+            "truncator of finefilter-point is a model's: name one for it, .*, got 3",
+        ),
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
         ("speed = 3\n" + PLAIN, "unknown field `speed`"),
         ("workers = 0\n" + PLAIN, r">= 1 - at `\$.workers`"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ragsieve import models, systems
 from ragsieve.errors import InputError, StoreError
@@ -156,7 +156,9 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
     hints = get_type_hints(getattr(known.make, "func", known.make))  # of a partial its function
     for option, value in options.items():
         if not fits(value, hints[option]):
-            raise InputError(f"{option} of {name} has a wrong type or value: {value!r:.80}")
+            raise InputError(
+                f"{option} of {name} {_rule(option, hints[option])}, got {value!r:.80}"
+            )
     for part, model in own.items():
         if part not in known.options or part not in MODELS:
             parts = ", ".join(p for p in MODELS if p in known.options) or "none"
@@ -164,6 +166,15 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
         if part in options:
             raise InputError(f"{part} of {name} must be an option or a model, got both")
         models.check(model, *MODELS[part])
+
+
+def _rule(option: str, hint: Any) -> str:
+    """What a value of an option should have been, where its type is not all there is to say."""
+    if option in MODELS:
+        return "is a model's: name one for it, as --model or models = {…} do"
+    if get_origin(hint) is Literal:
+        return f"must be one of {', '.join(map(repr, get_args(hint)))}"
+    return f"must be of type {getattr(hint, '__name__', hint)}"
 
 
 def generator(name: str) -> str:
