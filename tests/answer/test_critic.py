@@ -276,13 +276,13 @@ def test_the_most_probable_answer_is_picked() -> None:
     assert 1 == len(llm.prompts)
 
 
-@pytest.mark.parametrize("reply", ["3", " 3.", "[3]", "**3**", "Answer [3]", "Answer: 3", '"3"'])
+@pytest.mark.parametrize("reply", ["3", " 3\n"])
 def test_without_probabilities_the_number_written_is_picked(reply: str) -> None:
-    """However it is dressed."""
+    """White space around it aside."""
     assert 2 == asked("pick", [reply], can=frozenset({"complete"}))[0]
 
 
-@pytest.mark.parametrize("reply", ["", "0", "5", "1, 2", "[[1], [2]]", "Paris", "none", "2.5"])
+@pytest.mark.parametrize("reply", ["", "0", "5", "1, 2", "[3]", "3.", "Paris", "none", "2.5"])
 def test_a_pick_that_is_not_one_number_is_asked_for_once_more(reply: str) -> None:
     """After two unreadable ones the first answer stands, and the trace says so."""
     only = {"can": frozenset({"complete"})}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragsieve.answer.agent import Argument
-from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, spoken, text
+from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, text
 from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query
@@ -136,17 +136,11 @@ class Critic:
         """Place of the answer that is right: the most probable number, else the one written."""
         most = len(answers)
         prompt = self._fitting("critic_pick", query, [Argument(a) for a in answers], 8)
-        if "choose" in self.llm.can:
-            odds = self.llm.choose([prompt], [[str(n) for n in range(1, most + 1)]])[0]
-            return max(range(most), key=lambda place: odds[place])
-        form = {"type": "integer", "minimum": 1, "maximum": most}
-        reply = complete_parsed(
-            self.llm, [prompt], lambda reply: _place(reply, most), max_tokens=8, schema=form
-        )[0]
+        reply = chosen(self.llm, prompt, range(1, most + 1))
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so the first answer stands: {reply}")
             return 0
-        return reply
+        return reply - 1
 
     def _room(self, more: int) -> int:
         """Tokens of a reply: so many more, but never over a third of the context."""
@@ -214,10 +208,3 @@ def _consistent(value: Any, reply: str) -> str | None:
     if not said or (answer and answer.rstrip(".").lower() in NONE):
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
     return answer
-
-
-def _place(reply: str, most: int) -> int:
-    lists = number_lists(spoken(reply), "the only reply", reply, most)
-    if [len(numbers) for numbers in lists] != [1]:
-        raise BadReply(f"one number from 1 to {most}", reply)
-    return lists[0][0] - 1

@@ -7,6 +7,7 @@ by `ragsieve.trace.spend`, once a call, one usage an item.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -152,6 +153,24 @@ def complete_parsed(
             if isinstance(second, BadReply):
                 misread()
     return results
+
+
+def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
+    """The most probable of some numbers as the reply, the smallest on ties.
+
+    A model without ``choose`` writes one, as `complete_parsed` reads it: nothing but the number.
+    """
+    if "choose" in llm.can:
+        odds = llm.choose([prompt], [[str(number) for number in numbers]])[0]
+        return max(numbers, key=lambda number: odds[number - numbers.start])
+    schema = {"type": "integer", "minimum": numbers.start, "maximum": numbers.stop - 1}
+
+    def number(reply: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", reply.strip()) or int(reply) not in numbers:
+            raise BadReply(f"a number from {numbers.start} to {numbers.stop - 1}", reply)
+        return int(reply)
+
+    return complete_parsed(llm, [prompt], number, max_tokens=8, schema=schema)[0]
 
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:

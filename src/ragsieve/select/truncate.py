@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, chosen
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import numbered, render
 from ragsieve.trace import explain, note
@@ -66,20 +65,8 @@ class Truncate:
     def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
         most = len(shown)
         prompt = self.asked(query, shown)
-        if "choose" in self.llm.can:
-            odds = self.llm.choose([prompt], [[str(k) for k in range(most + 1)]])[0]
-            return max(range(most + 1), key=lambda k: odds[k])
-        schema = {"type": "integer", "minimum": 0, "maximum": most}
-        reply = complete_parsed(
-            self.llm, [prompt], lambda text: _number(text, most), max_tokens=8, schema=schema
-        )[0]
+        reply = chosen(self.llm, prompt, range(most + 1))
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so all {most} segments stay: {reply}")
             return most
         return reply
-
-
-def _number(reply: str, most: int) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", reply.strip()) or int(reply) > most:
-        raise BadReply(f"a number from 0 to {most}", reply)
-    return int(reply)
