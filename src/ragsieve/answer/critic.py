@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ragsieve.answer.agent import Argument
 from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, text
@@ -16,6 +16,9 @@ from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query
+
+T = TypeVar("T")
+Form = Mapping[str, Mapping[str, Any]]  # JSON schemas of the parts of a reply, by name
 
 _SAME = ("Unique answers", "Duplicate answers")
 _JUDGED = ("Incorrect answers", "Explanation", "Consistent answer")
@@ -89,19 +92,13 @@ class Critic:
         number = {"type": "integer", "minimum": 1, "maximum": most}
         pair = {"type": "array", "items": number, "minItems": 2, "maxItems": most}
         written = {"type": "string", "maxLength": _CHARS["answer"]}
-        form = {
+        form: Form = {
             "Unique answers": {"type": "array", "items": written, "maxItems": most},
             "Duplicate answers": {"type": "array", "items": pair, "maxItems": most // 2},
         }
         room = self._room(40 * most)  # each answer may be written once more
         prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], room)
-        reply = complete_parsed(
-            self.llm,
-            [prompt],
-            lambda reply: _duplicates(reply, most),
-            max_tokens=room,
-            schema=schema(form),
-        )[0]
+        reply = self._asked(prompt, room, form, lambda reply: _duplicates(reply, most))
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so no two answers count as the same: {reply}")
             return [[place] for place in range(most)]
@@ -111,7 +108,7 @@ class Critic:
         """Which of the arguments are wrong, why, and what the others agree on."""
         most = len(arguments)
         number = {"type": "integer", "minimum": 1, "maximum": most}
-        form: dict[str, dict[str, Any]] = {
+        form: Form = {
             "Incorrect answers": {"type": "array", "items": number, "maxItems": most},
             "Explanation": {"type": "string", "maxLength": _CHARS["explanation"]},
             "Consistent answer": {
@@ -120,13 +117,8 @@ class Critic:
             },
         }
         room = self._room(4 * most)
-        reply = complete_parsed(
-            self.llm,
-            [self._fitting("critic_judge", query, arguments, room)],
-            lambda reply: _judgement(reply, most),
-            max_tokens=room,
-            schema=schema(form),
-        )[0]
+        prompt = self._fitting("critic_judge", query, arguments, room)
+        reply = self._asked(prompt, room, form, lambda reply: _judgement(reply, most))
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so none is incorrect and no answer stands: {reply}")
             return Judgement(readable=False)
@@ -141,6 +133,12 @@ class Critic:
             note(f"unreadable twice, so the first answer stands: {reply}")
             return 0
         return reply - 1
+
+    def _asked(
+        self, prompt: Prompt, room: int, form: Form, parse: Callable[[str], T]
+    ) -> T | BadReply:
+        replies = complete_parsed(self.llm, [prompt], parse, max_tokens=room, schema=schema(form))
+        return replies[0]
 
     def _room(self, more: int) -> int:
         """Tokens of a reply: so many more, but never over a third of the context."""

@@ -84,7 +84,6 @@ class Round:
     incorrect: tuple[int, ...] = ()
     explanation: str = ""
     answer: str | None = None
-    readable: bool = True
 
 
 @dataclass(frozen=True)
