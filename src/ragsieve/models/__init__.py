@@ -13,6 +13,8 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "openai": ("openai", "OpenAI", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
     "cross_encoder": ("sentence_transformers", "CrossEncoder", "pair scorer"),
+    "cohere": ("rerank", "Cohere", "pair scorer"),
+    "rerank": ("rerank", "Rerank", "pair scorer"),
     "clues": ("clues", "ClueEncoder", "clue reader"),
     "clue_llm": ("clue_llm", "ClueLLM", "clue reader"),
 }

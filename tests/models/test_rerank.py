@@ -1,0 +1,509 @@
+"""Rerank servers: scripted ones on 127.0.0.1, asked through Cohere's client."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import models
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import PairScorer
+from ragsieve.models.cache import Cached
+from ragsieve.models.coalesce import Coalesced
+from ragsieve.trace import Usage, step
+
+pytest.importorskip("cohere")
+pytestmark = pytest.mark.server
+
+KEY = "co-very-secret"
+SOON = {"retry-after-ms": "10"}
+Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
+Script = Callable[[dict[str, Any], int], Answer]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every POST by ``script(body, number of the request)``, and keeps what it was sent."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = script
+        self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.keys: list[str | None] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.lock = threading.Lock()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Quiet: a client that timed out has hung up."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with self.server.lock:
+            self.server.requests.append(body)
+            self.server.paths.append(self.path)
+            self.server.keys.append(self.headers["authorization"])
+            number = len(self.server.requests)
+        status, payload, *headers = self.server.script(body, number)
+        if status == 0:  # hang up
+            return
+        data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
+        self.send_response(status)
+        for name, value in {**(headers[0] if headers else {}), "connection": "close"}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:  # what a redirect of a POST may become
+        with self.server.lock:
+            self.server.paths.append(f"GET {self.path}")
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+
+Serve = Callable[[Script], Server]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts scripted servers and ends them after the test."""
+    servers: list[Server] = []
+
+    def start(script: Script) -> Server:
+        server = Server(script)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def model(server: Server, **options: Any) -> Any:
+    options = {"api_key": KEY, "max_retries": 0, **options}
+    return models.load("rerank:m", base_url=server.url, **options)
+
+
+def results(*scores: Any) -> dict[str, Any]:
+    return {"results": [{"index": i, "relevance_score": s} for i, s in enumerate(scores)]}
+
+
+def by_length(body: dict[str, Any], number: int) -> Answer:
+    """A document's characters, less the query's, in an order of the server's own."""
+    found = results(*(len(text) - len(body["query"]) for text in body["documents"]))
+    random.Random(0).shuffle(found["results"])
+    return 200, {"id": "1", **found}
+
+
+def always(status: int, payload: Any, **headers: str) -> Script:
+    return lambda body, number: (status, payload, headers)
+
+
+def test_scores_stand_in_the_order_of_the_pairs(serve: Serve) -> None:
+    """Whatever order the server returns; all documents are asked back, under the model's name."""
+    server = serve(by_length)
+    scorer: PairScorer = model(server)
+    scores = scorer.score([("q", "x" * n) for n in (3, 9, 1, 5, 7)])
+
+    assert ([2, 8, 0, 4, 6], "float32") == (scores.tolist(), scores.dtype.name)
+    (sent,) = server.requests
+    assert ("m", "q", 5) == (sent["model"], sent["query"], sent["top_n"])
+    assert (["/rerank"], [f"Bearer {KEY}"]) == (server.paths, server.keys)
+
+
+def test_each_query_is_one_request(serve: Serve) -> None:
+    """Pairs of several queries in any order; their scores go back to their places."""
+    server = serve(by_length)
+    scores = model(server).score([("q", "aaa"), ("qq", "aaa"), ("q", "bb"), ("qq", "bb")])
+
+    assert [2, 1, 1, 0] == scores.tolist()
+    assert [("q", ["aaa", "bb"]), ("qq", ["aaa", "bb"])] == sorted(
+        (sent["query"], sent["documents"]) for sent in server.requests
+    )
+
+
+def test_many_documents_are_several_requests(serve: Serve) -> None:
+    """1,500 documents are 1,000 and 500, or as many as ``max_documents`` allows."""
+    server = serve(by_length)
+    pairs = [("q", "x" * (1 + n % 97)) for n in range(1500)]
+    scores = model(server).score(pairs)
+
+    assert [n % 97 for n in range(1500)] == scores.tolist()
+    assert [500, 1000] == sorted(len(sent["documents"]) for sent in server.requests)
+    assert scores.tolist() == model(server, max_documents=400).score(pairs).tolist()
+    assert [300, 400, 400, 400] == sorted(len(r["documents"]) for r in server.requests[2:])
+
+
+def test_nothing_asked_sends_nothing(serve: Serve) -> None:
+    """No pairs give no scores and no request."""
+    server = serve(always(500, {}))
+
+    assert ((0,), []) == (model(server).score([]).shape, server.requests)
+
+
+def test_texts_are_sent_as_servers_take_them(serve: Serve) -> None:
+    """A blank text as a full stop, control characters and lone surrogates as U+FFFD."""
+    server = serve(by_length)
+    model(server).score([(" ", ""), (" ", " \n"), (" ", "a\x00b\ud800"), (" ", "a")])
+
+    assert (".", [".", ".", "a\ufffdb\ufffd", "a"]) == (
+        server.requests[0]["query"],
+        server.requests[0]["documents"],
+    )
+
+
+def test_a_server_may_call_documents_texts(serve: Serve) -> None:
+    """Text Embeddings Inference wants ``texts``, says so once, and returns a bare list."""
+
+    def script(body: dict[str, Any], number: int) -> Answer:
+        if "texts" not in body:
+            return 422, "Failed to deserialize the JSON body: missing field `texts`"
+        found = [{"index": i, "score": len(text)} for i, text in enumerate(body["texts"])]
+        return 200, found[::-1]
+
+    server = serve(script)
+    scorer = model(server)
+
+    assert [1, 3, 2] == scorer.score([("q", "a"), ("q", "bbb"), ("q", "cc")]).tolist()
+    assert [4] == scorer.score([("q", "dddd")]).tolist()
+    assert [False, True, True] == ["texts" in sent for sent in server.requests]
+
+
+def test_texts_may_be_asked_for_side_by_side(serve: Serve) -> None:
+    """A request that was under way when another learned of ``texts`` is sent again as well."""
+    learned = threading.Event()
+
+    def script(body: dict[str, Any], number: int) -> Answer:
+        if "texts" in body:
+            learned.set()
+            return by_length(body, number)
+        if body["query"] == "slow":
+            learned.wait(5)
+            time.sleep(0.1)
+        return 422, "missing field `texts`"
+
+    assert [0, 1] == model(serve(script)).score([("slow", "aaaa"), ("fast", "aaaaa")]).tolist()
+
+
+def test_a_server_that_minds_texts_is_an_error(serve: Serve) -> None:
+    """It is asked twice and no more."""
+    server = serve(always(422, {"detail": "texts are too long"}))
+    with pytest.raises(ModelError, match=r"HTTP 422: texts are too long$"):
+        model(server).score([("q", "a")])
+
+    assert 2 == len(server.requests)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_busy_servers_are_asked_again(serve: Serve, status: int) -> None:
+    """After the time that they ask for: 10 ms here, where it else would be about 1 s and 2 s."""
+    server = serve(lambda b, n: by_length(b, n) if n > 2 else (status, {"message": "busy"}, SOON))
+    began = time.monotonic()
+
+    assert [0] == model(server, max_retries=2).score([("q", "a")]).tolist()
+    assert (3, True) == (len(server.requests), time.monotonic() - began < 2)
+
+
+def test_broken_servers_end_in_one_line(serve: Serve) -> None:
+    """A server that always fails is a ModelError in one line, with model and server named."""
+    server = serve(always(500, {"message": "out of\nmemory"}, **SOON))
+    with pytest.raises(ModelError) as caught:
+        model(server, max_retries=2).score([("q", "a")])
+
+    assert f"rerank:m@{server.url}: HTTP 500: out of memory" == str(caught.value)
+    assert 3 == len(server.requests)
+
+
+def test_a_refused_request_is_not_sent_again(serve: Serve) -> None:
+    """Whatever time the server says: the same request would be refused again."""
+    server = serve(always(400, {"message": "no such model"}, **{"retry-after": "3600"}))
+    with pytest.raises(ModelError, match=r"HTTP 400: no such model$"):
+        model(server, max_retries=4).score([("q", "a")])
+
+    assert 1 == len(server.requests)
+
+
+def test_silent_servers_time_out(serve: Serve) -> None:
+    """A server that does not answer costs ``timeout_s`` an attempt, not for ever."""
+    ended = threading.Event()
+    server = serve(lambda body, number: (200, {"waited": ended.wait(5)}))
+    began = time.monotonic()
+    with pytest.raises(ModelError, match=r"no reply in 0\.2 s, 1 attempt$"):
+        model(server, timeout_s=0.2).score([("q", "a")])
+    ended.set()
+
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("fault", ["silent", "hangs up"])
+def test_servers_that_fall_silent_or_hang_up_are_asked_again(serve: Serve, fault: str) -> None:
+    """Once more after a second."""
+
+    def script(body: dict[str, Any], number: int) -> Answer:
+        if number > 1:
+            return by_length(body, number)
+        time.sleep(0.5 if fault == "silent" else 0)
+        return 0, ""
+
+    server = serve(script)
+
+    assert [0] == model(server, timeout_s=0.2, max_retries=1).score([("q", "a")]).tolist()
+    assert 2 == len(server.requests)
+
+
+def test_a_server_that_is_away_is_an_error(serve: Serve) -> None:
+    """Where nothing listens the error says that there is no connection."""
+    server = serve(by_length)
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(ModelError, match=rf"^rerank:m@{server.url}: no connection: "):
+        model(server).score([("q", "a")])
+
+
+FORM = "reply must have a list of results, got "
+REPLIES: dict[str, tuple[Any, str]] = {
+    "not JSON": ("<html>", "reply is not JSON: Expecting value"),
+    "empty": ("", "reply is not JSON: Expecting value"),
+    "cut": ('{"results": [', "reply is not JSON"),
+    "cut list": ('[{"index": 0', "reply is not JSON"),
+    "deep": ("[" * 100_000, "reply is not JSON"),
+    "long number": ('{"results": ' + "9" * 5000 + "}", "reply is not JSON"),
+    "text": ('"text"', FORM),
+    "null": ("null", FORM),
+    "no results": ({"error": "x"}, FORM),
+    "results null": ({"results": None}, FORM),
+    "results text": ({"results": "ab"}, FORM),
+    "result text": ({"results": ["a", "b"]}, "index must be from 0 to 1, got 'a'"),
+    "result list": ([[0, 1]], "index must be from 0 to 1, got [0, 1]"),
+    "missing": (results(1), "2 documents must come back, got 1, not 1"),
+    "none": ({"results": []}, "2 documents must come back, got 0, not 0"),
+    "twice": ({"results": [*results(1, 2)["results"], *results(1)["results"]]}, "got 0 twice"),
+    "too many": (results(1, 2, 3), "index must be from 0 to 1, got {'index': 2, "),
+    "negative": ({"results": [{"index": -1, "relevance_score": 1}]}, "index must be from 0 to 1"),
+    "index text": ({"results": [{"index": "0", "relevance_score": 1}]}, "index must be"),
+    "index true": ({"results": [{"index": True, "relevance_score": 1}]}, "index must be"),
+    "no index": ({"results": [{"relevance_score": 1}]}, "index must be from 0 to 1"),
+    "no score": ({"results": [{"index": 0}]}, "relevance_score must be a finite number"),
+    "nan": (results(0, float("nan")), "relevance_score must be a finite number, got {'index': 1"),
+    "infinite": (results(float("-inf"), 0), "relevance_score must be a finite number"),
+    "too large": (results(1e39, 0), "relevance_score must be a finite number"),
+    "huge": (results(10**400, 0), "relevance_score must be a finite number"),
+    "score text": (results("0.5", 0), "relevance_score must be a finite number"),
+    "score true": (results(True, 0), "relevance_score must be a finite number"),
+    "score null": (results(None, 0), "relevance_score must be a finite number"),
+}
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_reply_that_cannot_be_read_is_an_error(serve: Serve, name: str) -> None:
+    """No score is made up: one short line says what is wrong, and nothing is charged."""
+    payload, says = REPLIES[name]
+    server = serve(always(200, payload))
+    with step("score") as seen, pytest.raises(ModelError) as caught:
+        model(server).score([("q", "a"), ("q", "b")])
+    line = str(caught.value)
+
+    assert line.startswith(f"rerank:m@{server.url}: ")
+    assert says in line
+    assert (True, 1, []) == (len(line) < 500, len(line.splitlines()), seen.usages)
+
+
+def test_what_else_a_reply_says_does_not_matter(serve: Serve) -> None:
+    """Fields that no server is known to send, or of another form than Cohere's."""
+    server = serve(always(200, {**results(1), "meta": "x", "id": [], "usage": 3, "_fields_set": 3}))
+
+    assert [1] == model(server).score([("q", "a")]).tolist()
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_not_followed(serve: Serve, status: int) -> None:
+    """Neither the key nor the documents go where a server points."""
+    other = serve(by_length)
+    server = serve(always(status, {}, location=f"{other.url}/rerank"))
+    with pytest.raises(ModelError, match=f"HTTP {status}: a redirect, which is not followed$"):
+        model(server).score([("q", "a")])
+
+    assert ([], []) == (other.paths, other.keys)
+
+
+def test_the_key_is_never_shown(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """Not where the server repeats it: in no error, trace back, log, name or representation."""
+    server = serve(always(401, {"message": f"invalid key {KEY}"}))
+    scorer = model(server)
+    with caplog.at_level(logging.DEBUG), pytest.raises(ModelError) as caught:
+        scorer.score([("q", "a")])
+    shown = [*traceback.format_exception(caught.value), caplog.text, repr(scorer), scorer.identity]
+
+    assert "HTTP 401: invalid key (key)" in str(caught.value)
+    assert [] == [text for text in shown if KEY in text]
+
+
+def test_the_key_is_not_shown_by_a_header(serve: Serve) -> None:
+    """The client's own error shows the headers of the reply, so it is left out of the trace."""
+    server = serve(always(401, {"message": "invalid key"}, hint=KEY))
+    with pytest.raises(ModelError) as caught:
+        model(server).score([("q", "a")])
+
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_pairs_are_charged_what_the_server_counts(serve: Serve) -> None:
+    """11 tokens for three pairs are 3, 4 and 4, wherever the reply counts them."""
+    counts: list[dict[str, Any]] = [
+        {"usage": {"total_tokens": 11}},
+        {"meta": {"tokens": {"input_tokens": 11.0}}},
+        {"meta": {"billed_units": {"input_tokens": 11}}},
+        {"meta": {"billed_units": {"total_tokens": 11}}},
+    ]
+    server = serve(lambda body, number: (200, {**results(1, 2, 3), **counts[number - 1]}))
+    scorer = model(server)
+    for _ in counts:
+        with step("score") as seen:
+            scorer.score([("q", "a"), ("q", "b"), ("q", "c")])
+
+        assert [Usage(scorer.identity, tokens) for tokens in (3, 4, 4)] == seen.usages
+
+
+@pytest.mark.parametrize("said", [{}, {"usage": None}, {"meta": {"billed_units": {"n": 1}}}])
+def test_pairs_are_charged_by_words_where_nothing_is_counted(
+    serve: Serve, said: dict[str, Any]
+) -> None:
+    """Two words of the query with three and with one of the document."""
+    server = serve(lambda body, number: (200, {**results(1, 2), **said}))
+    with step("score") as seen:
+        model(server).score([("who came?", "It was he."), ("who came?", "He.")])
+
+    assert [5, 3] == [usage.tokens_in for usage in seen.usages]
+
+
+def test_threads_may_share_a_scorer(serve: Serve) -> None:
+    """Sixteen calls at once get what each would get alone."""
+    scorer = model(serve(by_length))
+    calls = [[("q" * (1 + n % 3), "x" * (n + k)) for k in range(4)] for n in range(1, 17)]
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda pairs: scorer.score(pairs).tolist(), calls))
+
+    assert [[len(b) - len(a) for a, b in pairs] for pairs in calls] == found
+
+
+def test_queries_are_asked_side_by_side(serve: Serve) -> None:
+    """As many requests as ``concurrency`` are in flight, and no more."""
+    lock, now, most = threading.Lock(), [0], [0]
+
+    def script(body: dict[str, Any], number: int) -> Answer:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.1)
+        with lock:
+            now[0] -= 1
+        return by_length(body, number)
+
+    model(serve(script), concurrency=3).score([("q" * n, "a") for n in range(1, 10)])
+
+    assert [3] == most
+
+
+def test_a_scorer_is_cached_and_coalesced(serve: Serve, tmp_path: Path) -> None:
+    """Pairs known by model and server are not sent again; threads' calls are one batch."""
+    server = serve(by_length)
+    pairs = [("q", "x" * n) for n in range(1, 7)]
+    with (
+        Coalesced(model(server), callers=3) as together,
+        Cached(together, tmp_path / "c") as scorer,
+        ThreadPoolExecutor(3) as pool,
+    ):
+        parts = list(pool.map(lambda i: scorer.score(pairs[i : i + 2]).tolist(), (0, 2, 4)))
+        sent = len(server.requests)
+        again = scorer.score(pairs).tolist()
+
+    assert ([[0, 1], [2, 3], [4, 5]], [0, 1, 2, 3, 4, 5]) == (parts, again)
+    assert (sent, 6) == (len(server.requests), sum(len(r["documents"]) for r in server.requests))
+
+
+def test_coheres_models_are_asked_at_cohere(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By CO_API_KEY, at CO_API_URL where it is set, and else at Cohere's own."""
+    monkeypatch.setenv("CO_API_KEY", KEY)
+    monkeypatch.delenv("CO_API_URL", raising=False)
+    own = models.load("cohere:rerank-v3.5")
+    server = serve(by_length)
+    monkeypatch.setenv("CO_API_URL", server.url)
+    scorer = models.load("cohere:rerank-v3.5")
+
+    assert "rerank:rerank-v3.5@https://api.cohere.com/v2" == own.identity
+    assert [1] == scorer.score([("q", "ab")]).tolist()
+    assert (["/v2/rerank"], [f"Bearer {KEY}"]) == (server.paths, server.keys)
+
+
+def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of another address is not sent CO_API_KEY unless it is passed as an option."""
+    monkeypatch.setenv("CO_API_KEY", KEY)
+    server = serve(by_length)
+    models.load("rerank:m", base_url=f"{server.url}/v1/").score([("q", "a")])
+
+    assert (["/v1/rerank"], ["Bearer none"]) == (server.paths, server.keys)
+
+
+def test_coheres_models_need_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the option and the variable."""
+    monkeypatch.delenv("CO_API_KEY", raising=False)
+    with pytest.raises(InputError, match="api_key must be given, or CO_API_KEY be set"):
+        models.load("cohere:rerank-v3.5")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"base_url": ""}, r"base_url must be http\(s\)://host\[:port\]\[/path\], got ''"),
+        ({"base_url": "localhost:8000"}, "base_url must be .* got 'localhost:8000'"),
+        ({"base_url": "http://me:pw@host"}, r"got one with '@' or '\?' \(not shown\)"),
+        ({"api_key": "a b"}, r"api_key must be printable ASCII without spaces \(value not shown\)"),
+        ({"max_documents": 0}, "max_documents must be at least 1, got 0"),
+        ({"max_retries": -1}, "max_retries must be at least 0, got -1"),
+        ({"concurrency": 0}, "concurrency must be at least 1, got 0"),
+        ({"timeout_s": float("nan")}, "timeout_s must be finite and over 0, got nan"),
+    ],
+)
+def test_an_option_that_breaks_its_rule_is_refused(options: dict[str, Any], says: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(InputError, match=says):
+        models.load("rerank:m", **{"base_url": "http://127.0.0.1:1", **options})
+
+
+def test_rerankers_are_pair_scorers_by_name() -> None:
+    """Known without their packages."""
+    models.check("cohere:rerank-v3.5", "pair scorer")
+    models.check("rerank:org/model", "pair scorer")
+    with pytest.raises(InputError, match="rerank:m is no LLM, it is of kind pair scorer"):
+        models.check("rerank:m", "LLM")
+
+
+def test_a_name_may_say_where_it_is_served() -> None:
+    """So that a model is one word, on the command line too."""
+    named = models.load("rerank:org/model@http://127.0.0.1:8000/")
+
+    assert models.load("rerank:org/model", base_url="http://127.0.0.1:8000") == named
+    assert "rerank:org/model@http://127.0.0.1:8000" == named.identity
