@@ -13,7 +13,7 @@ import ragsieve
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
     ["errors", "types"],
-    ["text", "trace", "cluster", "pipeline"],
+    ["text", "fusion", "trace", "cluster", "pipeline"],
     ["models", "prompts"],
     ["datasets"],
     ["retrieve", "split", "score", "select", "answer"],

@@ -26,6 +26,7 @@ from ragsieve.models.fake import (
     OverlapPairScorer,
     ScriptedLLM,
 )
+from ragsieve.score.calibrated import Curve, Logistic
 from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
 
@@ -62,11 +63,21 @@ def winnow(**options: Any) -> systems.Winnow:
 
 # How each exported stage is built; a new one needs a row here, and is then held to every law.
 BUILD: dict[str, Callable[[], Any]] = {
+    "split.Semantic": lambda: split.Semantic(HashingEmbedder(), min_similarity=0.3),
     "split.Sentences": split.Sentences,
+    "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),
     "score.BM25": score.BM25,
+    "score.Calibrated": lambda: score.Calibrated(Curve((0.0, 1.0), (0.2, 0.7)), of="given"),
     "score.Clues": lambda: score.Clues(OverlapClueReader()),
     "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
+    "score.Critique": lambda: score.Critique(ScriptedLLM(["unused"], choices=fewer)),
+    "score.Hybrid": lambda: score.Hybrid((score.BM25(), score.Cosine(HashingEmbedder()))),
+    "score.Likelihood": lambda: score.Likelihood(ScriptedLLM(["unused"])),
+    "score.Mean": lambda: score.Mean(("given",)),
     "score.Pair": lambda: score.Pair(OverlapPairScorer()),
+    "score.Reflection": lambda: score.Reflection(ScriptedLLM(["unused"], choices=fewer)),
+    "score.Relevance": lambda: score.Relevance(ScriptedLLM(["unused"], choices=fewer)),
+    "select.Adaptive": select.Adaptive,
     "select.Budget": lambda: select.Budget(12, Reader(ScriptedLLM(["unused"]))),
     "select.Cut": lambda: select.Cut(Odds(((-1.0, 0.0), (1.0, 0.0), (0.5, 0.5)), (0.0, 0.0, 0.5))),
     "select.Distinct": lambda: select.Distinct(),
@@ -79,6 +90,20 @@ BUILD: dict[str, Callable[[], Any]] = {
     "systems.Winnow": lambda: winnow(clusters=4),
 }
 MORE: dict[str, Callable[[], Any]] = {  # other options that take another way through a stage
+    "split.Semantic with short chunks": lambda: split.Semantic(
+        HashingEmbedder(), min_similarity=-1, max_chars=12
+    ),
+    "split.Windows with overlap": lambda: split.Windows(
+        ScriptedLLM(["unused"]), max_tokens=4, overlap=2
+    ),
+    "score.Calibrated by logistic": lambda: score.Calibrated(Logistic(3.0, -1.0), of="given"),
+    "score.Relevance of a babbler": lambda: score.Relevance(
+        ScriptedLLM(lambda _: "I cannot say.", can=frozenset({"complete"}))
+    ),
+    "select.Adaptive by an LLM": lambda: select.Adaptive(ScriptedLLM(lambda _: "0.5")),
+    "select.Adaptive that may keep nothing": lambda: select.Adaptive(
+        ScriptedLLM(lambda _: "1.0"), allow_empty=True
+    ),
     "select.Extract in mode write": lambda: select.Extract(
         ScriptedLLM(lambda prompt: prompt[-1].content), mode="write", min_keep=2
     ),
@@ -123,7 +148,8 @@ def evidence(draw: st.DrawFn) -> list[Segment]:
         spans = [(0, len(text))] if draw(st.booleans()) else [(0, cut), (cut, len(text))]
         for start, end in dict.fromkeys(spans):
             value = draw(st.floats(-2, 2))
-            found.append(Segment(document, start, end, {"given": value}))
+            scores = {"relevance": draw(st.floats(0, 1)), "given": value}
+            found.append(Segment(document, start, end, scores))
     return draw(st.permutations(found))
 
 

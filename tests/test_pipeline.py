@@ -7,6 +7,7 @@ import logging
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System, Verdict, as_documents, best_first, fit
 from ragsieve.prompts import context
@@ -451,3 +452,185 @@ def test_questions_at_once_have_their_own_traces() -> None:
 def test_documents_may_come_from_a_generator() -> None:
     """Any iterable of documents will do."""
     assert 2 == len(sentences(2)(QUERY, (text for text in DOCUMENTS)).documents)  # type: ignore[arg-type]
+
+
+PAGE = Document("page", " ".join(DOCUMENTS), "Songs")
+
+
+@dataclass
+class Finds:
+    """A source: finds these segments, and remembers what it was asked."""
+
+    found: Sequence[Segment] = (
+        Segment(PAGE, 25, 50, {"fused": 0.5}),  # Seals and Crofts sang it.
+        Segment(PAGE, 51, 61, {"fused": 0.25}),  # It rained.
+    )
+    asked: list[Query] = field(default_factory=list)
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        self.asked.append(query)
+        return [*self.found]
+
+
+def loses(query: Query, /) -> list[Segment]:
+    raise StoreError("the index\nis gone")
+
+
+def test_a_source_finds_where_no_documents_are_passed() -> None:
+    """Its spans go through the stages as they are; their documents are the result's, each once."""
+    source = Finds()
+    result = System(Pipeline(select.TopK(1)), Characters(), source=source)(QUERY)
+
+    assert [QUERY] == source.asked
+    assert ["Seals and Crofts sang it."] == [s.text for s in result.kept]
+    assert [{"fused": 0.5}] == [s.scores for s in result.kept]
+    assert (PAGE,) == result.documents
+    assert "Songs: Seals and Crofts sang it." == result.text
+
+
+@pytest.mark.parametrize("documents", [(), [], DOCUMENTS])
+def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[str]) -> None:
+    """Not even for none of them."""
+    source = Finds()
+    system = System(Pipeline(), Characters(), source=source)
+
+    assert [*documents] == [s.text for s in system(QUERY, documents).kept]
+    assert [*documents] == [s.text for s in system.ask(QUERY, documents).kept]
+    assert [] == source.asked
+
+
+def test_asking_asks_the_source() -> None:
+    """Once, and the reader answers from what was found."""
+    source = Finds()
+    result = System(Pipeline(), Characters(), source=source).ask("Who?")
+
+    assert [Query("Who?")] == source.asked
+    assert Answer("yes", tuple(source.found)) == result.answer
+
+
+def test_with_source_gives_any_system_a_source() -> None:
+    """And takes it away again; the system itself stays as it was."""
+    bare = System(Pipeline(), Characters(), max_tokens=40)
+    searching = bare.with_source(Finds())
+
+    assert 2 == len(searching(QUERY).kept)
+    assert bare == searching.with_source(None)
+    assert 40 == searching.max_tokens
+    assert None is bare.source
+
+
+def test_without_documents_and_source_there_is_nothing_to_filter() -> None:
+    """Calling is an error, asking is asking the reader alone."""
+    system = System(Pipeline(), Characters(), source=None)
+
+    with pytest.raises(InputError, match="documents must be a list, got one NoneType"):
+        system(QUERY)
+    assert () == system.ask(QUERY).kept
+
+
+def test_spans_of_a_source_stay_verbatim() -> None:
+    """Also where stages split them further."""
+    system = System(Pipeline(split.Sentences()), Characters(), source=Finds())
+
+    for span in system(QUERY).kept:
+        assert PAGE.text[span.start : span.end] == span.text
+        assert PAGE == span.document
+
+
+def test_tokens_before_are_those_of_what_was_found() -> None:
+    """Not of the whole documents: "Songs:" with both spans, then with one."""
+    result = System(Pipeline(select.TopK(1)), Characters(), source=Finds())(QUERY)
+    first, second = (len(s.text.replace(" ", "")) for s in Finds().found)
+
+    assert (len("Songs:") + first + second, len("Songs:") + first) == (
+        result.tokens.before,
+        result.tokens.after,
+    )
+
+
+def test_the_trace_has_a_step_for_the_source() -> None:
+    """The first, with what was found; what is dropped later has its verdict."""
+    result = System(Pipeline(select.TopK(1)), Characters(), source=Finds()).ask(QUERY)
+
+    assert [(0, 2), (2, 1), (1, 1)] == [(len(s.before), len(s.after)) for s in result.trace.steps]
+    assert result.trace.steps[0].stage.startswith("Finds(found=(Segment(")
+    assert [("Seals and Crofts sang it.", ""), ("It rained.", "TopK(k=1)")] == [
+        (v.segment.text, v.stage) for v in result.verdicts
+    ]
+
+
+def test_what_a_source_spends_is_charged_to_its_step() -> None:
+    """An embedder that it asks, for example."""
+
+    def source(query: Query, /) -> list[Segment]:
+        HashingEmbedder().embed([query.text], query=True)
+        return []
+
+    (found,) = System(Pipeline(), Characters(), source=source)(QUERY).trace.steps
+
+    assert [4] == [usage.tokens_in for usage in found.usages]
+
+
+@pytest.mark.parametrize("max_tokens", [0, 10, 32, 60])
+def test_the_budget_holds_for_what_was_found(max_tokens: int) -> None:
+    """The best that fit; at 32 the title and the one of 21 characters, at 10 none."""
+    system = System(Pipeline(), Characters(), source=Finds()).with_budget(max_tokens)
+    result = system(QUERY)
+
+    assert {0: 0, 10: 0, 32: 1, 60: 2}[max_tokens] == len(result.kept)
+    assert result.tokens.after <= max_tokens
+
+
+def test_a_source_that_finds_nothing_leaves_the_reader_alone() -> None:
+    """An answer without evidence, and no warning: it did not fail."""
+    result = System(Pipeline(first), Characters(), source=Finds(())).ask(QUERY)
+
+    assert ((), ()) == (result.kept, result.documents)
+    assert Answer("yes", ()) == result.answer
+    assert [] == result.trace.warnings
+
+
+def test_a_failing_source_raises() -> None:
+    """Its error is the caller's to see."""
+    with pytest.raises(StoreError, match="is gone"):
+        System(Pipeline(), Characters(), source=loses).ask(QUERY)
+
+
+@pytest.mark.parametrize("stage", [Pipeline(first), first])
+def test_a_lenient_system_answers_though_its_source_fails(
+    stage: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without evidence, with a warning of one line; in any system."""
+    with caplog.at_level(logging.WARNING):
+        result = System(stage, Characters(), source=loses).lenient().ask(QUERY)
+
+    assert () == result.kept
+    assert Answer("yes", ()) == result.answer
+    assert 1 == len(result.trace.warnings)
+    assert "was skipped: StoreError: the index is gone" in result.trace.warnings[0]
+    assert "the index is gone" in caplog.text
+
+
+def test_spans_of_a_source_are_as_many_documents_as_there_are() -> None:
+    """In the order in which they are first found."""
+    other = Document("other", "It snowed.")
+    found = (Segment.whole(other), *Finds().found, Segment(other, 0, 2))
+    result = System(Pipeline(), Characters(), source=Finds(found))(QUERY)
+
+    assert (other, PAGE) == result.documents
+    assert found == result.kept
+
+
+def test_questions_at_once_find_their_own() -> None:
+    """A source is shared by threads; each trace tells of its own question."""
+
+    def source(query: Query, /) -> list[Segment]:
+        return [Segment.whole(Document(query.text, f"{query.text} is here."))]
+
+    system = System(Pipeline(first), Characters(), source=source)
+    questions = [f"word{n}" for n in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(system.ask, questions))
+
+    assert [f"{question} is here." for question in questions] == [r.text for r in found]
+    assert {3} == {len(r.trace.steps) for r in found}

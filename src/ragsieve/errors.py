@@ -3,7 +3,7 @@
 RagsieveError
 ├── InputError          what the caller passed breaks a rule (also a ValueError)
 ├── MissingExtra        a backend needs a package that is not installed (also an ImportError)
-├── StoreError          weights could not be fetched, or are not what their checksum says
+├── StoreError          weights or an index could not be fetched, read or written
 └── ModelError          a model or its server failed
     ├── Unsupported     this backend cannot do what was asked of it
     ├── ContextOverflow the prompt does not fit the model's context
@@ -36,7 +36,7 @@ class MissingExtra(RagsieveError, ImportError):
 
 
 class StoreError(RagsieveError):
-    """Named weights could not be fetched, or are not what their checksum says."""
+    """Weights or an index could not be fetched, read or written, or a checksum does not fit."""
 
 
 class ModelError(RagsieveError):

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 OnError = Literal["raise", "keep"]
 Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
+Source = Callable[[Query], list[Segment]]
 AnyDocument = Document | Mapping[str, Any] | str
 
 
@@ -74,19 +75,26 @@ class Pipeline:
         return kept
 
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
-        with step(repr(stage), segments) as record:
-            try:
-                kept = stage(query, segments)
-            except (
-                Exception
-            ) as error:  # anyone's stage: "keep" promises the answer, whatever it raises
-                if self.on_error == "raise":
-                    raise
-                record.error = " ".join(f"{type(error).__name__}: {error}".split())
-                logger.warning("%r was skipped: %s", stage, record.error)
-                kept = segments
-            record.after = tuple(kept)
-        return kept
+        return _recorded(stage, segments, lambda: stage(query, segments), self.on_error)
+
+
+def _recorded(
+    what: object, before: list[Segment], work: Callable[[], list[Segment]], on_error: OnError
+) -> list[Segment]:
+    """What ``work`` gives, as a step of the trace; ``before`` where it may fail and does."""
+    with step(repr(what), before) as record:
+        try:
+            kept = work()
+        except (
+            Exception
+        ) as error:  # anyone's stage or source: "keep" promises the answer, whatever it raises
+            if on_error == "raise":
+                raise
+            record.error = " ".join(f"{type(error).__name__}: {error}".split())
+            logger.warning("%r was skipped: %s", what, record.error)
+            kept = before
+        record.after = tuple(kept)
+    return kept
 
 
 def best_first(segments: Sequence[Segment]) -> list[Segment]:
@@ -198,6 +206,7 @@ class System:
         stage: What filters; usually a `Pipeline`.
         reader: What answers, and counts tokens.
         max_tokens: The context is never longer than this many tokens, nor than all documents.
+        source: Finds evidence where the caller passes no documents; without one there is none.
 
     Raises:
         InputError: If ``max_tokens`` is negative.
@@ -206,19 +215,23 @@ class System:
     stage: Stage
     reader: Reader
     max_tokens: int | None = None
+    source: Source | None = None
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
             raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
 
-    def __call__(self, query: Query | str, documents: Sequence[AnyDocument]) -> Result:
+    def __call__(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+    ) -> Result:
         """Filter: keep the spans of ``documents`` that matter to ``query``.
 
         Args:
             query: The question, not blank.
             documents: Best first; a string is a document without a title, a mapping one with the
                 keys ``text``, and where known ``id``, ``title``, ``source``. Of equal ids, the
-                later ones become ``id#2``, ``id#3``; the trace notes it.
+                later ones become ``id#2``, ``id#3``; the trace notes it. Where None, the source
+                is asked, and what it finds, which may be spans of documents, is filtered.
 
         Raises:
             InputError: If the question or a document breaks a rule.
@@ -226,9 +239,8 @@ class System:
         """
         query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
-        taken = as_documents(documents, trace)
-        given = [Segment.whole(document) for document in taken]
         with trace.recording():
+            taken, given = self._given(query, documents, trace)
             kept = self.stage(query, given)
             before, after = self._lengths(given, kept)
             limit = before if self.max_tokens is None else min(before, self.max_tokens)
@@ -240,12 +252,12 @@ class System:
         text = self.reader.context(kept)
         return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
 
-    def ask(self, query: Query | str, documents: Sequence[AnyDocument] = ()) -> Result:
+    def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
 
         Where a stage has answered by itself, that is the answer and the reader is not asked.
         """
-        result = self(query, documents)
+        result = self(query, () if documents is None and not self.source else documents)
         with result.trace.recording(), step(repr(self.reader), result.kept) as record:
             if answer := result.trace.answer:
                 note("not asked: a stage before it has answered")
@@ -259,17 +271,36 @@ class System:
         """The same, with a context of at most ``max_tokens`` tokens."""
         return replace(self, max_tokens=max_tokens)
 
+    def with_source(self, source: Source | None) -> System:
+        """The same, finding evidence by ``source`` where the caller passes no documents."""
+        return replace(self, source=source)
+
     def lenient(self) -> System:
-        """The same, but a stage that fails is skipped: its input passes and the trace says so."""
+        """The same, but a stage that fails is skipped: its input passes and the trace says so.
+
+        A source that fails has found nothing.
+        """
         stages = self.stage.stages if isinstance(self.stage, Pipeline) else (self.stage,)
         return replace(self, stage=Pipeline(*stages, on_error="keep"))
+
+    def _given(
+        self, query: Query, documents: Sequence[AnyDocument] | None, trace: Trace
+    ) -> tuple[tuple[Document, ...], list[Segment]]:
+        """What there is to filter: the caller's documents, else what the source finds."""
+        if documents is not None or self.source is None:
+            taken = as_documents(documents, trace)
+            return taken, [Segment.whole(document) for document in taken]
+        source = self.source
+        on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
+        found = _recorded(source, [], lambda: source(query), on_error)
+        return tuple({s.document.id: s.document for s in found}.values()), found
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
 
 
 def as_documents(
-    documents: Sequence[AnyDocument], trace: Trace | None = None
+    documents: Sequence[AnyDocument] | None, trace: Trace | None = None
 ) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):

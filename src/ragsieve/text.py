@@ -14,6 +14,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
@@ -83,6 +84,11 @@ def safe(text: str) -> str:
     sees, end a string early, or cannot be encoded at all.
     """
     return _UNSAFE.sub("\ufffd", text)
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased runs of letters and digits; Chinese and Japanese go by character."""
+    return _WORD.findall(text.lower())
 
 
 def normalise(text: str) -> str:

@@ -32,15 +32,12 @@ READABLE = {
     "fence": f"```\n{LINES}\n```",
     "fence with a language": f"\n```text\n{LINES}\n\n```\n",
     "fence that ends on the line": f"```\n{LINES}```",
-    "thoughts": f"<think>\nHm.\nIncorrect answers: [2]\n{LINES}\n</think>\n\n{LINES}",
-    "thoughts and fence": f"<think></think>```\n{LINES}\n```",
 }
 OBJECTS = {
     "compact": json.dumps(OBJECT),
     "indented": json.dumps(OBJECT, indent=2),
     "white space": f" \n{json.dumps(OBJECT)}\n",
     "fence": f"```json\n{json.dumps(OBJECT, indent=2)}\n```",
-    "thoughts": f"<think>{json.dumps(OBJECT)}</think>{json.dumps(OBJECT)}",
     "lower case": json.dumps({name.lower(): value for name, value in OBJECT.items()}),
 }
 UNREADABLE = {
@@ -54,8 +51,6 @@ UNREADABLE = {
     "on one line": LINES.replace("\n", " "),
     "after a line separator": LINES.replace("\n", "\u2028"),
     "no colon": LINES.replace(":", ""),
-    "cut off while thinking": f"<think>\n{LINES}",
-    "thoughts that speak of thoughts": f"<think>\n</think>\n{LINES}\n</think>\n{LINES}",
     "object with a part missing": '{"Incorrect answers": [1], "Explanation": "x"}',
     "object with one more": json.dumps({**OBJECT, "Note": ""}),
     "object out of order": json.dumps(dict(reversed(OBJECT.items()))),

@@ -157,6 +157,33 @@ def test_a_model_of_a_part_that_is_named_as_the_llm_is_the_llm(ragsieve: Command
     assert ended.err.endswith("it holds 10\n")
 
 
+def test_an_index_stands_in_for_documents(ragsieve: Command) -> None:
+    """What it finds is filtered; a batch searches it, too, whatever documents its lines have."""
+    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
+    words = ("--system", "all", "--llm", "fake:echo", "--index", "words", "--retrieve", "1")
+    ended = ragsieve("ask", *words, "-q", ASKED, "--json")
+    ragsieve("ask", *words, "--input", "q.jsonl", "--output", "o.jsonl")
+    found = json.loads(ended.out)
+
+    assert (0, TEXT) == (ended.code, found["kept"][0]["text"])
+    assert "bm25" in found["kept"][0]["scores"]
+    assert found["trace"]["steps"][0]["stage"].startswith("Search(")
+    assert ["a.txt"] * 3 == [
+        json.loads(line)["kept"][0]["document"] for line in Path("o.jsonl").read_text().splitlines()
+    ]
+
+
+def test_an_index_of_words_cannot_be_searched_by_embedding(ragsieve: Command) -> None:
+    """One line says why, before anything is asked."""
+    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
+    ended = ragsieve("filter", *FAKE, "--index", "words", "--by", "dense", "-q", ASKED)
+
+    assert (2, "") == (ended.code, ended.out)
+    assert (
+        "error: by must be bm25 for index words, which has no embedder, got 'dense'\n" == ended.err
+    )
+
+
 def test_systems_are_listed(ragsieve: Command) -> None:
     """Each by its name, with its paper."""
     lines = ragsieve("systems").out.splitlines()
@@ -215,6 +242,14 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         (
             "filter -q x --option truncator=none --model truncator=smollm2 a.txt",
             "truncator of finefilter must be an option or a model, got both",
+        ),
+        ("filter -q x --index none", "'none' does not exist"),
+        ("filter -q x --index . a.txt", "name --index or FILE, not both"),
+        ("filter -q x --index .", ". holds no index: `ragsieve index build` makes one"),
+        ("filter -q x --system chunkrag --option source=a a.txt", "got 'source'"),
+        (
+            "filter -q x --system chunkrag --option threshold=high a.txt",
+            "threshold of chunkrag must be .* got 'high'",
         ),
         ("filter --query= a.txt", "must not be blank"),
         ("filter -q x none.txt", "none.txt cannot be read: No such file"),

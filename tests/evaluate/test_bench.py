@@ -22,11 +22,13 @@ from msgspec.structs import replace
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.bench import Bench
-from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec
+from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec, read
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.systems.indexes import IndexOptions, create_index
 from ragsieve.text import contains_answer
 from ragsieve.trained import Base, Trained, save
+from ragsieve.types import Document
 
 CONFIG = Config(
     systems=[
@@ -257,6 +259,40 @@ def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
     assert header["models"][str(folder)].startswith("mine@")
     with pytest.raises(InputError, match="was made by"):
         run(tmp_path / "r", config)
+
+
+def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
+    """Its chunks are filtered; gold documents count that it knows by other ids."""
+    index, mine = tmp_path / "words", tmp_path / "mine.jsonl"
+    text = "Seals and Crofts sang Summer Breeze."
+    gold = {"id": "g", "text": text, "is_positive": True}
+    row = {"question": "Who sang Summer Breeze?", "answers": ["Seals"], "documents": [gold]}
+    mine.write_text(json.dumps(row) + "\n")
+    with create_index(index, IndexOptions(embedder="none", chunks="whole")) as corpus:
+        corpus.add([Document("other", text), Document("more", "A breeze blows.")])
+    data = [Data(name=str(mine), index=str(index), retrieve=1, by="bm25")]
+    run(tmp_path / "r", replace(ONE, data=data))
+    (file,) = (tmp_path / "r" / "records").glob("*.jsonl")
+    record = json.loads(file.read_text())
+
+    assert "mine-bm25-1-of-words--all--fake-echo.jsonl" == file.name
+    assert ["other"] == [span["document"] for span in record["kept"]]
+    assert 1.0 == record["metrics"]["document_recall"]
+
+
+@pytest.mark.parametrize("more", [{"poisoned": True}, {}])
+def test_an_index_excludes_noise(tmp_path: Path, more: dict[str, Any]) -> None:
+    """Documents that are not asked cannot be made worse."""
+    path = tmp_path / "run.toml"
+    noise = "" if more else 'noise = { kinds = ["random"], shares = [0.5] }'
+    poisoned = str(bool(more)).lower()
+    path.write_text(
+        f'data = [{{ name = "sample", index = "i", poisoned = {poisoned} }}]\n{noise}\n'
+        'systems = [{ name = "all" }]\n'
+    )
+
+    with pytest.raises(InputError, match="index must be empty where documents are noise"):
+        read(path)
 
 
 def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:

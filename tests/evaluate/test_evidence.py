@@ -220,3 +220,75 @@ def test_tokens_kept_is_a_share(before: int, after: int, expected: float | None)
     result = Result(QUERY, (), (), "", Tokens(before, after), Trace())
 
     assert expected == tokens_kept(result)
+
+
+def of_index(*spans: tuple[Document, int, int]) -> Result:
+    """A result that keeps spans of documents as an index knows them."""
+    segments = tuple(Segment(*span) for span in spans)
+    documents = tuple(segment.document for segment in segments)
+    return Result(QUERY, documents, segments, "", Tokens(40, 10), Trace())
+
+
+GOLD = Document("7", TEXT, "Songs", metadata={"is_positive": True, "supporting_sentences": [TEXT]})
+OTHER = Document("8", "It snowed.", "Weather", metadata={"is_positive": False})
+INDEXED = Example(QUERY, (OTHER, GOLD))
+
+
+def test_documents_of_an_index_are_known_by_what_they_say() -> None:
+    """Whatever ids they have there: one of two is gold, all of its sentence is kept."""
+    result = of_index(
+        (Document("a3f:0", TEXT, "Songs"), 0, 40),
+        (Document("a3f:1", "It snowed.", "Weather"), 0, 9),
+    )
+
+    assert (1.0, 0.5) == (
+        document_recall(INDEXED, result),
+        document_precision(INDEXED, result),
+    )
+    assert 1.0 == sentence_recall(INDEXED, result)
+    assert 0.75 == sentence_precision(INDEXED, result)  # three sentences of TEXT, one snowed
+
+
+def test_a_document_of_an_index_is_none_of_the_example_by_its_id_alone() -> None:
+    """Equal ids, other texts or titles: nothing gold is found, and all that is kept is wrong."""
+    for stranger in (Document("7", "It hailed."), Document("7", TEXT, "Another title")):
+        result = of_index((stranger, 0, 10))
+
+        assert (0.0, 0.0) == (
+            document_recall(INDEXED, result),
+            document_precision(INDEXED, result),
+        )
+        assert (0.0, 0.0) == (sentence_recall(INDEXED, result), sentence_precision(INDEXED, result))
+
+
+def test_each_stranger_counts_by_itself() -> None:
+    """One gold document beside three of the rest of the index: a quarter."""
+    strangers = [Document(f"x{n}", "It hailed.") for n in range(3)]
+    result = of_index((GOLD, 0, 14), *((stranger, 0, 10) for stranger in strangers))
+
+    assert 0.25 == document_precision(INDEXED, result)
+
+
+def test_spans_of_one_document_under_two_ids_are_one_documents() -> None:
+    """Half of the gold sentence from each copy is all of it."""
+    result = of_index((Document("x", TEXT, "Songs"), 0, 15), (Document("y", TEXT, "Songs"), 15, 40))
+
+    assert 1.0 == sentence_recall(INDEXED, result)
+    assert 1.0 == document_precision(INDEXED, result)
+
+
+def test_equal_documents_in_hand_keep_their_own_ids() -> None:
+    """The second of two equal texts is the gold one: keeping the first finds nothing."""
+    twins = (Document("1", TEXT), Document("2", TEXT, metadata={"is_positive": True}))
+    example = Example(QUERY, twins)
+
+    assert [0.0, 1.0] == [document_recall(example, of_index((twin, 0, 14))) for twin in twins]
+
+
+def test_documents_with_equal_ids_are_named_as_a_system_names_them() -> None:
+    """The second becomes d#2, in the example and in the result."""
+    same = (document(text="It snowed."), document(is_positive=True))
+    example = Example(QUERY, same)
+    result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, same)
+
+    assert (1.0, 0.5) == (document_recall(example, result), document_precision(example, result))

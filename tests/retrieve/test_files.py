@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.retrieve.files import read_documents
+from ragsieve.retrieve.files import Sources, read_documents
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])
@@ -108,3 +110,97 @@ def test_standard_input_is_known_by_how_it_begins(
     )
 
     assert ascii([expected]) == done.stdout.decode().strip()
+
+
+def ids(sources: Sources) -> list[str]:
+    return [document.id for document in sources]
+
+
+def test_packed_jsonl_is_read_as_jsonl(tmp_path: Path) -> None:
+    """By its ending, as one file and in a folder."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
+
+    assert ["0", f"{path}:2"] == [document.id for document in read_documents([str(path)])]
+    assert ["0", f"{path}:2"] == ids(Sources([str(tmp_path)]))
+
+
+def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
+    """By name; hidden files and folders, and the one to leave out, are not looked at."""
+    for name in ("b.md", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.pdf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "Makefile").write_text("all:")
+    sources = Sources([str(tmp_path)], without=tmp_path / "index")
+
+    assert [str(tmp_path / name) for name in ("a.TXT", "b.md", "in/c.html")] == ids(sources)
+    assert {".pdf": 1, "no ending": 1} == sources.others
+
+
+def test_a_named_file_is_read_whatever_its_ending(tmp_path: Path) -> None:
+    """Only folders hold files that nobody asked for."""
+    (tmp_path / "a.log").write_text("Bees.")
+
+    assert [str(tmp_path / "a.log")] == ids(Sources([str(tmp_path / "a.log")]))
+
+
+def question(id_: str, *documents: dict[str, object]) -> str:
+    return json.dumps({"id": id_, "question": "Who?", "documents": documents})
+
+
+def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
+    """Equal title and text come once, under the first one's name; labels stay behind."""
+    bees = {"id": "x", "title": "T", "text": "Bees.", "is_positive": True, "url": "u", "rank": 3}
+    rows = [
+        question("q1", bees, {"text": "Cheese."}),
+        question("q2", {"title": "T", "text": "Bees."}, {"title": "S", "text": "Bees."}),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    sources = Sources([str(tmp_path / "a.jsonl")])
+    found = list(sources)
+
+    assert ["q1/x", "q1/1", "q2/1"] == [document.id for document in found]
+    assert ({"url": "u"}, "u", 0) == (dict(found[0].metadata), found[0].source, found[0].rank)
+    assert 1 == sources.repeated
+
+
+def test_questions_without_an_id_are_known_by_their_line(tmp_path: Path) -> None:
+    """So that two files do not take each other's names."""
+    (tmp_path / "a.jsonl").write_text('{"question": "Who?", "documents": ["Bees."]}')
+    path = str(tmp_path / "a.jsonl")
+
+    assert [f"{path}:1/0"] == ids(Sources([path]))
+
+
+def test_a_data_set_is_a_source() -> None:
+    """By its name; the bundled one has 12 questions with 5 to 8 documents each."""
+    found = list(Sources(["sample"]))
+
+    assert 12 * 5 <= len(found) <= 12 * 8
+    assert 12 == len({document.id.partition("/")[0] for document in found})
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["none.txt"], "a source must be a file, a folder or a data set's name, got 'none.txt'"),
+        (["\0"], "a source must be a file"),
+        (["-", "-"], "got - twice"),
+    ],
+)
+def test_a_source_that_is_not_there_is_named_before_any_is_read(
+    names: list[str], message: str
+) -> None:
+    """The first document would be read by then."""
+    with pytest.raises(InputError, match=message):
+        Sources(["sample", *names])
+
+
+def test_documents_are_read_one_at_a_time(tmp_path: Path) -> None:
+    """The first is there though a later line is bad."""
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"txt": "b"}')
+    found = iter(Sources([str(tmp_path / "a.jsonl")]))
+
+    assert "a" == next(found).text
+    with pytest.raises(InputError, match=r"a.jsonl line 2: a document must have a text"):
+        next(found)

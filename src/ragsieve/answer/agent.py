@@ -6,10 +6,10 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.answer.parts import bare, parts, schema, spoken, text
+from ragsieve.answer.parts import bare, parts, schema, text
 from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, complete_parsed, spoken
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment

@@ -10,7 +10,6 @@ from typing import Any
 from ragsieve.errors import BadReply
 
 NONE = ("", "-", "none", "n/a", "null")
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
 _MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
@@ -38,19 +37,12 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
     Raises:
         BadReply: If a part is missing, comes twice or out of order.
     """
-    said = spoken(reply)
-    if fenced := _FENCED.fullmatch(said):
-        said = fenced[1]
+    fenced = _FENCED.fullmatch(reply)
+    said = fenced[1] if fenced else reply
     found = _members(said) if said.lstrip().startswith("{") else _lines(said, names)
     if [name.lower() for name, _ in found] != [name.lower() for name in names]:
         raise BadReply(f"the parts {', '.join(names)}, each once and in this order", reply)
     return {name: value for name, (_, value) in zip(names, found, strict=True)}
-
-
-def spoken(reply: str) -> str:
-    """A reply without what a model thinks first; empty where it was cut off thinking."""
-    said = _THOUGHTS.sub("", reply)
-    return "" if said.lstrip().startswith("<think>") else said
 
 
 def _members(said: str) -> list[tuple[str, Any]]:

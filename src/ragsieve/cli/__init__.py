@@ -13,7 +13,9 @@ import click
 from ragsieve.cli.ask import ask_command, filter_command
 from ragsieve.cli.base import named, shown
 from ragsieve.cli.bench import bench_command, datasets_command, report_command
+from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
+from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.train import annotate_command, calibrate_command, train_group
 from ragsieve.errors import InputError, MissingExtra
 
@@ -68,7 +70,7 @@ def cli() -> None:
 
 for command in (
     *(filter_command, ask_command, bench_command, report_command, annotate_command),
-    *(train_group, calibrate_command),
-    *(systems_command, datasets_command, models_group),
+    *(train_group, calibrate_command, scorers_command),
+    *(index_group, systems_command, datasets_command, models_group),
 ):
     cli.add_command(command)

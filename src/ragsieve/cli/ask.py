@@ -21,6 +21,7 @@ from ragsieve.evaluate.run import Batch, Tally, judged
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.files import read_documents
+from ragsieve.systems.indexes import index_options, index_source
 from ragsieve.trained import building
 from ragsieve.types import Example, Query
 
@@ -32,6 +33,7 @@ FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, 
   ragsieve filter -q "Who sang it?" --explain docs.jsonl
   ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
   ragsieve filter -q "Who sang it?" --system finefilter-point --model extractor=clues docs.jsonl
+  ragsieve filter -q "Who sang it?" --index my-index --retrieve 50
   ragsieve filter --input questions.jsonl --output kept.jsonl
 """
 ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
@@ -40,6 +42,7 @@ ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdo
   ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
   ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
   ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
+  ragsieve ask -q "Who sang it?" --index my-index --system chunkrag-likelihood
   ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
   ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
   ragsieve ask --input questions.jsonl --output answers.jsonl
@@ -75,6 +78,18 @@ OPTIONS = (  # what `filter` and `ask` share
         metavar="ROLE=MODEL",
         help="A model of its own for a part of the system, as critic=openai:gpt-5-mini of "
         "winnowrag, extractor=clues of finefilter-point.",
+    ),
+    click.option(
+        "--index",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Search this index (`ragsieve index build`) in place of documents.",
+    ),
+    click.option("--retrieve", type=click.IntRange(1), default=20, help="Chunks from the index."),
+    click.option(
+        "--by",
+        type=click.Choice(["hybrid", "dense", "bm25"]),
+        show_default="hybrid, or bm25 where the index has no embedder",
+        help="How the index is searched.",
     ),
     click.option(
         "--llm",
@@ -147,11 +162,15 @@ def _run(
     if source is not None and (files or as_json or explain):
         raise InputError("--input takes no FILE, --json or --explain: its records hold all that")
     options["llm"] = options["llm"] or trained.generator(options["system"])
+    if options["index"] and files:
+        raise InputError("name --index or FILE, not both")
     _check(**options)
     if source is not None and output is not None:
         return _batch(source, output, asking, options)
     asked = Query(query or "")
-    documents = read_documents(_or_stdin(files, needed=not asking))
+    documents = None
+    if not options["index"]:
+        documents = read_documents(_or_stdin(files, needed=not asking))
     with _system(callers=1, **options) as system, INFO.status("reading …"):
         result = (system.ask if asking else system)(asked, documents)
     for warning in result.trace.warnings:
@@ -181,6 +200,7 @@ def _check(
     llm_options: Sequence[str],
     system_options: Sequence[str],
     system_models: Sequence[str],
+    index: Path | None,
     **options: Any,
 ) -> None:
     """Everything about the options that can be known before a model is loaded."""
@@ -191,6 +211,8 @@ def _check(
         models.check(options[role], kind)
     values("--llm-option", llm_options)
     building.check(system, *_of_system(system_options, system_models))
+    if index:
+        index_options(index)
 
 
 def _of_system(options: Sequence[str], own: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -210,6 +232,9 @@ def _system(
     max_tokens: int | None,
     on_error: str,
     cache: Path | None,
+    index: Path | None,
+    retrieve: int,
+    by: Any,
     **options: Any,
 ) -> Iterator[System]:
     """The system that the options name, its models wrapped as many questions need them."""
@@ -223,7 +248,8 @@ def _system(
         given, own = _of_system(system_options, system_models)
         given |= {part: made(model) for part, model in own.items()}
         others = {role: made(options[role]) for role in trained.entry(system).roles}
-        found = trained.build(system, generator, given, share=share, **others)
+        searched = index_source(index, made, k=retrieve, by=by) if index else None
+        found = trained.build(system, generator, given, share=share, source=searched, **others)
         if max_tokens is not None:
             found = found.with_budget(max_tokens)
         yield found.lenient() if on_error == "keep" else found
@@ -238,7 +264,8 @@ def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) ->
 
         def one(example: Example) -> dict[str, Any]:
             made = system.ask if asking else system
-            return judged(example, made(example.query, example.documents))
+            documents = None if options["index"] else example.documents
+            return judged(example, made(example.query, documents))
 
         bar = bars.add_task("questions", total=total)
         for done in batch.run(one, workers=options["workers"], limit=options["limit"]):
@@ -258,7 +285,8 @@ def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     if options["system"] not in systems.SYSTEMS:
         options["system"] = trained.identity(options["system"])
     given = ("llm_options", "system_options", "system_models")
-    names = ("system", "llm", *roles, "max_tokens", *given, "on_error")
+    searched = ("index", "retrieve", "by") if options["index"] else ()
+    names = ("system", "llm", *roles, "max_tokens", *given, "on_error", *searched)
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])
 

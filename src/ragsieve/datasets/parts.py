@@ -18,6 +18,8 @@ _ENDS: dict[Part, int] = {"train": 50, "validation": 60, "test": 100}  # of 100 
 
 def part_of(question: str, salt: str = SALT) -> Part:
     """Which part a question belongs to by `RULE`, whatever data set has it, however it is typed."""
-    digest = hashlib.sha256(f"{salt}\n{normalise(question)}".encode()).hexdigest()
+    digest = hashlib.sha256(
+        f"{salt}\n{normalise(question)}".encode("utf-8", "surrogatepass")
+    ).hexdigest()
     place = int(digest[:8], 16) % 100
     return next(part for part in get_args(Part) if place < _ENDS[part])

@@ -41,6 +41,8 @@ from ragsieve.evaluate.metrics import (
 from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Result, System
+from ragsieve.retrieve.corpus import Search
+from ragsieve.systems.indexes import index_options, index_source, open_words
 from ragsieve.trace import Usage
 from ragsieve.types import Example
 
@@ -95,6 +97,8 @@ class Bench:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"output {self.folder} cannot be made: {reason}") from error
+        for index in {data.index for data in self.config.data if data.index}:
+            index_options(index)
         about = {}
         for cell in self.cells:
             if cell.questions_file not in about:
@@ -170,7 +174,7 @@ class Bench:
 
     def _timed(self, example: Example, system: System) -> dict[str, Any]:
         began, busy = time.perf_counter(), self._clock.seconds
-        result = system.ask(example.query, example.documents)
+        result = _asked(system, example)
         seconds = time.perf_counter() - began
         steps = [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in result.trace.steps]
         generator = result.trace.steps[-1].seconds
@@ -199,7 +203,15 @@ class Bench:
         llm.count(["?"])  # a model that is not there shows here
         if entry.knows:
             others["answers"] = self._answers(cell)
+        if cell.data.index:
+            others["source"] = self._source(cell, wrap)
         return trained.build(spec.name, llm, {**spec.options, **own}, share=wrap, **others)
+
+    def _source(self, cell: Cell, wrap: Share) -> Search:
+        data = cell.data
+        return index_source(
+            data.index, lambda name: wrap(self._model(name)), k=data.retrieve, by=data.by
+        )
 
     def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
         """Gold answers by question; of a question that comes twice all that are known."""
@@ -243,8 +255,12 @@ class Bench:
         spec, generator = cell.system, cell.generator
         used = {name: model.identity for name, model in self._used(cell).items()}
         name = spec.name if spec.name in systems.SYSTEMS else trained.identity(spec.name)
-        parts = (name, spec.options, spec.models, generator.llm, generator.options)
-        return json.dumps(without_keys([*parts, used, self.config.likelihood]), sort_keys=True)
+        parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
+        parts += [used, self.config.likelihood]
+        if cell.data.index:
+            held = open_words(cell.data.index).about()
+            parts += [cell.data.index, cell.data.retrieve, cell.data.by, held.chunks, held.bytes]
+        return json.dumps(without_keys(parts), sort_keys=True)
 
     def _questions(self, cell: Cell) -> Path:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"
@@ -282,13 +298,18 @@ class _Once(Generic[T]):
             return self._made[0]
 
 
+def _asked(system: System, example: Example) -> Result:
+    """What a system makes of a question: of its documents, or of what a source finds."""
+    return system.ask(example.query, None if system.source else example.documents)
+
+
 class _Unmeasured(Exception):
     """A metric failed, not the system: the question is to be asked again."""
 
 
 def _record(example: Example, system: System, metrics: Sequence[Metric]) -> dict[str, Any]:
     """What a record says of a question: the result, gold answers, and what is measured."""
-    result = system.ask(example.query, example.documents)
+    result = _asked(system, example)
     try:
         values = {
             "answers": list(example.answers),

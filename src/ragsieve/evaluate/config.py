@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from ragsieve import models
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate.noise import Kind, Noise, Position
+from ragsieve.retrieve.corpus import By
 from ragsieve.systems import ROLES
 from ragsieve.trained import building
 
@@ -36,6 +37,10 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         part: ``"train"``, ``"validation"`` or ``"test"`` of its questions; see
             `ragsieve.datasets.parts.part_of`.
         questions: How many; the run's number where None.
+        index: Folder of an index (`ragsieve index build`): systems search it, and the questions'
+            own documents are only what it is measured by.
+        retrieve: Chunks that the index returns for a question.
+        by: How it is searched.
     """
 
     name: str
@@ -43,6 +48,9 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only: Literal["all", "answerable", "unanswerable"] = "all"
     poisoned: bool = False
     questions: Count | None = None
+    index: str = ""
+    retrieve: Count = 20
+    by: By = "hybrid"
 
     @property
     def label(self) -> str:
@@ -50,6 +58,7 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
         choices: list[str] = [choice for choice in (self.part, self.only) if choice != "all"]
         choices += ["poisoned"] if self.poisoned else []
+        choices += [f"{self.by}, {self.retrieve} of {Path(self.index).name}"] if self.index else []
         return f"{stem} ({', '.join(choices)})" if choices else stem
 
 
@@ -222,6 +231,9 @@ def _check(config: Config) -> None:
             raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
     if config.noise and any(data.poisoned for data in config.data):
         raise InputError("poisoned must be false where the run has noise, which replaces documents")
+    for data in config.data:
+        if data.index and (config.noise or data.poisoned):
+            raise InputError(f"index must be empty where documents are noise, got {data.index!r}")
     if config.baseline and config.baseline not in map(label, config.systems):
         known = ", ".join(map(label, config.systems))
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")

@@ -63,12 +63,12 @@ def _located(sentence: str, text: str) -> Span | None:
 def document_recall(example: Example, result: Result) -> float | None:
     """Share of the gold documents of which a span is kept, from 0 to 1; None without gold ones."""
     gold = _gold_documents(example)
-    return len(gold & _kept_documents(result)) / len(gold) if gold else None
+    return len(gold & _kept_documents(example, result)) / len(gold) if gold else None
 
 
 def document_precision(example: Example, result: Result) -> float | None:
     """Share of gold ones among the documents of which a span is kept; None without gold ones."""
-    gold, kept = _gold_documents(example), _kept_documents(result)
+    gold, kept = _gold_documents(example), _kept_documents(example, result)
     return len(gold & kept) / max(1, len(kept)) if gold else None
 
 
@@ -77,13 +77,22 @@ def _gold_documents(example: Example) -> set[str]:
     return {d.id for d in documents if d.metadata.get("is_positive") is True}
 
 
-def _kept_documents(result: Result) -> set[str]:
-    return {s.document.id for s in result.kept}
+def _kept_documents(example: Example, result: Result) -> set[str]:
+    return {_name(example, s.document) for s in result.kept}
+
+
+def _name(example: Example, document: Document) -> str:
+    """A kept document by the id that the example has it by: an index knows it by another."""
+    given = as_documents(example.documents)
+    same = [d.id for d in given if (d.title, d.text) == (document.title, document.text)]
+    if document.id in same:
+        return document.id
+    return same[0] if same else f"not of the example: {document.id}"
 
 
 def sentence_recall(example: Example, result: Result) -> float | None:
     """Share of the gold sentences that are kept, at least half of each; None without gold ones."""
-    gold, kept = _gold_spans(example), _kept_spans(result.kept)
+    gold, kept = _gold_spans(example), _kept_spans(example, result.kept)
     found = [
         _mostly(sentence, kept.get(name, []))
         for name, sentences in gold.items()
@@ -97,10 +106,10 @@ def sentence_precision(example: Example, result: Result) -> float | None:
     gold = {name: _merged(sentences) for name, sentences in _gold_spans(example).items()}
     if not gold:
         return None
-    texts = {s.document.id: s.document.text for s in result.kept}
+    texts = {_name(example, s.document): s.document.text for s in result.kept}
     right = [
         _mostly((start + first, start + last), gold.get(name, []))
-        for name, spans in _kept_spans(result.kept).items()
+        for name, spans in _kept_spans(example, result.kept).items()
         for start, end in spans
         for first, last in sentence_spans(texts[name][start:end])
     ]
@@ -112,11 +121,12 @@ def _gold_spans(example: Example) -> dict[str, list[Span]]:
     return {name: found for name, found in spans.items() if found}
 
 
-def _kept_spans(segments: Iterable[Segment]) -> dict[str, list[Span]]:
+def _kept_spans(example: Example, segments: Iterable[Segment]) -> dict[str, list[Span]]:
     """Kept characters by document, as spans in order that do not meet."""
     spans: dict[str, list[Span]] = {}
     for segment in segments:
-        spans.setdefault(segment.document.id, []).append((segment.start, segment.end))
+        name = _name(example, segment.document)
+        spans.setdefault(name, []).append((segment.start, segment.end))
     return {name: _merged(found) for name, found in spans.items()}
 
 

@@ -119,6 +119,8 @@ class ClueReader(Protocol):
 
 T = TypeVar("T")
 
+_THOUGHTS = re.compile(r"\A(?:\s*<think>.*?</think>)+", re.DOTALL)
+
 
 def complete_parsed(
     llm: LLM,
@@ -130,8 +132,9 @@ def complete_parsed(
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; what is unreadable is asked for once more, the error named.
 
-    ``parse`` raises `BadReply`. A prompt whose second reply is unreadable too, or that has no room
-    for a second one, yields that error: what stands in for it is the caller's to say and to note.
+    ``parse`` is given what was `spoken`, and raises `BadReply`. A prompt whose second reply is
+    unreadable too, or that has no room for a second one, yields that error: what stands in for it
+    is the caller's to say and to note.
     """
     replies = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
     results = [_parsed(parse, reply) for reply in replies]
@@ -173,8 +176,14 @@ def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
     return complete_parsed(llm, [prompt], number, max_tokens=8, schema=schema)[0]
 
 
+def spoken(reply: str) -> str:
+    """A reply without what a model thinks first; empty where it was cut off thinking."""
+    said = _THOUGHTS.sub("", reply)
+    return "" if said.lstrip().startswith("<think>") else said
+
+
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
     try:
-        return parse(reply)
+        return parse(spoken(reply))
     except BadReply as error:
         return error

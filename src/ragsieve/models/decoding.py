@@ -4,6 +4,10 @@ Padding changes the last bits of attention, and bf16 turns last bits into other 
 are read one by one, without padding (on a CPU that is also the fastest way), and only the decoding
 steps, which are bound by memory, run as a batch: their matrix products are row by row the same
 (`RowLinear`), and attention is done row by row, over exactly the keys that a row has.
+
+A key or a value of a prompt is so the same bits wherever in a prompt reading starts, and what a
+prompt begins with is copied where another prompt with this beginning was read (`Prefixes`). Those
+of a reply, which attends place by place, are not: a prompt that goes on after it has it read again.
 """
 
 from __future__ import annotations
@@ -25,8 +29,9 @@ except ModuleNotFoundError as error:
 
 from ragsieve.models.attention import BLOCK
 from ragsieve.models.loading import rowwise
+from ragsieve.models.prefixes import Prefixes, common
 
-PREFIX_TOKENS = 16  # a shorter common prefix is not worth a pass of its own
+PREFIX_TOKENS = 16  # a shorter common prefix is not worth copying
 
 Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 """What masks a row's logits, and what is told its token and says whether the reply is whole."""
@@ -119,11 +124,13 @@ class RowsDecoder(Decoder):
         model: A causal model of transformers.
         eos: Tokens that end a reply.
         rows: Rows decoded together; when one ends, the next prompt takes its place.
+        prefix_mb: Megabytes for keys and values of prompts read before, beyond a call; 0 for none.
     """
 
-    def __init__(self, model: Any, *, eos: frozenset[int], rows: int) -> None:
+    def __init__(self, model: Any, *, eos: frozenset[int], rows: int, prefix_mb: int = 0) -> None:
         super().__init__(model, eos=eos)
         self.rows = rows
+        self.prefixes = Prefixes(prefix_mb * 10**6)
         rowwise(model)
 
     @torch.inference_mode()
@@ -136,8 +143,7 @@ class RowsDecoder(Decoder):
     ) -> list[list[int]]:
         """See `Decoder.generate`."""
         free = list(range(min(self.rows, len(prompts))))
-        memory = _Memory(self.model, len(free), max(map(len, prompts)) + max_tokens)
-        shared = self._share(prompts, memory)
+        memory = _Memory(self.model, self.prefixes, len(free), max(map(len, prompts)) + max_tokens)
         replies: list[list[int]] = [[] for _ in prompts]
         waiting, running = deque(enumerate(prompts)), list[_Reply]()
         while waiting or running:
@@ -145,7 +151,7 @@ class RowsDecoder(Decoder):
                 index, prompt = waiting.popleft()
                 reply = _Reply(index, free.pop(), len(prompt), mask() if mask else None)
                 replies[index] = reply.tokens
-                logits = memory.read(prompt[shared:], reply.row, shared)
+                logits = memory.read(prompt, reply.row)
                 if reply.take(logits[-1], self.eos, max_tokens):
                     running.append(reply)
                 else:
@@ -170,15 +176,16 @@ class RowsDecoder(Decoder):
         longest = max((len(row) for wanted in continuations for row in wanted), default=0)
         most = max((sum(len(row) > 1 for row in wanted) for wanted in continuations), default=0)
         rows = max(1, min(self.rows, most))
-        memory = _Memory(self.model, rows, max(map(len, prompts), default=0) + longest)
-        shared = self._share(prompts, memory)
+        memory = _Memory(
+            self.model, self.prefixes, rows, max(map(len, prompts), default=0) + longest
+        )
         scores = []
         for prompt, wanted in zip(prompts, continuations, strict=True):
-            first = memory.read(prompt[shared:], 0, shared)
+            first = memory.read(prompt, 0)
             longer: list[torch.Tensor | None] = [None] * len(wanted)
             more = [place for place, row in enumerate(wanted) if len(row) > 1]
             if more:
-                memory.copy(shared, len(prompt))
+                memory.copy(prompt)
             for at in range(0, len(more), rows):
                 group = more[at : at + rows]
                 width = max(len(wanted[place]) for place in group) - 1
@@ -189,43 +196,59 @@ class RowsDecoder(Decoder):
             scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
         return scores
 
-    def _share(self, prompts: Sequence[Sequence[int]], memory: _Memory) -> int:
-        """Read what all prompts begin with into every row; how many tokens that is.
-
-        At least one token of every prompt is left.
-        """
-        if len(prompts) < 2:
-            return 0
-        low, high = min(map(list, prompts)), max(map(list, prompts))
-        most = min(map(len, prompts)) - 1
-        shared = next((n for n in range(most) if low[n] != high[n]), most)
-        if shared < PREFIX_TOKENS:
-            return 0
-        memory.read(prompts[0][:shared], 0, 0)
-        memory.copy(0, shared)
-        return shared
-
 
 class _Memory:
     """Keys and values that some rows have seen so far, of every layer of a model.
 
     Args:
         model: The model that reads into it.
+        prefixes: Those of prompts read before.
         rows: How many rows there are.
         places: Tokens that each of them can hold.
     """
 
-    def __init__(self, model: Any, rows: int, places: int) -> None:
-        size = -(-places // BLOCK) * BLOCK
-        layers = range(model.config.get_text_config().num_hidden_layers)
-        self.layers: list[Any] = [_Layer(rows, size) for _ in layers]
+    def __init__(self, model: Any, prefixes: Prefixes, rows: int, places: int) -> None:
+        config = model.config.get_text_config()
+        heads, dim = config.num_key_value_heads, getattr(config, "head_dim", None)
+        dim = dim or config.hidden_size // config.num_attention_heads
+        shape = (2, rows, heads, -(-places // BLOCK) * BLOCK, dim)
+        # zeros: what is masked must still be a number; by layer, as small pieces are used again
+        self.states = [
+            torch.zeros(shape, dtype=model.dtype) for _ in range(config.num_hidden_layers)
+        ]
+        self.layers: list[Any] = [_Layer(keys, values) for keys, values in self.states]
         self.cache = Cache(layers=self.layers)
         self.model = model
+        self.prefixes = prefixes
+        self.prompts: list[Sequence[int]] = [()] * rows  # the one that each row begins with
 
-    def read(self, tokens: Sequence[int], row: int, start: int) -> torch.Tensor:
-        """Read a prompt, or what follows its first ``start`` tokens; logits of the last token."""
-        where = (slice(row, row + 1), slice(None), slice(start, start + len(tokens)))
-        return self._run([tokens], where, [row], [start], blocks=True, keep=1)[0]  # (1, words)
+    def read(self, prompt: Sequence[int], row: int) -> torch.Tensor:
+        """Read a prompt, as far as none with its beginning was read; logits of the last token."""
+        start = self._recall(prompt, row)
+        where = (slice(row, row + 1), slice(None), slice(start, len(prompt)))
+        logits = self._run([prompt[start:]], where, [row], [start], blocks=True, keep=1)
+        self.prompts[row] = prompt
+        self.prefixes.add(prompt, [layer[:, row] for layer in self.states])
+        return logits[0]  # (1, words)
+
+    def _recall(self, prompt: Sequence[int], row: int) -> int:
+        """Give a row what is known of a prompt's beginning; how many tokens, never all."""
+        alike = [common(known, prompt) for known in self.prompts]
+        parts: list[Any] = [*self.prefixes.find(prompt)]  # each by layer, (2, heads, tokens, dim)
+        kept: int = sum(part.shape[-2] for part in parts)
+        best = max(range(len(alike)), key=alike.__getitem__)
+        if alike[best] >= kept:
+            kept, parts = alike[best], [[layer[:, best, :, : alike[best]] for layer in self.states]]
+        if min(kept, len(prompt) - 1) < PREFIX_TOKENS:
+            return 0
+        if alike[row] < kept:
+            at = 0
+            for part in parts:
+                end = at + part[0].shape[-2]
+                for layer, known in zip(self.states, part, strict=True):
+                    layer[:, row, :, at:end] = known
+                at = end
+        return min(kept, len(prompt) - 1)
 
     def extend(
         self, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
@@ -240,11 +263,12 @@ class _Memory:
             where = (torch.tensor(rows)[:, None], slice(None), places)
         return self._run(tokens, where, rows, starts, blocks=False, keep=0)
 
-    def copy(self, start: int, end: int) -> None:
-        """Give what the first row has in these places to all others."""
-        for layer in self.layers:
-            layer.keys[1:, :, start:end] = layer.keys[:1, :, start:end]
-            layer.values[1:, :, start:end] = layer.values[:1, :, start:end]
+    def copy(self, prompt: Sequence[int]) -> None:
+        """Give the prompt that the first row has read to all others."""
+        places = slice(min(common(known, prompt) for known in self.prompts), len(prompt))
+        for layer in self.states:
+            layer[:, 1:, :, places] = layer[:, :1, :, places]
+        self.prompts = [prompt] * len(self.prompts)
 
     def _run(
         self,
@@ -274,25 +298,17 @@ class _Memory:
 class _Layer(DynamicLayer):
     """Keys and values of one layer; new ones are written to ``where``, nothing is moved."""
 
-    keys: Any
-    values: Any
-
-    def __init__(self, rows: int, places: int) -> None:
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__()
-        self.rows = rows
-        self.places = places
+        self.keys: Any = keys
+        self.values: Any = values
+        self.is_initialized = True
         self.where: Any = None
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """All keys and values, also of rows and places that nobody asked for."""
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-            heads, dim = key_states.shape[1::2]
-            # zeros: what is masked must still be a number
-            self.keys = key_states.new_zeros(self.rows, heads, self.places, dim)
-            self.values = value_states.new_zeros(self.rows, heads, self.places, dim)
         if isinstance(self.where[0], torch.Tensor):  # indexed places come first, heads behind them
             key_states, value_states = key_states.transpose(1, 2), value_states.transpose(1, 2)
         self.keys[self.where] = key_states

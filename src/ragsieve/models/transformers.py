@@ -65,6 +65,8 @@ class Transformers:
         batch_size: Replies decoded together.
         max_context: Tokens for prompt and reply; as many as the model was made for, where None.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
+        prefix_mb: Megabytes in which beginnings of prompts are kept, so that where replies are
+            decoded together no later prompt has them read again; 0 for none.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -77,6 +79,7 @@ class Transformers:
     batch_size: int = field(default=8, kw_only=True)
     max_context: int | None = field(default=None, kw_only=True)
     device: str | None = field(default=None, kw_only=True)
+    prefix_mb: int = field(default=256, kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose", "loglik"})
@@ -88,6 +91,8 @@ class Transformers:
             raise InputError(f"batch_size must be at least 1, got {self.batch_size!r}")
         if self.max_context is not None and self.max_context < 1:
             raise InputError(f"max_context must be at least 1, got {self.max_context!r}")
+        if self.prefix_mb < 0:
+            raise InputError(f"prefix_mb must not be negative, got {self.prefix_mb!r}")
 
     @once
     def identity(self) -> str:
@@ -227,7 +232,9 @@ class Transformers:
         eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
         eos.discard(None)
         if together:
-            return RowsDecoder(model, eos=frozenset(eos), rows=self.batch_size)
+            return RowsDecoder(
+                model, eos=frozenset(eos), rows=self.batch_size, prefix_mb=self.prefix_mb
+            )
         return Decoder(model, eos=frozenset(eos))
 
     @once

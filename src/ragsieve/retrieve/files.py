@@ -1,28 +1,40 @@
-"""Files to documents: plain text, Markdown, HTML, and JSONL with a document a line."""
+"""Files to documents: plain text, Markdown, HTML, JSONL of documents or of questions with some."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ragsieve.datasets.local import parse_json
+from ragsieve import datasets
+from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.errors import InputError
 from ragsieve.pipeline import as_documents
 from ragsieve.retrieve.web import page_text
-from ragsieve.types import Document
+from ragsieve.types import Document, Example
+
+READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz")
+"""Endings of the files that are read of a folder."""
 
 _KINDS = ((".jsonl", re.compile(rb'\{\s*"')), (".html", re.compile(rb"<[!?a-zA-Z]")))
 _BOM = b"\xef\xbb\xbf"
+_OF_QUESTION = (  # what a question's list says of a passage, which is not the passage's own
+    *("is_positive", "has_answer", "supporting_sentences", "relevance", "answer_part"),
+    *("retriever", "rank", "score", "duplicate_of"),
+)
 
 
 def read_documents(paths: Sequence[str]) -> tuple[Document, ...]:
     """Documents of the files, in order; ``-`` is standard input.
 
-    ``.html`` and ``.htm`` become text, ``.jsonl`` holds a document a line, other files are text as
-    they are. Standard input is JSONL where it begins with an object, HTML where it begins with a
-    tag, else text.
+    ``.html`` and ``.htm`` become text, ``.jsonl`` and ``.jsonl.gz`` hold a document a line, other
+    files are text as they are. Standard input is JSONL where it begins with an object, HTML where
+    it begins with a tag, else text.
 
     Raises:
         InputError: If a file cannot be read, is not UTF-8, or a line of JSONL is no document.
@@ -32,42 +44,162 @@ def read_documents(paths: Sequence[str]) -> tuple[Document, ...]:
     return tuple(document for path in paths for document in _documents(path))
 
 
+@dataclass
+class Sources:
+    """Documents of files, folders and data sets, one at a time, to be read once.
+
+    A file is one document, whose id is its path as given; JSONL holds a document a line, or a
+    question with documents. Folders are read recursively, files by name; hidden ones are left out.
+    The documents of questions are pooled: what has the same title and text comes once, as
+    ``QUESTION/DOCUMENT`` of the first that had it, without what the question's list says of it.
+
+    Args:
+        names: Files, folders, names of `ragsieve.datasets`; ``-`` is standard input.
+        data: Folder of data sets; see `ragsieve.datasets.load`.
+        without: A folder to leave out, such as the one that an index lies in.
+        others: Files of folders that were left out, by ending; grows while reading.
+        repeated: Documents of questions that had come before; grows while reading.
+
+    Raises:
+        InputError: If there is no such file, folder or data set; while reading, as
+            `read_documents` and the data sets do.
+    """
+
+    names: Sequence[str]
+    data: Path | None = None
+    without: Path | None = None
+    others: Counter[str] = field(default_factory=Counter, init=False)
+    repeated: int = field(default=0, init=False)
+    _seen: set[bytes] = field(default_factory=set, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if list(self.names).count("-") > 1:
+            raise InputError("standard input can be read once, got - twice")
+        for name in self.names:
+            if name != "-" and not _is_path(name):
+                _known(name, self.data)
+
+    def __iter__(self) -> Iterator[Document]:
+        for name in self.names:
+            if name == "-" or (_is_path(name) and not Path(name).is_dir()):
+                yield from self._file(name)
+            elif _is_path(name):
+                for path in self._walk(Path(name)):
+                    yield from self._file(path)
+            else:
+                dataset = _known(name, self.data)
+                yield from self._pooled(dataset.examples(), dataset.name)
+
+    def _walk(self, folder: Path) -> Iterator[str]:
+        for here, folders, files in os.walk(folder, onerror=_unreadable):
+            kept = sorted(name for name in folders if not name.startswith("."))
+            folders[:] = [name for name in kept if not self._is_without(Path(here, name))]
+            for name in sorted(files):
+                if name.lower().endswith(READ) and not name.startswith("."):
+                    yield str(Path(here, name))
+                elif not name.startswith("."):
+                    self.others[Path(name).suffix.lower() or "no ending"] += 1
+
+    def _is_without(self, path: Path) -> bool:
+        return self.without is not None and path.resolve() == self.without.resolve()
+
+    def _file(self, path: str) -> Iterator[Document]:
+        for number, found in _items(path):
+            if isinstance(found, Document):
+                yield found
+            else:
+                yield from self._pooled([(number, found)], path)
+
+    def _pooled(self, examples: Iterable[tuple[int, Example]], name: str) -> Iterator[Document]:
+        for number, example in examples:
+            question = example.query.id or f"{name}:{number}"
+            for document in example.documents:
+                if (passage := passage_key(document)) in self._seen:
+                    self.repeated += 1
+                    continue
+                self._seen.add(passage)
+                own = {k: v for k, v in document.metadata.items() if k not in _OF_QUESTION}
+                made = replace(document, id=f"{question}/{document.id}", rank=0, metadata=own)
+                yield replace(made, source=document.source or name)
+
+
+def passage_key(document: Document) -> bytes:
+    """What documents of the same title and text share, and others do not: 16 bytes."""
+    whole = f"{len(document.title)}:{document.title}{document.text}"
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _is_path(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except ValueError:  # a name with a zero byte
+        return False
+
+
+def _known(name: str, data: Path | None) -> datasets.Dataset:
+    if name not in datasets.DATASETS:
+        raise InputError(f"a source must be a file, a folder or a data set's name, got {name!r}")
+    return datasets.load(name, folder=data)
+
+
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+
+
 def _documents(path: str) -> Iterator[Document]:
-    raw = _read(path)
-    name = "standard input" if path == "-" else path
-    kind = _guess(raw) if path == "-" else Path(path).suffix.lower()
+    for number, found in _items(path):
+        if isinstance(found, Example):
+            reason = "this is a question with documents: pass it by --input"
+            raise InputError(f"{_name(path)} line {number}: {reason}")
+        yield found
+
+
+def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
+    """What a file holds, each with the number of its line; a file that is one document is 1."""
+    if "\0" in path:
+        raise InputError(f"{path} cannot be read: a file's name has no null byte")
+    raw = _read(path) if path == "-" else b""
+    kind = _guess(raw) if path == "-" else Path(path.removesuffix(".gz")).suffix.lower()
     if kind == ".jsonl":
-        yield from _listed(raw, name)
+        numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path))
+        for number, line in numbered:
+            if line.strip():
+                yield number, _item(line, number, _name(path))
         return
+    raw = raw if path == "-" else _read(path)
+    name = _name(path)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         byte = raw[error.start]
         raise InputError(f"{name} must be UTF-8, byte {error.start} is {byte:#04x}") from error
     title, text = page_text(text, name=name) if kind in (".html", ".htm") else ("", text)
-    yield Document(path, text, title, source=name)
+    yield 1, Document(path, text, title, source=name)
+
+
+def _item(line: bytes, number: int, name: str) -> Document | Example:
+    """A line of JSONL, which is a document if it has a text."""
+    try:
+        record = parse_json(line)
+        if "documents" in record and "text" not in record:
+            return parse_record(line)
+        unnamed = record.get("id") in (None, "")
+        return as_documents([{**record, "id": f"{name}:{number}"} if unnamed else record])[0]
+    except InputError as error:
+        raise InputError(f"{name} line {number}: {error}") from error
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
 
 
 def _read(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot be read: {reason}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _guess(raw: bytes) -> str:
     begin = raw.removeprefix(_BOM)[:1024].lstrip()
     return next((kind for kind, pattern in _KINDS if pattern.match(begin)), ".txt")
-
-
-def _listed(raw: bytes, name: str) -> Iterator[Document]:
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        if line.strip():
-            try:
-                record = parse_json(line)
-                if "documents" in record and "text" not in record:
-                    raise InputError("this is a question with documents: pass it by --input")
-                yield from as_documents([{**record, "id": record.get("id") or f"{name}:{number}"}])
-            except InputError as error:
-                raise InputError(f"{name} line {number}: {error}") from error

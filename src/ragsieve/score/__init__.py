@@ -1,8 +1,24 @@
 """Segments → scored segments: adds one number, drops and moves nothing."""
 
+from ragsieve.score.calibrated import Calibrated
 from ragsieve.score.clues import Clues
+from ragsieve.score.combine import Hybrid, Mean
 from ragsieve.score.embedding import Cosine
+from ragsieve.score.judge import Critique, Reflection, Relevance
 from ragsieve.score.lexical import BM25
+from ragsieve.score.likelihood import Likelihood
 from ragsieve.score.pair import Pair
 
-__all__ = ["BM25", "Clues", "Cosine", "Pair"]
+__all__ = [
+    "BM25",
+    "Calibrated",
+    "Clues",
+    "Cosine",
+    "Critique",
+    "Hybrid",
+    "Likelihood",
+    "Mean",
+    "Pair",
+    "Reflection",
+    "Relevance",
+]

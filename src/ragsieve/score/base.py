@@ -27,7 +27,6 @@ class Scorer(ABC):
             return []
         scores = self.scores(query, segments)
         if scores.shape != (len(segments),) or not np.isfinite(scores).all():
-            raise ModelError(
-                f"{self!r} must give {len(segments)} finite scores, got {scores!r:.100}"
-            )
+            got = " ".join(repr(scores).split())
+            raise ModelError(f"{self!r} must give {len(segments)} finite scores, got {got:.100}")
         return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]

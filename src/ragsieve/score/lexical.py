@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.prompts import titled
 from ragsieve.score.base import Scorer
+from ragsieve.text import words
 from ragsieve.types import Query, Segment
-
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +47,11 @@ class BM25(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """BM25 scores, ``(len(segments),)``."""
-        corpus = [_words(titled(s) if self.titles else s.text) for s in segments]
-        known = {word for words in corpus for word in words}
-        asked = [word for word in _words(query.text) if word in known]
+        corpus = [words(titled(s) if self.titles else s.text) for s in segments]
+        known = {word for found in corpus for word in found}
+        asked = [word for word in words(query.text) if word in known]
         if not asked:
             return np.zeros(len(segments), np.float32)
         index = bm25s.BM25(method="lucene", k1=self.k1, b=self.b)
         index.index(corpus, show_progress=False)
         return np.asarray(index.get_scores(asked), np.float32)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ragsieve.select.adaptive import Adaptive
 from ragsieve.select.cut import Cut
 from ragsieve.select.extract import Extract
 from ragsieve.select.order import Order
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ragsieve.select.distinct import Distinct
 
 __all__ = [
+    "Adaptive",
     "Budget",
     "Cut",
     "Distinct",

@@ -1,5 +1,7 @@
 """Documents → segments, and segments → finer segments. Spans never change the text they are of."""
 
+from ragsieve.split.semantic import Semantic
 from ragsieve.split.sentences import Sentences
+from ragsieve.split.windows import Windows
 
-__all__ = ["Sentences"]
+__all__ = ["Semantic", "Sentences", "Windows"]

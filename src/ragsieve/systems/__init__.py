@@ -10,7 +10,7 @@ from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, ClueReader, Embedder
-from ragsieve.pipeline import System
+from ragsieve.pipeline import Source, System
 from ragsieve.systems.baselines import (
     all_documents,
     closed_book,
@@ -20,6 +20,7 @@ from ragsieve.systems.baselines import (
     top_documents,
     top_sentences,
 )
+from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.systems.demonstrated import icl, instructrag_icl
 from ragsieve.systems.finefilter import finefilter
 from ragsieve.systems.winnowrag import Winnow, winnowrag
@@ -29,6 +30,7 @@ __all__ = [
     "Winnow",
     "all_documents",
     "build",
+    "chunkrag",
     "closed_book",
     "clue_sentences",
     "finefilter",
@@ -73,9 +75,15 @@ class Entry:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its options by name, with their defaults."""
+        """Its options by name, with their defaults; a source is none of them."""
         found = signature(self.make).parameters.values()
-        return {p.name: p.default for p in found if p.kind is Parameter.KEYWORD_ONLY}
+        keywords = [p for p in found if p.kind is Parameter.KEYWORD_ONLY]
+        return {p.name: p.default for p in keywords if p.name != "source"}
+
+    @property
+    def searches(self) -> bool:
+        """Whether it asks a source in a way of its own."""
+        return "source" in signature(self.make).parameters
 
 
 SYSTEMS: dict[str, Entry] = {
@@ -102,6 +110,18 @@ SYSTEMS: dict[str, Entry] = {
         "the same with a critic that knows the gold answers; for `bench`",
         "LLM, embedder, gold answers",
         "arXiv 2511.04700v1",
+    ),
+    "chunkrag": Entry(
+        chunkrag,
+        "semantic chunks that an LLM and a critic rate, above a threshold made for the scores",
+        "LLM, embedder",
+        "arXiv 2410.19572",
+    ),
+    "chunkrag-likelihood": Entry(
+        partial(chunkrag, rating="likelihood", threshold="statistics", rewrite=False),
+        "the same for small LLMs: chunks are rated by how probable they make the question",
+        "LLM, embedder",
+        "arXiv 2410.19572",
     ),
     "top-sentences": Entry(
         top_sentences, "the 5 sentences nearest to the question by embedding", "embedder"
@@ -143,6 +163,7 @@ def build(
     *,
     clues: ClueReader | None = None,
     answers: Mapping[str, Sequence[str]] | None = None,
+    source: Source | None = None,
 ) -> System:
     """The system ``name`` of `SYSTEMS`.
 
@@ -153,6 +174,7 @@ def build(
         options: Options other than their defaults, by name.
         clues: Its clue reader, where it needs one.
         answers: Gold answers by question, where it needs them.
+        source: Finds evidence where the caller passes no documents, as an index does.
 
     Raises:
         InputError: If there is no such system or option, an option breaks its rule, or something
@@ -170,7 +192,9 @@ def build(
         raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
     models = [given[role] for role in entry.roles]
     told = [answers] if entry.knows else []
-    return entry.make(llm, *models, *told, **(options or {}))
+    if entry.searches:
+        return entry.make(llm, *models, *told, source=source, **(options or {}))
+    return entry.make(llm, *models, *told, **(options or {})).with_source(source)
 
 
 def check_options(name: str, entry: Entry, options: Iterable[str] | None) -> None:

@@ -15,7 +15,7 @@ from ragsieve import models, systems
 from ragsieve.errors import InputError, StoreError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import System
+from ragsieve.pipeline import Source, System
 from ragsieve.systems import Entry
 from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
 from ragsieve.trained.recipe import ROLES, SYSTEMS, Base, Part, check_option, cutting, fits
@@ -122,6 +122,7 @@ def build(
     llm: LLM,
     options: Mapping[str, Any] | None = None,
     *,
+    source: Source | None = None,
     share: Share = lambda model: model,
     **roles: Any,
 ) -> System:
@@ -131,6 +132,7 @@ def build(
         name: Which.
         llm: Its generator.
         options: Options other than their defaults, or than a trained filter's folder says.
+        source: Finds evidence where the caller passes no documents.
         share: Wraps the models of a trained filter.
         roles: What it needs of `ragsieve.systems.ROLES`, and gold answers.
 
@@ -138,9 +140,9 @@ def build(
         InputError: If there is no such system or option, or something is missing.
     """
     if name in systems.SYSTEMS:
-        return systems.build(name, llm, options=options, **roles)
+        return systems.build(name, llm, options=options, source=source, **roles)
     systems.check_options(name, entry(name), options)
-    return load(name, llm, options=options, share=share)
+    return load(name, llm, options=options, share=share).with_source(source)
 
 
 def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None:

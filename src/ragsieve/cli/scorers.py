@@ -1,0 +1,338 @@
+"""`ragsieve scorers`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from functools import cache as cached
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from ragsieve import datasets, models
+from ragsieve.cli.base import FILE, INFO, complain, pairs, progress, shown, table, values
+from ragsieve.cli.index import DATA, JSON
+from ragsieve.datasets.parts import part_of
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.sharing import sharing
+from ragsieve.types import Example
+
+if TYPE_CHECKING:
+    from ragsieve.evaluate.scorers import Figures, Labels, Scored, Unit
+    from ragsieve.evaluate.stats import Mean
+    from ragsieve.score.base import Scorer
+    from ragsieve.train.scores import Fit, Quality
+
+HELP = """Measure on labelled questions how well scorers tell what helps from the rest.
+
+DATA is a JSONL file of questions, or a name of `ragsieve datasets`. What helps is said by human
+grades (`relevance` of a document), else gold sentences (`supporting_sentences`), else documents
+labelled `is_positive`, else by who holds a gold answer: the first kind that DATA has, which the
+output names.
+
+AUC is the probability that a segment that helps scores above one of the same question that does
+not; 0.5 is chance. rho is Spearman's. hit@1 is how often the best helps. Means over questions with
+95% bootstrap intervals; equal scores count as drawn by lot.
+
+Scorers: bm25, cosine, hybrid (both), clues, pair (with --model pair=…), likelihood; relevance,
+reflection (after it), critique, and the mean of these three, in which an LLM rates.
+
+\b
+  ragsieve scorers questions.jsonl
+  ragsieve scorers noveleval clapnq --data ~/questions --scorer cosine --scorer likelihood
+  ragsieve scorers nq --scorer pair --model pair=rerank:http://127.0.0.1:8000/rerank
+  ragsieve scorers mine.jsonl --scorer mean --llm openai:NAME --calibrate mean.json
+  ragsieve ask --system chunkrag --option calibration=mean.json -q "Who sang it?" notes.txt
+
+--calibrate fits one scorer to the questions of --part, and writes a curve from its score to the
+probability that a segment helps. A curve never turns the order of two: a scorer at chance stays.
+"""
+KINDS = {
+    "llm": "LLM",
+    "critic": "LLM",
+    "embedder": "embedder",
+    "clues": "clue reader",
+    "pair": "pair scorer",
+}
+
+
+@click.command("scorers", help=HELP, short_help="Measure scorers on labelled questions.")
+@click.argument("names", nargs=-1, required=True, metavar="DATA...")
+@DATA
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    default=("bm25", "cosine"),
+    metavar="NAME",
+    help="One of the scorers above; may come several times.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["documents", "sentences", "chunks"]),
+    help="What is scored; chunks are semantic ones.",
+    show_default="documents where these are labelled, else sentences",
+)
+@click.option("--limit", type=click.IntRange(1), help="Only the first questions of each DATA.")
+@click.option("--llm", default="smollm2", help="See `ragsieve ask --help`.")
+@click.option("--llm-option", "llm_options", multiple=True, metavar="KEY=VALUE", help="The same.")
+@click.option("--embedder", default="minilm", help="The same.")
+@click.option("--clues", default="clues", help="The same.")
+@click.option(
+    "--model",
+    "own",
+    multiple=True,
+    metavar="ROLE=MODEL",
+    help="pair=MODEL: a cross-encoder or rerank server; critic=MODEL: rates for critique.",
+    show_default="critic=--llm",
+)
+@click.option("--cache", type=FILE, help="Remember model replies here; times mean little then.")
+@JSON
+@click.option("--calibrate", "output", type=FILE, help="Write the curve of the one --scorer here.")
+@click.option(
+    "--method",
+    type=click.Choice(["logistic", "isotonic"]),
+    default="logistic",
+    help="Of --calibrate. isotonic: any shape, for many labels; makes some scores equal.",
+)
+@click.option(
+    "--part",
+    type=click.Choice(["train", "validation"]),
+    default="validation",
+    help="Fitted to by --calibrate, which measures on the part test.",
+)
+def scorers_command(
+    names: Sequence[str],
+    data: Path | None,
+    scorers: Sequence[str],
+    unit: Unit | None,
+    limit: int | None,
+    as_json: bool,
+    output: Path | None,
+    method: Any,
+    part: str,
+    **options: Any,
+) -> int:
+    """Score what is labelled, then sum up, or fit."""
+    from ragsieve.evaluate.scorers import CHANCE, figures, made, needed
+
+    needed(scorers)  # says early what there is not
+    if output and len(scorers) != 1:
+        raise InputError(f"--calibrate takes exactly one --scorer, got {len(scorers)}")
+    if output and not output.absolute().parent.is_dir():
+        raise InputError(f"--calibrate must name a file in a folder that exists, got {output}")
+    keep = (part, "test") if output else ()
+    found = {name: datasets.load(name, folder=data).take(limit) for name in names}
+    sets = [_Set.read(name, one, unit, keep) for name, one in found.items()]
+    _check_parts(sets, keep)
+    with ExitStack() as stack:
+        model = _models(stack, **options)
+        chain = made(scorers, model)
+        for one in sets:
+            one.score(chain, lambda: model("embedder"))
+    if output:
+        return _calibrate(sets, chain, scorers[0], method, part, output, as_json)
+    measured = [[figures(s.of(), n) for n in (CHANCE, *scorers)] for s in sets]
+    if as_json:
+        told = {
+            s.name: {**s.about(), "scorers": [f.to_dict() for f in some]}
+            for s, some in zip(sets, measured, strict=True)
+        }
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for s, some in zip(sets, measured, strict=True):
+            _print(s, some)
+    return 1 if any(s.failed for s in sets) else 0
+
+
+def _models(
+    stack: ExitStack,
+    llm: str,
+    llm_options: Sequence[str],
+    own: Sequence[str],
+    cache: Path | None,
+    **others: str,
+) -> Callable[[str], Any]:
+    """What loads the model of a role when it is first asked for; names are checked at once."""
+    given = pairs("--model", own, "ROLE=MODEL")
+    if wrong := set(given) - {"pair", "critic"}:
+        raise InputError(f"--model must be pair=MODEL or critic=MODEL, got {min(wrong)!r}")
+    roles = {"llm": llm, "critic": llm, **others, **given}
+    for role, name in roles.items():
+        models.check(name, KINDS[role])
+    how = values("--llm-option", llm_options)
+    share = stack.enter_context(sharing(1, cache=cache))
+
+    @cached
+    def made(name: str) -> Any:
+        return share(models.load(name, **(how if name == llm else {})))
+
+    def model(role: str) -> Any:
+        if role not in roles:
+            raise InputError(f"scorer {role} needs --model {role}=MODEL")
+        return made(roles[role])
+
+    return model
+
+
+@dataclass
+class _Set:
+    """A data set: its questions, of ``parts`` where they are named, and what scorers made of it."""
+
+    name: str
+    labels: Labels
+    unit: Unit
+    examples: Sequence[tuple[str, Example]]  # each with its part
+    questions: list[tuple[str, Scored]] = field(default_factory=list)
+    failed: int = 0
+
+    @classmethod
+    def read(
+        cls, name: str, data: datasets.Dataset, unit: Unit | None, parts: Sequence[str]
+    ) -> _Set:
+        from ragsieve.evaluate.scorers import labels_of, unit_of
+
+        examples = [(part_of(one.query.text) if parts else "", one) for one in data]
+        try:
+            labels = labels_of(one for _, one in examples)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
+        kept = [(part, one) for part, one in examples if not parts or part in parts]
+        return cls(name, labels, unit or unit_of(labels), kept)
+
+    def score(self, chain: Mapping[str, Scorer], embedder: Callable[[], Any]) -> None:
+        """Score all, with a bar; those that fail are told, and the error is raised if all do."""
+        from ragsieve.evaluate.scorers import labelled, scored, splitter
+
+        split = splitter(self.unit, embedder)
+        last = None
+        with progress() as bars:
+            for part, example in bars.track(self.examples, description=shown(self.name)):
+                try:
+                    question = labelled(example, self.labels, split)
+                    if question.segments:
+                        self.questions.append((part, scored(question, chain)))
+                except ModelError as error:
+                    self.failed, last = self.failed + 1, error
+                    where = f"{self.name}: {example.query.text!r:.60}"
+                    complain(bars.console, f"error: {where}: {error}")
+        if last and not self.questions:
+            raise last
+
+    def of(self, part: str = "") -> list[Scored]:
+        return [scored for own, scored in self.questions if part in ("", own)]
+
+    def about(self, part: str = "") -> dict[str, Any]:
+        """What it is, as JSON values."""
+        grades = [question.grades for question in self.of(part)]
+        return {
+            "labels": self.labels,
+            "unit": self.unit,
+            "questions": len(grades),
+            "segments": sum(map(len, grades)),
+            "helpful": sum(int((some > 0).sum()) for some in grades),
+            "failed": self.failed,
+        }
+
+
+def _check_parts(sets: Sequence[_Set], parts: Sequence[str]) -> None:
+    """Raise `InputError` where no question is of one of the parts."""
+    counts = Counter(part for one in sets for part, _ in one.examples)
+    if missing := [part for part in parts if not counts[part]]:
+        raise InputError(
+            f"--calibrate needs questions of the parts {' and '.join(parts)}, got none of "
+            f"{missing[0]}: take more questions, or another --part"
+        )
+
+
+def _print(data: _Set, measured: Sequence[Figures]) -> None:
+    headings = (shown(data.name), *measured[0].means, "ms/segment", "tokens/segment")
+    rows = [
+        (
+            one.scorer,
+            *map(_cell, one.means.values()),
+            f"{1000 * one.seconds:.1f}",
+            f"{one.tokens:.1f}",
+        )
+        for one in measured
+    ]
+    table(headings, rows)
+    about = data.about()
+    failed = f"; {data.failed} questions failed and are left out" if data.failed else ""
+    applies = measured[0].means["AUC"]
+    line = (
+        f"{about['questions']} questions, {applies.n if applies else 0} with both kinds; "
+        f"{about['segments']:,} {data.unit}, {about['helpful']:,} help by {data.labels}{failed}"
+    )
+    INFO.print(Text(shown(line), style="dim"))
+
+
+def _cell(mean: Mean | None) -> str:
+    if mean is None:
+        return "-"
+    spread = "" if math.isnan(mean.low) else f" [{mean.low:.3f}, {mean.high:.3f}]"  # one question
+    return f"{mean.value:.3f}{spread}"
+
+
+def _calibrate(
+    sets: Sequence[_Set],
+    chain: Mapping[str, Scorer],
+    name: str,
+    method: Any,
+    part: str,
+    output: Path,
+    as_json: bool,
+) -> int:
+    from ragsieve.evaluate.scorers import RECIPES, needed
+    from ragsieve.score.calibrated import models_of
+    from ragsieve.train.scores import calibrate, write
+
+    known, test = ([q for s in sets for q in s.of(p)] for p in (part, "test"))
+    read = RECIPES[name].after or (name,)
+    made_by = {
+        "scorer": name,
+        "method": method,
+        "models": models_of([chain[n] for n in read]),
+        "prompts": [prompt for n in needed([name]) for prompt in RECIPES[n].prompts],
+        "part": part,
+        "fitted_to": {s.name: s.about(part) for s in sets},
+        "measured_on": {s.name: s.about("test") for s in sets},
+        "ragsieve": version("ragsieve"),
+    }
+    fitted = calibrate(known, test, name, method)
+    write(output, fitted, made_by)
+    if fitted.level:
+        line = f"warning: {name} does not rise with what helps, so the curve says the same of all"
+        INFO.print(Text(line, style="yellow"))
+    if as_json:
+        click.echo(json.dumps({**made_by, **fitted.to_dict()}, indent=2))
+    else:
+        _print_fit(fitted, name, method)
+    INFO.print(Text(shown(f"written: {output}; measured on {len(test)} questions"), style="dim"))
+    return 1 if any(s.failed for s in sets) else 0
+
+
+def _print_fit(fitted: Fit, name: str, method: str) -> None:
+    rows = {
+        f"{name} as it is": fitted.before,
+        "the same for all": fitted.base,
+        f"{name}, {method}": fitted.after,
+    }
+    headings = [one.name.replace("_", " ") for one in fields(fitted.base)]
+    table(("", *headings), [(row, *_cells(quality)) for row, quality in rows.items()])
+    if not fitted.before:
+        INFO.print(Text(f"{name} does not lie in [0, 1]: it is no probability by itself"))
+
+
+def _cells(quality: Quality | None) -> list[str]:
+    if quality is None:
+        return ["-"] * 4
+    found = (quality.brier, quality.log_loss, quality.calibration_error, quality.auc)
+    return ["-" if value is None else f"{value:.3f}" for value in found]

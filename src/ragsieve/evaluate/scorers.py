@@ -1,0 +1,322 @@
+"""How well scorers tell the segments that help from the others, on labelled questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from ragsieve import score, split
+from ragsieve.errors import InputError, MissingExtra
+from ragsieve.evaluate.evidence import Span, gold_sentences
+from ragsieve.evaluate.stats import Mean, Values, interval
+from ragsieve.models.base import Embedder
+from ragsieve.pipeline import Pipeline, Stage, as_documents
+from ragsieve.score.base import Scorer
+from ragsieve.text import contains_answer, normalise
+from ragsieve.trace import Step, overheard
+from ragsieve.types import Document, Example, Query, Segment
+
+try:
+    from scipy.stats import rankdata, spearmanr
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "scipy", extra="bench") from error
+
+Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
+Unit = Literal["documents", "sentences", "chunks"]
+Role = Literal["llm", "critic", "embedder", "clues", "pair"]
+
+CHANCE = "chance"
+RATINGS = ("relevance", "reflection", "critique")
+_FIRST = 10  # places that NDCG counts
+_YES_NO = ("yes", "no")
+_UNITS: dict[Labels, Unit] = {"grades": "documents", "positive documents": "documents"}
+
+
+class Recipe(NamedTuple):
+    """How a scorer is made: from which model, behind which others, by which prompts."""
+
+    make: Callable[..., Scorer]
+    role: Role | None = None
+    after: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+RECIPES: dict[str, Recipe] = {
+    "bm25": Recipe(score.BM25),
+    "cosine": Recipe(score.Cosine, "embedder"),
+    "hybrid": Recipe(lambda model: score.Hybrid((score.Cosine(model), score.BM25())), "embedder"),
+    "clues": Recipe(score.Clues, "clues"),
+    "pair": Recipe(score.Pair, "pair"),
+    "likelihood": Recipe(score.Likelihood, "llm", prompts=("asks", "asks_closed")),
+    "relevance": Recipe(score.Relevance, "llm", prompts=("relevance",)),
+    "reflection": Recipe(score.Reflection, "llm", ("relevance",), ("reflection",)),
+    "critique": Recipe(score.Critique, "critic", prompts=("critique",)),
+    "mean": Recipe(lambda: score.Mean(RATINGS), after=RATINGS),
+}
+
+
+def needed(names: Iterable[str]) -> list[str]:
+    """Names of scorers with those that must come before them, in an order that works, each once.
+
+    Raises:
+        InputError: If there is no scorer of a name, or no name.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        if name not in RECIPES:
+            raise InputError(f"a scorer must be one of {', '.join(RECIPES)}, got {name!r}")
+        found |= dict.fromkeys((*RECIPES[name].after, name))
+    if not found:
+        raise InputError("there must be at least one scorer, got none")
+    return list(found)
+
+
+def made(names: Iterable[str], model: Callable[[Role], Any]) -> dict[str, Scorer]:
+    """Scorers by name, with those that must come before them; asks ``model`` for what they need."""
+    recipes = {name: RECIPES[name] for name in needed(names)}
+    return {n: r.make(model(r.role)) if r.role else r.make() for n, r in recipes.items()}
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A question's segments, and how much each helps.
+
+    Args:
+        query: The question.
+        segments: Documents, sentences or chunks, as they were retrieved.
+        grades: One for each, over 0 where it helps.
+    """
+
+    query: Query
+    segments: tuple[Segment, ...]
+    grades: tuple[float, ...]
+
+
+def labels_of(examples: Iterable[Example]) -> Labels:
+    """Which labels a data set has, the finest that any of its questions has.
+
+    Human grades (``relevance`` of a document), then gold sentences, then documents labelled
+    ``is_positive``, then gold answers, which a segment may hold.
+
+    Raises:
+        InputError: If it has none.
+    """
+    found = {kind for example in examples for kind in _kinds(example)}
+    for kind in get_args(Labels):
+        if kind in found:
+            return kind  # type: ignore[no-any-return]
+    raise InputError(
+        "questions must have labels (relevance, supporting_sentences or is_positive of documents, "
+        "or answers that are not yes or no), got none"
+    )
+
+
+def _kinds(example: Example) -> Iterator[Labels]:
+    for document in example.documents:
+        if document.metadata.get("relevance") is not None:
+            yield "grades"
+        if document.metadata.get("supporting_sentences"):
+            yield "gold sentences"
+        if document.metadata.get("is_positive") is not None:
+            yield "positive documents"
+    if _answers(example):
+        yield "answers"
+
+
+def _answers(example: Example) -> list[str]:
+    return [answer for answer in example.answers if normalise(answer) not in _YES_NO]
+
+
+def unit_of(labels: Labels) -> Unit:
+    """What is scored where nothing else is asked for: what the labels are of, else sentences."""
+    return _UNITS.get(labels, "sentences")
+
+
+def splitter(unit: Unit, embedder: Callable[[], Embedder]) -> Stage:
+    """From documents to what is scored; chunks are those of `split.Semantic`."""
+    if unit == "chunks":
+        return split.Semantic(embedder())
+    return split.Sentences() if unit == "sentences" else Pipeline()
+
+
+def labelled(example: Example, labels: Labels, splitter: Stage) -> Labelled:
+    """A question's segments with their grades; a document's label is that of all its segments.
+
+    By gold sentences, a segment helps if it holds half of one, or half of it is gold.
+
+    Raises:
+        InputError: If a label is none.
+    """
+    documents = as_documents(example.documents)
+    whole = [Segment.whole(document) for document in documents]
+    segments = tuple(splitter(example.query, whole))
+    gold = {d.id: gold_sentences(d) for d in documents if labels == "gold sentences"}
+    answers = _answers(example)
+
+    def grade(segment: Segment) -> float:
+        match labels:
+            case "grades":
+                return _human(segment.document)
+            case "gold sentences":
+                return float(_shares(segment, gold[segment.document.id]))
+            case "positive documents":
+                return float(segment.document.metadata.get("is_positive") is True)
+        return float(contains_answer(segment.text, answers))
+
+    return Labelled(example.query, segments, tuple(map(grade, segments)))
+
+
+def _human(document: Document) -> float:
+    grade = document.metadata.get("relevance") or 0  # what nobody judged does not help
+    if not isinstance(grade, int | float) or not 0 <= grade < math.inf:
+        where = f"relevance of document {document.id!r:.80}"
+        raise InputError(f"{where} must be a number from 0 up, got {grade!r:.80}")
+    return float(grade)
+
+
+def _shares(segment: Segment, gold: Sequence[Span]) -> bool:
+    shared = [max(0, min(segment.end, end) - max(segment.start, start)) for start, end in gold]
+    halves = any(2 * s >= end - start for s, (start, end) in zip(shared, gold, strict=True))
+    return halves or 0 < segment.end - segment.start <= 2 * sum(shared)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A question's segments as scorers see them.
+
+    Args:
+        grades: As `Labelled` has them, ``(segments,)``.
+        scores: By scorer, ``(segments,)``; all alike of ``"chance"``.
+        seconds: By scorer, of all segments, with the scorers that it needs.
+        tokens: The same that its models read and wrote, remembered replies included.
+    """
+
+    grades: Values
+    scores: Mapping[str, Values]
+    seconds: Mapping[str, float]
+    tokens: Mapping[str, int]
+
+
+def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> Scored:
+    """Score a question's segments, of which there is one at least.
+
+    Args:
+        question: The question.
+        scorers: As `made` gives them.
+
+    Raises:
+        ModelError: If a model fails.
+    """
+    segments, own = list(question.segments), {}
+    scores = {CHANCE: np.zeros(len(segments))}
+    for name, scorer in scorers.items():
+        with overheard() as own[name]:
+            segments = scorer(question.query, segments)
+        scores[name] = np.array([s.score for s in segments])
+    seconds = {n: sum(own[part].seconds for part in needed([n])) for n in scorers}
+    tokens = {n: sum(_tokens(own[part]) for part in needed([n])) for n in scorers}
+    return Scored(np.array(question.grades), scores, seconds, tokens)
+
+
+def _tokens(step: Step) -> int:
+    return sum(usage.tokens_in + usage.tokens_out for usage in step.usages)
+
+
+def auc(grades: Values, scores: Values) -> float | None:
+    """How probably one that helps scores above one that does not, in [0, 1]; ties count half.
+
+    None without segments of both kinds.
+    """
+    helps = grades > 0
+    ones, others = int(helps.sum()), int((~helps).sum())
+    if not ones or not others:
+        return None
+    ranks = rankdata(scores)[helps].sum()
+    return float((ranks - ones * (ones + 1) / 2) / (ones * others))
+
+
+def rho(grades: Values, scores: Values) -> float | None:
+    """Spearman's rank correlation, in [-1, 1]; 0 where scores are equal, None where grades are."""
+    if not np.ptp(grades):
+        return None
+    return float(spearmanr(grades, scores).statistic) if np.ptp(scores) else 0.0
+
+
+def ndcg(grades: Values, scores: Values) -> float | None:
+    """Normalised discounted cumulative gain of the first 10, in [0, 1].
+
+    None where grades are equal. A gain is the grade. Equal scores share the discounts of their
+    places, so that no order among them counts.
+
+    Source: Järvelin and Kekäläinen 2002; ties as McSherry and Najork 2008.
+    """
+    if not np.ptp(grades):
+        return None
+    discounts = 1 / np.log2(np.arange(len(grades)) + 2)
+    discounts[_FIRST:] = 0
+    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
+    gains = np.bincount(group, grades) / sizes  # mean of each group of equal scores
+    sums = np.concatenate([[0.0], np.cumsum(discounts)])
+    ends = np.cumsum(sizes)
+    best = np.sort(grades)[::-1] @ discounts
+    return float(gains @ (sums[ends] - sums[ends - sizes]) / best)
+
+
+def hit(grades: Values, scores: Values) -> float | None:
+    """Share of the best scored that help, one segment where none is equal; None as for `auc`."""
+    helps = grades > 0
+    return float(helps[scores == scores.max()].mean()) if helps.any() and not helps.all() else None
+
+
+MEASURES: dict[str, Callable[[Values, Values], float | None]] = {
+    "AUC": auc,
+    "rho": rho,
+    "NDCG@10": ndcg,
+    "hit@1": hit,
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How good a scorer is, and what it costs.
+
+    Args:
+        scorer: Its name.
+        means: By measure, the mean over the questions to which it applies, with its 95% bootstrap
+            interval; None where it applies to no question.
+        seconds: A segment, with the scorers that it needs.
+        tokens: The same that its models read and wrote.
+    """
+
+    scorer: str
+    means: Mapping[str, Mean | None]
+    seconds: float
+    tokens: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        means = {name: mean and _json(mean) for name, mean in self.means.items()}
+        costs = {"seconds_per_segment": self.seconds, "tokens_per_segment": self.tokens}
+        return {"scorer": self.scorer, **means, **costs}
+
+
+def figures(questions: Sequence[Scored], name: str) -> Figures:
+    """How good the scorer ``name`` is; ``"chance"`` is one that scores everything alike."""
+    means = {}
+    for measure, function in MEASURES.items():
+        found = [function(q.grades, q.scores[name]) for q in questions]
+        values = [value for value in found if value is not None]
+        exact = measure != "rho"  # whose 0 is the middle of its range
+        means[measure] = interval([np.array(values)], exact=exact) if values else None
+    segments = max(1, sum(len(q.grades) for q in questions))
+    seconds = sum(q.seconds.get(name, 0.0) for q in questions) / segments
+    return Figures(name, means, seconds, sum(q.tokens.get(name, 0) for q in questions) / segments)
+
+
+def _json(mean: Mean) -> dict[str, Any]:
+    """Its fields, with None for nan, which JSON has no word for."""
+    return {name: None if value != value else value for name, value in asdict(mean).items()}

@@ -1,0 +1,99 @@
+"""Query → Query: the question in words that find more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ragsieve.errors import BadReply, InputError, ModelError
+from ragsieve.models.base import LLM, complete_parsed
+from ragsieve.prompts import render
+from ragsieve.text import safe, words
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment
+
+_LABEL = re.compile(
+    r"^(?:(?:here is|here's|the|a|your|re-?written|improved|new|search)\s+)*"
+    r"(?:query|question)\s*:\s*",
+    re.IGNORECASE,
+)
+_QUOTES = " \t\"'`*“”"
+_NAME = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """The question as an LLM would rather search for it; the original where that makes no sense.
+
+    A rewrite makes sense if it is one line of at most ``max_chars`` characters, or twice as many as
+    the original has, no statement (small models answer instead), shares a word with the original
+    and holds its names: words with a capital letter behind the first one. What does not is asked
+    for once more, the reason named; then, and where the model fails, the original stands, and the
+    trace says so.
+
+    Args:
+        llm: Rewrites.
+        max_chars: Length of a rewrite, in characters; at least 1.
+
+    Raises:
+        InputError: If ``max_chars`` is below 1.
+
+    Source: ChunkRAG (arXiv 2410.19572), section 3, "Query Rewriting".
+    """
+
+    llm: LLM
+    max_chars: int = 300
+
+    def __post_init__(self) -> None:
+        if self.max_chars < 1:
+            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
+
+    def __call__(self, query: Query, /) -> Query:
+        most = max(self.max_chars, 2 * len(query.text))
+        known, names = {*words(query.text)}, _names(query.text)
+
+        def parse(reply: str) -> str:
+            text = _LABEL.sub("", safe(reply).strip().lstrip(_QUOTES)).strip(_QUOTES)
+            if not text or "\n" in text or "\r" in text or len(text) > most:
+                raise BadReply(f"one line of at most {most} characters", reply)
+            if text.endswith((".", "!", "。")):
+                raise BadReply("a question or words to search for, no statement", reply)
+            told = {*words(text)}
+            if (known and known.isdisjoint(told)) or not names <= told:
+                raise BadReply("the same question with all its names", reply)
+            return text
+
+        prompt = render("rewrite", question=query.text)
+        text: str | ModelError
+        try:
+            (text,) = complete_parsed(self.llm, [prompt], parse, max_tokens=most // 2 + 16)
+        except ModelError as error:  # a search by the original is better than none
+            text = error
+        if isinstance(text, ModelError):
+            note(f"not rewritten, the question as it is searches: {text}")
+            return query
+        note(f"rewritten to search: {text!r}")
+        return Query(text, query.id)
+
+
+def _names(text: str) -> set[str]:
+    """Words of ``text`` behind the first that begin with a capital letter, in lower case."""
+    names = [found for found in _NAME.findall(text)[1:] if found[0].isupper()]
+    return {*words(" ".join(names))}
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A source or a stage that is asked by another query; whatever comes after sees the original.
+
+    Args:
+        rewrite: Makes the other query.
+        inner: What is asked by it.
+    """
+
+    rewrite: Callable[[Query], Query]
+    inner: Callable[..., list[Segment]]
+
+    def __call__(self, query: Query, /, *segments: Sequence[Segment]) -> list[Segment]:
+        return self.inner(self.rewrite(query), *segments) if all(segments) else []

@@ -1,0 +1,177 @@
+"""A score as a probability."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError
+from ragsieve.score.base import Scorer
+from ragsieve.types import Query, Segment
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Curve:
+    """Probabilities at some scores, straight between them and level outside.
+
+    Args:
+        scores: Rising, at least one.
+        probabilities: One for each, in [0, 1], none below the one before.
+
+    Raises:
+        InputError: If they break a rule.
+    """
+
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        x, y = self.scores, self.probabilities
+        if not x or len(x) != len(y):
+            raise InputError(f"a curve needs a probability a score, got {len(x)} and {len(y)}")
+        if not all(map(math.isfinite, x)) or any(b <= a for a, b in pairwise(x)):
+            raise InputError("the scores of a curve must be finite and rise")
+        if not all(0 <= p <= 1 for p in y) or any(b < a for a, b in pairwise(y)):
+            raise InputError("the probabilities of a curve must lie in [0, 1] and not fall")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"scores": self.scores, "probabilities": self.probabilities}
+
+    def __repr__(self) -> str:
+        return f"Curve({len(self.scores)} scores)"
+
+    def __call__(self, scores: Values) -> Values:
+        """Probabilities, of the shape of ``scores``."""
+        y = np.array(self.probabilities)
+        after = np.searchsorted(self.scores, scores, side="right").clip(max=len(y) - 1)
+        between = np.interp(scores, self.scores, y)
+        return np.asarray(np.minimum(between, y[after]))  # rounding may lift it above the next
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """A logistic curve: its log-odds are ``slope`` times the score, plus ``bias``.
+
+    Args:
+        slope: Finite, not negative.
+        bias: Finite.
+
+    Raises:
+        InputError: If they break a rule.
+    """
+
+    slope: float
+    bias: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.slope < math.inf and math.isfinite(self.bias)):
+            raise InputError(f"slope must not be negative, both finite, got {self!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"slope": self.slope, "bias": self.bias}
+
+    def __call__(self, scores: Values) -> Values:
+        """Probabilities, of the shape of ``scores``."""
+        odds = self.slope * np.asarray(scores) + self.bias
+        return np.asarray(0.5 + 0.5 * np.tanh(odds / 2))  # cannot overflow
+
+
+@dataclass(frozen=True)
+class Calibrated(Scorer):
+    """An earlier score as the probability that the segment helps, in [0, 1].
+
+    The curve does not fall, so no two segments change places; those on a level part become equal.
+
+    Args:
+        curve: Fitted to labelled questions, as ``ragsieve scorers --calibrate`` does.
+        of: Name of the score.
+
+    Raises:
+        InputError: If a segment has no such score.
+
+    Source: Isotonic regression: Zadrozny and Elkan 2002; logistic: Platt 1999.
+    """
+
+    curve: Curve | Logistic
+    of: str = field(default="mean", kw_only=True)
+    name: ClassVar[str] = "calibrated"
+
+    @classmethod
+    def load(cls, path: str | Path, scorers: Sequence[Scorer], *, of: str = "mean") -> Calibrated:
+        """From a file that ``ragsieve scorers --calibrate`` wrote.
+
+        Args:
+            path: The file.
+            scorers: Those whose scores it shall read, or whose scores are averaged before.
+            of: Name of the score.
+
+        Raises:
+            InputError: If the file cannot be read, or was fitted to other scorers or models.
+        """
+        try:
+            values = json.loads(Path(path).read_bytes())
+            curve, made = read_curve(values["curve"]), dict(values["models"])
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{path} must be a calibration of scores: {error!r:.100}") from error
+        if made != (here := models_of(scorers)):
+            raise InputError(f"calibration {path} is for {_said(made)}, got {_said(here)}")
+        return cls(curve, of=of)
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Probabilities, ``(len(segments),)``."""
+        if bare := next((s for s in segments if self.of not in s.scores), None):
+            known = ", ".join(bare.scores) or "none"
+            raise InputError(f"scores of {bare.key!r} are {known}, got no {self.of!r}")
+        given = np.array([s.scores[self.of] for s in segments])
+        return np.asarray(self.curve(given), np.float32)
+
+
+def read_curve(values: Mapping[str, Any]) -> Curve | Logistic:
+    """From JSON values, as a curve's ``to_dict`` gives them.
+
+    Raises:
+        InputError: If they break a rule.
+    """
+    try:
+        if "slope" in values:
+            return Logistic(float(values["slope"]), float(values["bias"]))
+        columns = (values["scores"], values["probabilities"])
+        return Curve(*(tuple(map(float, column)) for column in columns))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a curve cannot be read: {error!r:.100}") from error
+
+
+def models_of(scorers: Sequence[Scorer]) -> dict[str, str]:
+    """The identity of the model behind each scorer by the scorer's name; empty where it has none.
+
+    A weighted mean has none: what it averages is named by itself.
+    """
+    return {scorer.name: " and ".join(_identities(scorer)) for scorer in scorers}
+
+
+def _identities(scorer: Any) -> Iterator[str]:
+    for option in fields(scorer):
+        value = getattr(scorer, option.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Scorer):
+                yield from _identities(part)
+            elif hasattr(part, "identity"):
+                yield part.identity
+
+
+def _said(models: Mapping[str, str]) -> str:
+    return ", ".join(f"{n} by {model}" if model else n for n, model in models.items()) or "nothing"

@@ -1,0 +1,49 @@
+"""How probable a segment makes the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.models.base import LLM
+from ragsieve.prompts import quoted, render, titled
+from ragsieve.score.base import Scorer
+from ragsieve.types import Query, Segment
+
+
+@dataclass(frozen=True)
+class Likelihood(Scorer):
+    """How much likelier an LLM asks the question after the segment than without, in [0, 1].
+
+    The logistic function of the gain in log-likelihood per token of the question: 0.5 where the
+    segment makes no difference. Nothing is written. Models that are too small to rate a passage
+    still tell by this which one a question belongs to.
+
+    Args:
+        llm: A model that has `loglik`.
+        titles: Whether a segment is read behind its document's title.
+
+    Raises:
+        Unsupported: If the model has no `loglik`.
+        ModelError: If the model fails, or a segment does not fit its context.
+
+    Source: Unsupervised passage reranking (arXiv 2204.07496), section 2.2.
+    Differs: Relative to the question's likelihood without a passage, so that it is comparable
+        between questions; the order of a question's segments is the same.
+    """
+
+    llm: LLM
+    titles: bool = True
+    name: ClassVar[str] = "likelihood"
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Likelihoods, ``(len(segments),)``."""
+        texts = [titled(s) if self.titles else s.text for s in segments]
+        prompts = [*(render("asks", passage=quoted(text)) for text in texts), render("asks_closed")]
+        tokens = self.llm.loglik(prompts, [query.text] * len(prompts))
+        *given, alone = (float(np.mean(values)) if values else 0.0 for values in tokens)
+        return np.asarray(1 / (1 + np.exp(alone - np.array(given))), np.float32)

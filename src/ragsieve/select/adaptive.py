@@ -1,0 +1,112 @@
+"""A threshold that fits the scores at hand."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.pipeline import best_first
+from ragsieve.prompts import render
+from ragsieve.trace import explain, note, tell
+from ragsieve.types import Query, Segment
+
+_NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Keep segments at or above a threshold made for their scores; the order stays.
+
+    An LLM is shown the distribution of the scores and proposes the threshold. Without an LLM, or
+    where its reply stays unreadable or outside the scores, it is their mean, or mean plus standard
+    deviation where they bunch, but never above the best score. The trace says which it was.
+
+    Args:
+        llm: Proposes; None for the statistical rule.
+        epsilon: Variance below which scores count as bunched, in squared units of the score; not
+            negative.
+        allow_empty: Whether a proposal above the best score, up to 1, may empty the context;
+            otherwise the best segment always stays.
+
+    Raises:
+        InputError: If ``epsilon`` is negative or not finite, or a segment has no score yet.
+        ModelError: If the model fails.
+
+    Source: ChunkRAG (arXiv 2410.19572), section 3, "Dynamic Threshold Determination".
+    Differs: Proposals are held to the range of the scores, which the paper does not speak of; what
+        was shown, in two digits, at or above the proposal stays.
+    """
+
+    llm: LLM | None = None
+    epsilon: float = 0.01
+    allow_empty: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise InputError(f"epsilon must be finite and not negative, got {self.epsilon!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        scores = [s.score for s in best_first(segments)]
+        threshold, by = self._threshold(scores)
+        kept = [s for s in segments if s.score >= threshold]
+        text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
+        tell(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
+        for segment in segments:
+            if segment.score < threshold:
+                why = f"score {segment.score:.3f} is below the threshold {threshold:.3f} ({by})"
+                explain(segment, why)
+        return kept
+
+    def asked(self, scores: Sequence[float], /) -> Prompt:
+        """What the LLM is asked for a threshold of ``scores``, best first."""
+        lowest, highest = self._range(scores)
+        return render(
+            "threshold",
+            scores=", ".join(f"{score:.2f}" for score in scores),
+            mean=f"{np.mean(scores):.2f}",
+            deviation=f"{np.std(scores):.2f}",
+            lowest=f"{lowest:.2f}",
+            highest=f"{highest:.2f}",
+        )
+
+    def _threshold(self, scores: Sequence[float]) -> tuple[float, str]:
+        """The threshold for ``scores``, best first, and what it is."""
+        if self.llm is None:
+            return _statistical(scores, self.epsilon)
+        lowest, highest = self._range(scores)
+
+        def parse(reply: str) -> float:
+            said = reply.strip()
+            if not _NUMBER.fullmatch(said) or not lowest <= float(said) <= highest:
+                raise BadReply(f"one number from {lowest:.2f} to {highest:.2f}", reply)
+            return float(said)
+
+        schema = {"type": "number", "minimum": lowest, "maximum": highest}
+        prompts = [self.asked(scores)]
+        (found,) = complete_parsed(self.llm, prompts, parse, max_tokens=16, schema=schema)
+        if isinstance(found, BadReply):
+            note(f"no threshold proposed, the statistical rule stands in: {found}")
+            return _statistical(scores, self.epsilon)
+        return min([found, *(s for s in scores if round(s, 2) >= found)]), "proposed by the LLM"
+
+    def _range(self, scores: Sequence[float]) -> tuple[float, float]:
+        """What a proposal may be: within the scores as they are shown, two digits each."""
+        highest = round(scores[0], 2)
+        return round(scores[-1], 2), max(1.0, highest) if self.allow_empty else highest
+
+
+def _statistical(scores: Sequence[float], epsilon: float) -> tuple[float, str]:
+    """The statistical rule for ``scores``, best first: at most the best, so that one stays."""
+    mean, deviation = float(np.mean(scores)), float(np.std(scores))
+    threshold, by = (
+        (mean + deviation, "mean + deviation") if deviation**2 < epsilon else (mean, "mean")
+    )
+    return (threshold, by) if threshold <= scores[0] else (scores[0], "best score")

@@ -1,0 +1,253 @@
+"""`ragsieve index`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("chromadb")
+
+FAKE = ("--embedder", "fake:hashing")
+TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
+ASKED = "Who sang Summer Breeze?"
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def files(ragsieve: Command) -> None:
+    """A folder of notes, and two questions with documents."""
+    Path("notes").mkdir()
+    Path("notes/a.txt").write_text(TEXT)
+    Path("notes/b.md").write_text("Goats give milk.")
+    rows = [
+        {
+            "id": "q1",
+            "question": ASKED,
+            "answers": ["Seals and Crofts"],
+            "documents": [{"text": TEXT, "is_positive": True}, {"text": "Goats give milk."}],
+        },
+        {"id": "q2", "question": "What do bees make?", "answers": ["honey"], "documents": [TEXT]},
+    ]
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_an_index_is_built_and_searched(ragsieve: Command) -> None:
+    """A line a chunk: rank, score, document, span, text."""
+    built = ragsieve("index", "build", "i", "notes", *FAKE)
+    found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
+
+    assert (0, "i: 2 added, 0 changed, 0 unchanged, 0 removed; 4 chunks embedded\n") == built[:2]
+    rank, score, name, span, text = found.out.split("  ")
+    assert ("1", "notes/a.txt", "17:60") == (rank, name, span)
+    assert "Summer Breeze was sung by Seals and Crofts.\n" == text
+    assert round(0.5 / 61 + 0.5 / 61, 4) == float(score)  # first in both lists
+
+
+def test_search_prints_json(ragsieve: Command) -> None:
+    """With every score."""
+    ragsieve("index", "build", "i", "notes", *FAKE)
+    found = json.loads(ragsieve("index", "search", "i", "-q", ASKED, "-k", "1", "--json").out)
+    (hit,) = found["hits"]
+
+    assert (ASKED, "hybrid") == (found["query"], found["by"])
+    assert (1, "notes/a.txt", 17, 60) == tuple(hit[k] for k in ("rank", "document", "start", "end"))
+    assert ["bm25", "cosine", "fused"] == list(hit["scores"])
+
+
+def test_a_terminal_is_safe_from_what_is_found(ragsieve: Command) -> None:
+    """Escapes are shown as U+FFFD, and a chunk stays on its line."""
+    row = {"id": "\x1b[2J\na", "text": "bees\x1b]0;title\x07\r\nmake\u202e honey"}
+    Path("bad.jsonl").write_text(json.dumps(row))
+    ragsieve("index", "build", "i", "bad.jsonl", "--embedder", "none", "--chunks", "whole")
+    found = ragsieve("index", "search", "i", "-q", "honey").out
+
+    assert found.endswith("  \ufffd[2J a  0:27  bees\ufffd]0;title\ufffd make\ufffd honey\n")
+
+
+def test_the_same_build_again_embeds_nothing(ragsieve: Command) -> None:
+    """What changed is embedded; what other sources add, too."""
+    ragsieve("index", "build", "i", "notes", *FAKE)
+    same = ragsieve("index", "build", "i", "notes", *FAKE)
+    Path("notes/b.md").write_text("Goats give wool.")
+    Path("c.txt").write_text("Sheep do.")
+    other = ragsieve("index", "add", "i", "notes", "c.txt")
+
+    assert "i: 0 added, 0 changed, 2 unchanged, 0 removed; 0 chunks embedded\n" == same.out
+    assert "i: 1 added, 1 changed, 1 unchanged, 0 removed; 2 chunks embedded\n" == other.out
+
+
+def test_build_with_other_options_says_what_to_do(ragsieve: Command) -> None:
+    """The index stays as it is."""
+    ragsieve("index", "build", "i", "notes", *FAKE)
+    ended = ragsieve("index", "build", "i", "notes", *FAKE, "--chunks", "windows")
+
+    assert 2 == ended.code
+    assert ended.err.startswith("error: index i was built with chunks='semantic', min_similarity")
+    assert "build into another folder, or delete this one first" in ended.err
+
+
+def test_removed_documents_are_not_found(ragsieve: Command) -> None:
+    """By their ids; an id that is not there changes nothing at all."""
+    ragsieve("index", "build", "i", "notes", *FAKE)
+    wrong = ragsieve("index", "remove", "i", "notes/a.txt", "nobody")
+    done = ragsieve("index", "remove", "i", "notes/a.txt")
+    found = ragsieve("index", "search", "i", "-q", ASKED, "--by", "bm25")
+
+    assert (2, "error: every ID must be in index i, got 'nobody'\n") == (wrong.code, wrong.err)
+    assert "i: 0 added, 0 changed, 0 unchanged, 1 removed; 0 chunks embedded\n" == done.out
+    assert (0, "", "nothing found\n") == found
+
+
+def test_an_index_may_do_without_an_embedder(ragsieve: Command) -> None:
+    """Windows and BM25 are the defaults then; asking for dense is bad input."""
+    ragsieve("index", "build", "i", "notes", "--embedder", "none", "--max-tokens", "4")
+    found = ragsieve("index", "search", "i", "-q", "Summer Breeze", "-k", "1", "--json")
+    dense = ragsieve("index", "search", "i", "-q", ASKED, "--by", "dense")
+
+    assert "bm25" == json.loads(found.out)["by"]
+    assert "Summer Breeze was sung" == json.loads(found.out)["hits"][0]["text"]
+    assert (2, True) == (dense.code, "by must be 'bm25' where there is no embedder" in dense.err)
+
+
+def test_documents_of_questions_are_indexed_once(ragsieve: Command) -> None:
+    """Under the first question's name; it says how many came again."""
+    built = ragsieve("index", "build", "i", "q.jsonl", *FAKE)
+    found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
+
+    assert built.out.startswith("i: 2 added, ")
+    assert "pooled: 1 documents of questions had come before" in built.err
+    assert "  q1/0  " in found.out
+
+
+def test_info_says_what_it_holds(ragsieve: Command) -> None:
+    """And how it was built."""
+    ragsieve("index", "build", "i", "notes", *FAKE)
+    about = json.loads(ragsieve("index", "info", "i", "--json").out)
+
+    assert (2, 4) == (about["documents"], about["chunks"])
+    assert "fake:hashing" == about["built with"]["embedder"]
+    assert "embedder=fake:hashing, chunks=semantic" in ragsieve("index", "info", "i").out
+
+
+def test_recall_is_a_table(ragsieve: Command) -> None:
+    """A row a way of searching, and what was counted on standard error."""
+    ragsieve("index", "build", "i", "q.jsonl", *FAKE)
+    ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "1", "--at", "3")
+    rows = [line.split() for line in ended.out.splitlines()]
+
+    assert ["q", "recall@1", "recall@3"] == [rows[0][0].removesuffix(".jsonl"), *rows[0][1:3]]
+    assert ["bm25", "dense", "hybrid"] == [row[0] for row in rows[1:4]]
+    assert "2 questions: 2 with answers, 1 with gold documents in the index\n" in ended.err
+
+
+def test_recall_prints_json(ragsieve: Command) -> None:
+    """By the name of the data; an interval of one question is null, not NaN."""
+    ragsieve("index", "build", "i", "q.jsonl", *FAKE)
+    ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "2", "--by", "bm25", "--json")
+    (way,) = json.loads(ended.out)["q.jsonl"]["ways"]
+
+    assert ("bm25", 1.0, 1) == (way["by"], way["recall@2"]["value"], way["recall@2"]["n"])
+    assert "NaN" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("build", "i", "none.txt", *FAKE), "a source must be a file, a folder or a data set's"),
+        (("build", "i", "empty", *FAKE), "empty must hold at least one document, got none"),
+        (("build", "notes", "q.jsonl", *FAKE), "notes must be an index or an empty folder"),
+        (("build", "i", "notes", "--embedder", "what"), "a model must be one of"),
+        (("build", "i", "notes", *FAKE, "--max-chars", "0"), "max_chars must be at least 1"),
+        (("build", "i", "notes", *FAKE, "--chroma", "ftp://x"), "url must be http://HOST:PORT"),
+        (("build", "i", "notes", "--embedder", "none", "--chunks", "semantic"), "need an embedder"),
+        (("add", "i", "notes"), "i holds no index: `ragsieve index build` makes one"),
+        (("search", "i", "-q", "x"), "i holds no index"),
+        (("info", "i"), "i holds no index"),
+        (("remove", "i", "x"), "i holds no index"),
+        (("recall", "i", "q.jsonl"), "i holds no index"),
+        (("recall", "i", "what"), "i holds no index"),
+    ],
+)
+def test_bad_input_is_one_line(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:
+    """Exit code 2, nothing on standard output, no index begun."""
+    Path("empty").mkdir()
+    ended = ragsieve("index", *arguments)
+
+    assert (2, "") == (ended.code, ended.out)
+    assert ended.err.startswith("error: ") and message in ended.err
+    assert 1 == ended.err.count("\n")
+    assert not Path("i").exists()
+
+
+def test_a_blank_question_is_bad_input(ragsieve: Command) -> None:
+    """As everywhere."""
+    ragsieve("index", "build", "i", "notes", *FAKE)
+    ended = ragsieve("index", "search", "i", "-q", " ")
+
+    assert (2, "error: the question must not be blank, got ' '\n") == (ended.code, ended.err)
+
+
+def test_files_of_other_kinds_are_counted(ragsieve: Command) -> None:
+    """Rather than left out in silence."""
+    Path("notes/c.pdf").write_bytes(b"%PDF")
+    built = ragsieve("index", "build", "i", "notes", *FAKE)
+
+    assert built.out.startswith("i: 2 added")
+    assert "left out files of other kinds: 1 .pdf\n" in built.err
+
+
+def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Command) -> None:
+    """It does not read itself."""
+    first = ragsieve("index", "build", "i", ".", *FAKE)
+    again = ragsieve("index", "build", "i", ".", *FAKE)
+
+    assert first.out.startswith("i: 4 added")
+    assert again.out.startswith("i: 0 added, 0 changed, 4 unchanged")
+    assert "left out" not in again.err
+
+
+def size(folder: Path, pattern: str) -> int:
+    """Bytes of files that may come and go meanwhile."""
+    found = 0
+    for path in folder.glob(pattern):
+        with suppress(FileNotFoundError):
+            found += path.stat().st_size
+    return found
+
+
+def test_a_killed_build_goes_on(ragsieve: Command) -> None:
+    """Until it is done the index is empty; the same command embeds the rest only."""
+    rows = [json.dumps({"id": str(i), "text": f"Number {i} is a bee."}) + "\n" for i in range(400)]
+    source = Path("many.jsonl")
+    os.mkfifo(source)  # so that the build cannot come to its end
+    command = ("index", "build", "i", str(source), *FAKE, "--chunks", "whole")
+    build = subprocess.Popen([sys.executable, "-m", "ragsieve", *command], stderr=subprocess.PIPE)
+    with source.open("w") as pipe:
+        pipe.writelines(rows[:300])
+        pipe.flush()
+        deadline = time.monotonic() + 30
+        while size(Path("i"), "pending*") < 2e5:  # 1 KB a vector
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        build.kill()
+        build.communicate()
+    source.unlink()
+    source.write_text("".join(rows))
+    between = ragsieve("index", "search", "i", "-q", "bee", "--by", "bm25")
+    again = ragsieve(*command)
+
+    assert (0, "") == between[:2]
+    assert "an interrupted build goes on by the same command" in between.err
+    assert again.out.startswith("i: 400 added, ")
+    embedded = int(again.out.rpartition(";")[2].split()[0])
+    assert 100 <= embedded < 400

@@ -1,0 +1,309 @@
+"""How well scorers tell the segments that help from the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("scipy")
+
+from scipy import stats
+
+from ragsieve.errors import InputError
+from ragsieve.evaluate.scorers import (
+    CHANCE,
+    RECIPES,
+    Labelled,
+    auc,
+    figures,
+    hit,
+    labelled,
+    labels_of,
+    made,
+    ndcg,
+    needed,
+    rho,
+    scored,
+    splitter,
+    unit_of,
+)
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM
+from ragsieve.pipeline import Pipeline
+from ragsieve.types import Document, Example, Query, Segment
+
+QUERY = Query("Who sang it?")
+GRADED = st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3)), min_size=2, max_size=15).filter(
+    lambda pairs: len({grade for grade, _ in pairs}) > 1
+)
+
+
+def arrays(pairs: list[tuple[int, int]]) -> tuple[Any, Any]:
+    grades, scores = np.array(pairs, np.float64).T
+    return grades, scores
+
+
+def document(text: str, **metadata: Any) -> Document:
+    return Document("d", text, metadata=metadata)
+
+
+def example(*documents: Document, answers: tuple[str, ...] = ()) -> Example:
+    return Example(QUERY, documents, answers)
+
+
+def test_auc_is_the_share_of_pairs_in_order() -> None:
+    """Of the pairs (3, 2), (3, 1), (1, 2), (1, 1) two are in order and one is even: 2.5 of 4."""
+    found = auc(np.array([1.0, 0.0, 2.0, 0.0]), np.array([3.0, 2.0, 1.0, 1.0]))
+
+    assert 2.5 / 4 == found
+
+
+def test_ndcg_counts_grades_by_place() -> None:
+    """Grades 1, 0, 2 in that order, where 2, 1, 0 is best."""
+    found = ndcg(np.array([0.0, 2.0, 1.0]), np.array([0.5, 0.1, 0.9]))
+
+    assert pytest.approx((1 + 2 / math.log2(4)) / (2 + 1 / math.log2(3))) == found
+
+
+def test_ndcg_counts_ten_places() -> None:
+    """What helps in the eleventh is worth nothing."""
+    grades, scores = np.eye(1, 11, 10)[0], -np.arange(11.0)
+
+    assert 0 == ndcg(grades, scores)
+    assert pytest.approx(1 / math.log2(11)) == ndcg(grades[1:], scores[1:])
+
+
+def test_hit_is_whether_the_best_helps() -> None:
+    """Of two equal ones it is the share."""
+    grades = np.array([0.0, 2.0, 1.0])
+
+    assert 1 == hit(grades, np.array([0.1, 0.3, 0.2]))
+    assert 0 == hit(grades, np.array([0.4, 0.3, 0.2]))
+    assert 0.5 == hit(grades, np.array([0.4, 0.3, 0.4]))
+
+
+def test_rho_of_equal_scores_is_0() -> None:
+    """They say nothing on the order."""
+    assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
+
+
+@pytest.mark.parametrize("measure", [auc, hit, ndcg, rho])
+def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
+    """Neither where nothing helps nor where all do."""
+    scores = np.array([1.0, 2.0])
+
+    assert measure(np.zeros(2), scores) is None
+    assert measure(np.ones(2), scores) is None
+
+
+@given(GRADED)
+def test_ndcg_and_auc_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    """With ties on both sides."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    grades, scores = arrays(pairs)
+
+    assert pytest.approx(metrics.ndcg_score([grades], [scores], k=10)) == ndcg(grades, scores)
+    if grades.min() == 0:
+        assert pytest.approx(metrics.roc_auc_score(grades > 0, scores)) == auc(grades, scores)
+
+
+@given(GRADED)
+def test_rho_is_the_correlation_of_ranks(pairs: list[tuple[int, int]]) -> None:
+    """Pearson's, of the mean ranks of ties."""
+    grades, scores = arrays(pairs)
+    if np.ptp(scores):
+        ranks = np.corrcoef(stats.rankdata(grades), stats.rankdata(scores))
+
+        assert pytest.approx(ranks[0, 1]) == rho(grades, scores)
+
+
+def test_the_finest_labels_count() -> None:
+    """Grades before sentences, these before documents, these before answers."""
+    graded = document("Bees.", relevance=0, supporting_sentences=["Bees."], is_positive=True)
+    gold = document("Bees.", supporting_sentences=["Bees."], is_positive=True)
+    positive = document("Bees.", is_positive=False)
+
+    assert "grades" == labels_of([example(positive), example(graded), example(gold)])
+    assert "gold sentences" == labels_of([example(positive, answers=("bees",)), example(gold)])
+    assert "positive documents" == labels_of([example(positive, answers=("bees",))])
+    assert "answers" == labels_of([example(document("Bees."), answers=("bees",))])
+
+
+def test_questions_without_labels_are_bad_input() -> None:
+    """Whether "yes" stands in a segment says nothing."""
+    with pytest.raises(InputError, match=r"questions must have labels .*, got none"):
+        labels_of([example(document("Yes."), answers=("yes",))])
+
+
+@pytest.mark.parametrize(
+    ("labels", "unit"),
+    [
+        ("grades", "documents"),
+        ("positive documents", "documents"),
+        ("gold sentences", "sentences"),
+        ("answers", "sentences"),
+    ],
+)
+def test_what_is_labelled_is_scored(labels: Any, unit: str) -> None:
+    """Where an answer stands, sentences."""
+    assert unit == unit_of(labels)
+
+
+def test_sentences_are_graded_by_what_they_share_with_gold_ones() -> None:
+    """A gold sentence that ours cuts in two, and one that is a part of ours."""
+    text = "Bees make honey; a lot; in hives. Goats give milk. It was late."
+    gold = ["honey; a lot; in hives. Goats give milk"]
+    (whole,) = labelled(
+        example(document(text, supporting_sentences=gold)), "gold sentences", Pipeline()
+    ).grades
+    found = labelled(
+        example(document(text, supporting_sentences=gold)),
+        "gold sentences",
+        splitter("sentences", HashingEmbedder),
+    )
+
+    assert 1 == whole
+    assert (1, 1, 0) == found.grades
+
+
+def test_the_other_labels_are_a_documents_or_an_answers() -> None:
+    """Equal ids are told apart, and what nobody judged does not help."""
+    text = "Goats give milk. Bees make honey."
+    sentences = splitter("sentences", HashingEmbedder)
+    given = example(document(text, relevance=2), document("Bees."), answers=("honey",))
+    positive = example(document(text, is_positive=True), document("Bees.", is_positive=False))
+
+    assert (2, 2, 0) == labelled(given, "grades", sentences).grades
+    assert (0, 1, 0) == labelled(given, "answers", sentences).grades
+    assert (1, 0) == labelled(positive, "positive documents", Pipeline()).grades
+
+
+def test_chunks_are_semantic() -> None:
+    """Sentences of the same words are one chunk."""
+    split = splitter("chunks", HashingEmbedder)
+    found = labelled(example(document("Bees. Bees!", relevance=1)), "grades", split)
+
+    assert ["Bees. Bees!"] == [s.text for s in found.segments]
+
+
+@pytest.mark.parametrize("grade", ["high", -1, math.nan, math.inf, [1]])
+def test_a_grade_must_be_a_number(grade: Any) -> None:
+    """Of 0 or more."""
+    with pytest.raises(InputError, match="relevance of document 'd' must be a number from 0 up"):
+        labelled(example(document("Bees.", relevance=grade)), "grades", Pipeline())
+
+
+def test_scorers_bring_what_they_need_once() -> None:
+    """Reflection reads relevance; a mean reads all three."""
+    assert ["relevance", "reflection"] == needed(["reflection"])
+    assert ["relevance", "reflection", "critique", "mean"] == needed(["reflection", "mean"])
+    with pytest.raises(InputError, match=r"a scorer must be one of bm25, .*, got 'bm52'"):
+        needed(["bm52"])
+    with pytest.raises(InputError, match="at least one scorer"):
+        needed([])
+
+
+def test_models_are_asked_for_only_where_needed() -> None:
+    """BM25 needs none, a pair scorer its own."""
+    asked = []
+
+    def model(role: str) -> Any:
+        asked.append(role)
+        return OverlapPairScorer()
+
+    assert ["bm25", "pair"] == list(made(["bm25", "pair"], model))
+    assert ["pair"] == asked
+
+
+def rated(question: str) -> Labelled:
+    """Three documents, of which the second helps."""
+    texts = ("Goats give milk.", "Bees make honey.", "It was late.")
+    segments = tuple(Segment.whole(Document(text, text)) for text in texts)
+    return Labelled(Query(question), segments, (0.0, 1.0, 0.0))
+
+
+def honey(prompt: Any, options: Any) -> list[float]:
+    """A rating of 9 for what holds honey, else of 0."""
+    place = 9 if "make honey" in prompt[1].content else 0
+    return [float(n == place) for n in range(len(options))]
+
+
+def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
+    """The mean reads nothing by itself, and costs what its three ratings do."""
+    llm = ScriptedLLM(["unused"], choices=honey)
+    found = scored(rated("Who makes honey?"), made(["mean"], lambda _: llm))
+    tokens, seconds = found.tokens, found.seconds
+
+    assert [0, 1, 0] == found.scores["mean"].tolist()
+    assert tokens["mean"] == tokens["reflection"] + tokens["critique"]
+    assert tokens["reflection"] > tokens["relevance"] > 0
+    assert seconds["mean"] > seconds["reflection"] > seconds["relevance"]
+
+
+def test_figures_are_means_over_questions() -> None:
+    """One question in order and one against it; chance is half of the pairs, a third of hits."""
+    llm = ScriptedLLM(["unused"], choices=honey)
+    chain = made(["relevance"], lambda _: llm)
+    right = scored(rated("Who makes honey?"), chain)
+    wrong = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 0.0, 1.0)), chain)
+    found, chance = figures([right, wrong], "relevance"), figures([right], CHANCE)
+
+    assert (0.5, 2) == (found.means["AUC"].value, found.means["AUC"].n)
+    assert 0.5 == found.means["hit@1"].value
+    assert found.means["rho"].value == 0
+    assert (0.5, 0) == (chance.means["AUC"].value, chance.tokens)
+    assert pytest.approx(1 / 3) == chance.means["hit@1"].value
+    assert pytest.approx(sum(1 / math.log2(n) for n in (2, 3, 4)) / 3) == (
+        chance.means["NDCG@10"].value
+    )
+
+
+def test_figures_without_both_kinds_are_none() -> None:
+    """As JSON null; the cost stands."""
+    chain = made(["bm25"], lambda _: None)
+    same = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 1.0, 1.0)), chain)
+    found = figures([same], "bm25").to_dict()
+
+    assert [None] * 4 == [found[name] for name in ("AUC", "rho", "NDCG@10", "hit@1")]
+    assert found["seconds_per_segment"] > 0
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_scorer_can_be_made(name: str) -> None:
+    """From the model of its role."""
+    models = {
+        "embedder": HashingEmbedder(),
+        "pair": OverlapPairScorer(),
+        "clues": None,
+        "llm": ScriptedLLM(["unused"]),
+        "critic": ScriptedLLM(["unused"]),
+    }
+    chain = made([name], lambda role: models[role])
+
+    assert name == list(chain)[-1]
+    assert {"hybrid": "fused"}.get(name, name) == chain[name].name
+
+
+@pytest.mark.data
+def test_real_questions_have_the_labels_that_they_are_known_for(
+    records: dict[str, list[Example]],
+) -> None:
+    """And segments of both kinds."""
+    known = {
+        "noveleval": "grades",
+        "clapnq": "gold sentences",
+        "hotpotqa": "gold sentences",
+        "rgb_en_fact": "positive documents",
+        "popqa": "answers",
+    }
+    for name, labels in known.items():
+        some = records[name][:20]
+        split = splitter(unit_of(labels_of(some)), HashingEmbedder)  # type: ignore[arg-type]
+        grades = [labelled(one, labels_of(some), split).grades for one in some]
+
+        assert labels == labels_of(some)
+        assert any(min(found) == 0 < max(found) for found in grades if found)

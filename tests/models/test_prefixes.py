@@ -1,0 +1,240 @@
+"""What prompts begin with is read once, and no bit of a result shows it; on tiny models."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.models.attention import ATTENTION, BLOCK  # noqa: E402
+from ragsieve.models.base import Message  # noqa: E402
+from ragsieve.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
+from ragsieve.models.prefixes import Prefixes  # noqa: E402
+from ragsieve.models.transformers import Transformers  # noqa: E402
+
+WORDS = 300
+END = 7
+RANDOM = random.Random(0)
+WANTED = [[5, 9, 2], [5], [8, 8], []]
+LENGTHS = (15, 16, 17, 40, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, 150, 230, 300)
+TOKEN = 2 * 2 * 2 * 16 * 2  # bytes: layers, keys and values, heads, numbers a head, bfloat16
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads take longer to meet than a tiny model takes to compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def words(count: int) -> list[int]:
+    return [RANDOM.randrange(WORDS) for _ in range(count)]
+
+
+class Counted(RowsDecoder):
+    """A decoder of a llama with random weights that counts the tokens which it reads."""
+
+    def __init__(self, dtype: str = "bfloat16", prefix_mb: int = 0, rows: int = 8) -> None:
+        torch.manual_seed(0)
+        config = transformers.LlamaConfig(
+            hidden_size=64,
+            intermediate_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=WORDS,
+            initializer_range=0.3,
+        )
+        model = transformers.LlamaForCausalLM._from_config(
+            config, dtype=getattr(torch, dtype), attn_implementation=ATTENTION
+        ).eval()
+        super().__init__(model, eos=frozenset({END}), rows=rows, prefix_mb=prefix_mb)
+        self.read = 0
+        model.model.embed_tokens.register_forward_hook(self._count)
+
+    def _count(self, _module: object, given: tuple[torch.Tensor], _out: object) -> None:
+        self.read += given[0].numel()
+
+
+def family() -> list[list[int]]:
+    """Prompts that begin alike for as many tokens as `LENGTHS` says, and some that go on after."""
+    stem = words(max(LENGTHS))
+    pool = [stem[:length] + words(RANDOM.randrange(1, 70)) for length in LENGTHS for _ in range(2)]
+    return [*pool, *(prompt + words(30) for prompt in pool[::5]), stem, stem[:40], words(20)]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Prompts of a `family`, and what a decoder that keeps nothing makes of each by itself."""
+
+    dtype: str
+    prompts: list[list[int]]
+    replies: list[list[int]]
+    scores: list[list[list[float]]]
+
+
+@pytest.fixture(scope="module", params=["bfloat16", "float32"])
+def alone(request: pytest.FixtureRequest) -> Alone:
+    decoder, pool = Counted(request.param), family()
+    replies = [decoder.generate([prompt], max_tokens=3)[0] for prompt in pool]
+    scores = [decoder.score([prompt], [WANTED])[0] for prompt in pool]
+    return Alone(request.param, pool, replies, scores)
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, 10_000])  # tokens
+def test_what_was_read_before_changes_no_bit(alone: Alone, room: int) -> None:
+    """Replies and scores in any order and company are those of a prompt alone and afresh."""
+    kept = Counted(alone.dtype)
+    kept.prefixes = Prefixes(room * TOKEN * (2 if alone.dtype == "float32" else 1))
+    for size in (1, 2, 9, 1, 5):
+        order = [RANDOM.randrange(len(alone.prompts)) for _ in range(size)]
+        some = [alone.prompts[i] for i in order]
+
+        assert [alone.replies[i] for i in order] == kept.generate(some, max_tokens=3)
+        assert [alone.scores[i] for i in order] == kept.score(some, [WANTED] * size)
+        assert kept.prefixes.bytes <= kept.prefixes.max_bytes
+
+
+@pytest.mark.parametrize("shared", range(PREFIX_TOKENS, 2 * BLOCK + 2, 7))
+def test_a_beginning_may_end_anywhere(shared: int) -> None:
+    """In or between blocks in which places attend together."""
+    stem, kept = words(shared), Counted(prefix_mb=1)
+    prompts = [stem + words(40), stem + words(3)]
+    expected = [Counted().score([prompt], [WANTED]) for prompt in prompts]
+
+    assert expected == [kept.score([prompt], [WANTED]) for prompt in prompts]
+
+
+def test_a_prompt_that_goes_on_reads_only_what_is_new() -> None:
+    """Two prompts, further turns of both, then the beginnings with another end."""
+    decoder = Counted(prefix_mb=1)
+    stem, ends = words(60), [words(130), words(130)]
+    reads = []
+    for tail in (20, 60, 25):
+        before = decoder.read
+        decoder.score([stem + end + [tail] * tail for end in ends], [[[5]]] * 2)
+        reads.append(decoder.read - before)
+
+    # each tail differs from the one before in its first token
+    assert [60 + 2 * (130 + 20), 2 * 60, 2 * 25] == reads
+
+
+def test_interleaved_prompts_find_their_own() -> None:
+    """One row is enough: what a prompt shares with one of two back is not read again."""
+    decoder = Counted(prefix_mb=1, rows=1)
+    one, other = words(100), words(100)
+    decoder.generate([one, other, [*one, 1, 2], [*other, 3]], max_tokens=1)
+
+    assert 100 + 100 + 2 + 1 == decoder.read
+
+
+def test_without_room_a_call_still_reads_its_common_beginning_once() -> None:
+    """Nothing is kept beyond the call."""
+    decoder = Counted()
+    stem = words(100)
+    prompts = [stem + words(10) for _ in range(3)]
+    decoder.generate(prompts, max_tokens=1)
+    first = decoder.read
+    decoder.generate(prompts, max_tokens=1)
+
+    assert [100 + 30, 2 * (100 + 30)] == [first, decoder.read]
+    assert 0 == decoder.prefixes.bytes
+
+
+def test_a_prompt_read_before_is_read_to_its_last_token_only() -> None:
+    """Its logits are wanted, so one token is left."""
+    decoder = Counted(prefix_mb=1)
+    prompt = words(50)
+    for _ in range(2):
+        decoder.generate([prompt], max_tokens=1)
+
+    assert 50 + 1 == decoder.read
+
+
+def test_a_short_beginning_is_read_again() -> None:
+    """Under `PREFIX_TOKENS`."""
+    decoder = Counted(prefix_mb=1)
+    stem = words(PREFIX_TOKENS - 1)
+    for word in (1, 2):
+        decoder.generate([[*stem, word, *words(10)]], max_tokens=1)
+
+    assert 2 * (PREFIX_TOKENS + 10) == decoder.read
+
+
+def states(tokens: list[int]) -> torch.Tensor:
+    """Two bytes a token, ``(1, 2, 1, tokens, 1)``."""
+    return torch.tensor(tokens, dtype=torch.uint8).expand(1, 2, 1, -1)[..., None]
+
+
+def known(prefixes: Prefixes, tokens: list[int]) -> list[int]:
+    """The tokens whose states are found."""
+    return [int(n) for part in prefixes.find(tokens) for n in part[0, 0, 0, :, 0]]
+
+
+def test_common_beginnings_are_kept_once() -> None:
+    """The tree has 3 + 1 + 2 + 1 tokens of 2 bytes for prompts of 4, 5 and 6 tokens."""
+    prefixes = Prefixes(100)
+    prompts = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 5, 6, 7]]
+    for prompt in prompts:
+        prefixes.add(prompt, states(prompt))
+
+    assert 2 * (3 + 1 + 2 + 1) == prefixes.bytes
+    assert prompts == [known(prefixes, [*prompt, 9]) for prompt in prompts]
+    assert [1, 2] == known(prefixes, [1, 2, 8])
+    assert [] == known(prefixes, [9, 1, 2])
+
+
+def test_what_was_not_used_for_longest_goes_first() -> None:
+    """Room for 6 tokens: the second prompt goes, as the first came again."""
+    prefixes = Prefixes(2 * 6)
+    for prompt in ([1, 2], [3, 4], [1, 2], [5, 6, 7]):
+        prefixes.add(prompt, states(prompt))
+
+    assert [[1, 2], [], [5, 6, 7]] == [known(prefixes, p) for p in ([1, 2], [3, 4], [5, 6, 7])]
+    assert 2 * 5 == prefixes.bytes
+
+
+def test_a_prompt_over_the_budget_is_kept_to_it() -> None:
+    """Of 9 tokens the first 4 have room."""
+    prefixes, prompt = Prefixes(2 * 4 + 1), list(range(9))
+    prefixes.add(prompt, states(prompt))
+
+    assert [0, 1, 2, 3] == known(prefixes, prompt)
+
+
+def test_states_are_copies() -> None:
+    """What happens to the memory that they came from later does not show."""
+    prefixes, given = Prefixes(100), states([1, 2, 3]).contiguous()
+    prefixes.add([1, 2, 3], given)
+    given.zero_()
+
+    assert [1, 2, 3] == known(prefixes, [1, 2, 3])
+
+
+def test_the_budget_is_checked() -> None:
+    """At once, with the option's name."""
+    with pytest.raises(InputError, match="prefix_mb must not be negative, got -1"):
+        Transformers(prefix_mb=-1)
+
+
+@pytest.mark.models
+def test_the_default_model_says_the_same_with_and_without() -> None:
+    """Scores of chunks, a further turn, another tail; bit for bit."""
+    kept, afresh = Transformers(), Transformers(prefix_mb=0)
+    system = Message("system", "Rate how well the passage answers: who wrote Dracula?")
+    chunks = ["Bram Stoker wrote Dracula.", "Dracula is set in Whitby and in Transylvania."]
+    first = [(system, Message("user", chunk)) for chunk in chunks]
+    turns = [(*p, Message("assistant", "4"), Message("user", "Are you sure?")) for p in first]
+    other = [(system, Message("user", chunk + " Be strict.")) for chunk in chunks]
+    calls, options = (first, turns, other), [["1", "2", "10"]]
+    expected = [[afresh.choose([prompt], options)[0] for prompt in call] for call in calls]
+
+    assert expected == [kept.choose(call, options * 2) for call in calls]

@@ -1,0 +1,255 @@
+"""A threshold that fits the scores at hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Message
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.select import Adaptive
+from ragsieve.trace import Step, Trace, step
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+SPREAD = (0.9, 0.1, 0.6, 0.4)  # mean 0.5, variance (0.16 + 0.16 + 0.01 + 0.01) / 4 = 0.085
+BUNCHED = (0.5, 0.6, 0.5, 0.4)  # mean 0.5, variance (0 + 0.01 + 0 + 0.01) / 4 = 0.005
+
+
+def scored(*values: float) -> list[Segment]:
+    return [
+        Segment.whole(Document(str(place), "text")).scored("s", value)
+        for place, value in enumerate(values)
+    ]
+
+
+def cut(stage: Adaptive, *values: float) -> tuple[list[float], Step]:
+    """The scores that stay, and what the trace says."""
+    given = scored(*values)
+    with Trace().recording(), step(repr(stage), given) as record:
+        record.after = tuple(stage(QUERY, given))
+    return [s.score for s in record.after], record
+
+
+@pytest.mark.parametrize(
+    ("values", "threshold", "by", "kept"),
+    [
+        (SPREAD, 0.5, "mean", [0.9, 0.6]),
+        (BUNCHED, 0.5 + math.sqrt(0.005), "mean + deviation", [0.6]),  # 0.571
+        ((0.3,), 0.3, "mean + deviation", [0.3]),
+        ((0.4, -0.8), -0.2, "mean", [0.4]),  # variance 0.36
+    ],
+)
+def test_the_statistical_rule(
+    values: tuple[float, ...], threshold: float, by: str, kept: list[float]
+) -> None:
+    """The mean; where the variance is below 0.01, the deviation is added."""
+    found, record = cut(Adaptive(), *values)
+    (told,) = record.story
+
+    assert kept == found
+    assert pytest.approx(threshold) == told["threshold"]
+    assert by == told["by"]
+
+
+@pytest.mark.parametrize(("epsilon", "kept"), [(0.0, [0.5, 0.6, 0.5]), (0.1, [0.6])])
+def test_epsilon_says_what_is_bunched(epsilon: float, kept: list[float]) -> None:
+    """At 0 nothing is: the mean itself cuts."""
+    assert kept == cut(Adaptive(epsilon=epsilon), *BUNCHED)[0]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.5, 1.0, -3.0, 1 / 3, 1e-300, 1e150])
+@pytest.mark.parametrize("times", [1, 2, 3, 7, 200])
+@pytest.mark.parametrize("epsilon", [0.0, 0.01])
+def test_equal_scores_all_stay(value: float, times: int, epsilon: float) -> None:
+    """Though their mean may round to a number above them."""
+    assert [value] * times == cut(Adaptive(epsilon=epsilon), *[value] * times)[0]
+
+
+def test_the_threshold_is_never_above_the_best() -> None:
+    """Mean plus deviation of these rounds above 0.04: the best score is the threshold."""
+    found, record = cut(Adaptive(), 0.03, 0.04)
+
+    assert [0.04] == found
+    assert 0.04 == pytest.approx(record.story[0]["threshold"])
+    assert record.story[0]["threshold"] <= 0.04
+
+
+def test_a_proposal_is_the_threshold() -> None:
+    """At it or above stays, in the order given."""
+    found, record = cut(Adaptive(ScriptedLLM(["0.4"])), *SPREAD)
+
+    assert [0.9, 0.6, 0.4] == found
+    assert ["threshold 0.400 (proposed by the LLM): 3 of 4 stay"] == record.notes
+    assert [
+        {
+            "event": "threshold",
+            "threshold": 0.4,
+            "by": "proposed by the LLM",
+            "kept": 3,
+            "of": 4,
+        }
+    ] == record.story
+
+
+def test_the_model_sees_the_distribution() -> None:
+    """All scores, best first, their mean and deviation (the root of 0.085), and the range."""
+    llm = ScriptedLLM(["0.5"])
+    stage = Adaptive(llm)
+    cut(stage, *SPREAD)
+    ((asked,),) = llm.prompts
+
+    assert "best first: 0.90, 0.60, 0.40, 0.10. " in asked.content
+    assert "mean is 0.50, their standard deviation 0.29." in asked.content
+    assert asked.content.endswith("one number from 0.10 to 0.90.")
+    assert (asked,) == stage.asked(sorted(SPREAD, reverse=True))
+
+
+@pytest.mark.parametrize("reply", [" 0.5\n", ".5", "0.50", "00.5"])
+def test_a_number_is_read_in_any_common_form(reply: str) -> None:
+    """White space aside."""
+    found, record = cut(Adaptive(ScriptedLLM([reply])), *SPREAD)
+
+    assert [0.9, 0.6] == found
+    assert 0 == record.unreadable
+
+
+WRONG = [
+    "", "half", "0.5.", "The threshold is 0.5", "0.5 or 0.6", "nan", "inf", "-inf", "1e-1", "٠.٥",
+    "0,5", "50%", "-0.5", "0.09", "0.91", "7", "1.0", ".", "-", "0.5\n0.6",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", WRONG)
+def test_what_is_no_number_in_range_is_asked_once_more(reply: str) -> None:
+    """The second reply counts."""
+    llm = ScriptedLLM([reply, "0.6"])
+    found, record = cut(Adaptive(llm), *SPREAD)
+
+    assert [0.9, 0.6] == found
+    assert 1 == record.unreadable
+    assert "one number from 0.10 to 0.90" in llm.prompts[1][-1].content
+    assert Message("assistant", reply) == llm.prompts[1][-2]
+
+
+@pytest.mark.parametrize("reply", WRONG)
+def test_then_the_statistical_rule_stands_in(reply: str) -> None:
+    """The trace says that it does, and which rule it is."""
+    found, record = cut(Adaptive(ScriptedLLM([reply, reply])), *SPREAD)
+
+    assert [0.9, 0.6] == found
+    assert 2 == record.unreadable
+    assert "no threshold proposed, the statistical rule stands in" in record.notes[1]
+    assert "threshold 0.500 (mean): 2 of 4 stay" == record.notes[2]
+
+
+def test_the_statistical_rule_asks_nobody() -> None:
+    """Without a model there is no call."""
+    assert [] == cut(Adaptive(), *SPREAD)[1].usages
+
+
+@pytest.mark.parametrize("reply", ["0.33", "0.34"])
+def test_the_best_segment_stays_though_its_score_was_shown_rounded(reply: str) -> None:
+    """0.3333 is shown as 0.33 and 0.336 as 0.34: a proposal of that keeps it."""
+    best = 0.3333 if reply == "0.33" else 0.336
+
+    assert [best] == cut(Adaptive(ScriptedLLM([reply])), 0.1, best)[0]
+
+
+@pytest.mark.parametrize("allow_empty", [True, False])
+@pytest.mark.parametrize(("reply", "kept"), [("0.46", [0.9, 0.456]), ("0.47", [0.9])])
+def test_what_was_shown_at_or_above_a_proposal_stays(
+    allow_empty: bool, reply: str, kept: list[float]
+) -> None:
+    """0.456 is shown as 0.46."""
+    stage = Adaptive(ScriptedLLM([reply]), allow_empty=allow_empty)
+
+    assert kept == cut(stage, 0.9, 0.456, 0.1)[0]
+
+
+@pytest.mark.parametrize("allow_empty", [True, False])
+def test_a_proposal_of_the_best_score_keeps_it(allow_empty: bool) -> None:
+    """Also where float32, in which scorers give scores, has it a little lower."""
+    best = float(np.float32(0.7))
+
+    assert best < 0.7
+    assert [best] == cut(Adaptive(ScriptedLLM(["0.7"]), allow_empty=allow_empty), best, 0.1)[0]
+
+
+def test_a_number_is_read_whole_behind_an_empty_thought() -> None:
+    """Which leaves little room: cut off, 0.5 would be 0."""
+    assert [0.9] == cut(Adaptive(ScriptedLLM(["<think>\n\n</think>\n\n0.55"])), 0.9, 0.5, 0.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("allow_empty", "replies", "kept"),
+    [
+        (True, ["1.0"], []),
+        (True, ["0.95"], []),
+        (True, ["0.5"], [0.9, 0.6]),
+        (True, ["1.01", "0.6"], [0.9, 0.6]),
+        (False, ["0.95", "0.95"], [0.9, 0.6]),  # the rule: 0.5
+    ],
+)
+def test_only_where_allowed_may_nothing_stay(
+    allow_empty: bool, replies: list[str], kept: list[float]
+) -> None:
+    """A proposal above the best score, up to 1."""
+    assert kept == cut(Adaptive(ScriptedLLM(replies), allow_empty=allow_empty), *SPREAD)[0]
+
+
+def test_the_rule_never_empties_the_context() -> None:
+    """Not even where that is allowed."""
+    llm = ScriptedLLM(["none", "none"])
+
+    assert [0.9, 0.6] == cut(Adaptive(llm, allow_empty=True), *SPREAD)[0]
+    assert [0.9, 0.6] == cut(Adaptive(allow_empty=True), *SPREAD)[0]
+
+
+def test_scores_above_1_have_their_own_range() -> None:
+    """As logits of a cross-encoder have; 1 is no bound then."""
+    llm = ScriptedLLM(["8.5"])
+
+    assert [9.0] == cut(Adaptive(llm, allow_empty=True), 9.0, 2.0)[0]
+    assert "from 2.00 to 9.00" in llm.prompts[0][0].content
+
+
+def test_negative_scores_take_a_negative_proposal() -> None:
+    """In their range."""
+    assert [-1.0] == cut(Adaptive(ScriptedLLM(["-1.5"])), -1.0, -2.0)[0]
+
+
+def test_every_dropped_segment_has_its_reason() -> None:
+    """Its score, the threshold, and whose that is."""
+    _, proposed = cut(Adaptive(ScriptedLLM(["0.55"])), *SPREAD)
+    _, ruled = cut(Adaptive(), *SPREAD)
+
+    assert [
+        "score 0.100 is below the threshold 0.550 (proposed by the LLM)",
+        "score 0.400 is below the threshold 0.550 (proposed by the LLM)",
+    ] == [d.reason for d in proposed.dropped]
+    assert [
+        "score 0.100 is below the threshold 0.500 (mean)",
+        "score 0.400 is below the threshold 0.500 (mean)",
+    ] == [d.reason for d in ruled.dropped]
+
+
+def test_nothing_in_asks_nobody() -> None:
+    """There is no distribution to show."""
+    assert [] == Adaptive(ScriptedLLM([]))(QUERY, [])
+
+
+def test_unscored_segments_have_no_threshold() -> None:
+    """The error says what to do."""
+    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
+        Adaptive()(QUERY, [Segment.whole(Document("d", "text"))])
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_epsilon_is_checked(epsilon: float) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=f"epsilon must be finite and not negative, got {epsilon}"):
+        Adaptive(epsilon=epsilon)

@@ -1,0 +1,433 @@
+"""ChunkRAG as one system."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM, echo
+from ragsieve.models.sharing import sharing
+from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.systems import chunkrag
+from ragsieve.trace import Step
+from ragsieve.types import Document, Query, Segment
+
+pytest.importorskip("sklearn")
+
+QUESTION = "Who sang Summer Breeze?"
+DOCUMENTS = [
+    {
+        "id": "song",
+        "title": "Songs",
+        "text": "It rained. Summer Breeze was sung by Seals and Crofts.\nThey wrote it in 1972.",
+    },
+    {"id": "wind", "title": "Winds", "text": "A breeze is a wind. Summer is warm.  A wind blows."},
+    {"id": "empty", "text": ""},
+]
+PAGE = Document("page", "Crofts sang. Seals sang Summer Breeze. It rained.", "Songs")
+SPANS = (Segment(PAGE, 13, 38, {"fused": 0.5}), Segment(PAGE, 39, 49, {"fused": 0.25}))
+
+
+class Broken(ScriptedLLM):
+    """A model whose probabilities are no numbers."""
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        return [[math.nan] * len(found) for found in options]
+
+
+@dataclass(frozen=True)
+class Asked(HashingEmbedder):
+    """Remembers the texts."""
+
+    texts: Counter[str] = field(default_factory=Counter)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        self.texts.update(texts)
+        return super().embed(texts)
+
+
+def finds(query: Query, /) -> list[Segment]:
+    return list(SPANS)
+
+
+def loses(query: Query, /) -> list[Segment]:
+    raise StoreError("the index is gone")
+
+
+def rated(prompt: Prompt, options: Sequence[str]) -> list[float]:
+    """High for a passage with more letters of the question's words: a function of the prompt."""
+    said = prompt[1].content.split("Passage: ")[1].lower()
+    best = sum(word in said for word in ("sang", "sung", "summer", "breeze", "seals"))
+    return [0.5 ** abs(best + 3 - place) for place in range(len(options))]
+
+
+def system(**options: Any) -> System:
+    return chunkrag(echo(), HashingEmbedder(), **options)
+
+
+def stages(made: System) -> list[str]:
+    assert isinstance(made.stage, Pipeline)
+    return [repr(stage) for stage in made.stage.stages]
+
+
+def names(made: System) -> list[str]:
+    return [stage.split("(")[0] for stage in stages(made)]
+
+
+def step(result: Result, name: str) -> Step:
+    return next(step for step in result.trace.steps if step.stage.startswith(name))
+
+
+def test_the_stages_are_the_figures() -> None:
+    """In its order, with its numbers."""
+    assert [
+        "Semantic", "Rewritten", "TopK", "Distinct", "Cosine", "Order", "Relevance", "Reflection",
+        "Critique", "Mean", "Adaptive", "Order",
+    ] == names(system())  # fmt: skip
+    shown = " ".join(stages(system()))
+
+    assert "min_similarity=0.7, max_chars=500" in shown
+    assert "weights=(0.5, 0.5)" in shown
+    assert "max_similarity=0.9" in shown
+    assert "names=('relevance', 'reflection', 'critique')" in shown
+
+
+RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]
+CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
+    # options, stages that go, stages that come, what the new ones show
+    ({"chunks": "fixed"}, ["Semantic"], ["Windows"], "max_tokens=100"),
+    ({"min_similarity": 0.2}, ["Semantic"], ["Semantic"], "min_similarity=0.2"),
+    ({"max_chars": 99}, ["Semantic"], ["Semantic"], "max_chars=99"),
+    ({"rewrite": False}, ["Rewritten"], ["Hybrid"], "Hybrid(scorers=(Cosine("),
+    ({"retrieval": "dense"}, ["Rewritten"], ["Rewritten"], "inner=Cosine("),
+    ({"retrieval": "bm25"}, ["Rewritten"], ["Rewritten"], "inner=BM25("),
+    ({"k": 7}, ["TopK"], ["TopK"], "k=7"),
+    ({"max_duplicate": 0.4}, ["Distinct"], ["Distinct"], "max_similarity=0.4"),
+    ({"rating": "likelihood"}, RATINGS, ["Likelihood", "Mean"], "names=('likelihood',)"),
+    ({"reflection": False}, ["Reflection", "Mean"], ["Mean"], "('relevance', 'critique')"),
+    ({"critique": False}, ["Critique", "Mean"], ["Mean"], "('relevance', 'reflection')"),
+    ({"critic": ScriptedLLM([], context=9)}, ["Critique"], ["Critique"], "context=9"),
+    ({"threshold": "statistics"}, ["Adaptive"], ["Adaptive"], "llm=None"),
+    ({"threshold": 0.5}, ["Adaptive"], ["Threshold"], "min_score=0.5, min_keep=1"),
+    ({"reranker": OverlapPairScorer()}, [], ["Pair"], "OverlapPairScorer"),
+    ({"source": finds}, ["Semantic", "Rewritten", "TopK"], [], ""),
+    ({"max_tokens": 9}, [], [], ""),
+]
+
+
+@pytest.mark.parametrize(("options", "gone", "new", "shown"), CHANGES)
+def test_an_option_changes_the_stages_it_names_alone(
+    options: dict[str, Any], gone: list[str], new: list[str], shown: str
+) -> None:
+    """All others stay as they are, in their order."""
+    usual, other = stages(system()), stages(system(**options))
+    removed = list((Counter(usual) - Counter(other)).elements())
+    added = list((Counter(other) - Counter(usual)).elements())
+
+    assert gone == [stage.split("(")[0] for stage in removed]
+    assert new == [stage.split("(")[0] for stage in added]
+    assert shown in " ".join(added)
+    assert [s for s in usual if s not in removed] == [s for s in other if s not in added]
+
+
+def test_the_reranker_comes_between_threshold_and_order() -> None:
+    """What it scores is what is read."""
+    assert ["Adaptive", "Pair", "Order"] == names(system(reranker=OverlapPairScorer()))[-3:]
+
+
+def test_max_tokens_is_the_systems_budget() -> None:
+    """None by default."""
+    assert [None, 9] == [system().max_tokens, system(max_tokens=9).max_tokens]
+    assert system(max_tokens=9)(QUESTION, DOCUMENTS).tokens.after <= 9
+
+
+def test_without_a_critic_the_llm_is_one() -> None:
+    """With one, the others stay the LLM's."""
+    llm, critic = ScriptedLLM([], identity="llm"), ScriptedLLM([], identity="critic")
+    alone = stages(chunkrag(llm, HashingEmbedder()))
+    both = stages(chunkrag(llm, HashingEmbedder(), critic=critic))
+
+    assert {"'llm'"} == {stage.split("identity=")[1].split(")")[0] for stage in alone[6:9]}
+    assert ["'llm'", "'llm'", "'critic'"] == [
+        stage.split("identity=")[1].split(")")[0] for stage in both[6:9]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chunks": "big"}, "chunks must be one of semantic, fixed, got 'big'"),
+        ({"min_similarity": 2}, r"min_similarity must lie in \[-1, 1\], got 2"),
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+        ({"retrieval": "web"}, "retrieval must be one of hybrid, dense, bm25, got 'web'"),
+        ({"k": -1}, "k must not be negative, got -1"),
+        ({"max_duplicate": 0}, r"max_similarity must lie in \(0, 1\], got 0"),
+        ({"threshold": "0.5"}, "threshold must be 'llm', 'statistics' or a score, got '0.5'"),
+        ({"threshold": None}, "threshold must be 'llm', 'statistics' or a score, got None"),
+        ({"threshold": math.nan}, "min_score must be finite, got nan"),
+        ({"rating": "stars"}, "rating must be one of scale, likelihood, got 'stars'"),
+        ({"rating": ""}, "rating must be one of scale, likelihood, got ''"),
+        ({"max_tokens": -1}, "max_tokens must not be negative, got -1"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """When the system is made; the error names option, rule and value in a line."""
+    for source in (None, finds):
+        with pytest.raises(InputError, match=f"^{message}$"):
+            system(source=source, **options)
+
+
+ABLATIONS: list[dict[str, Any]] = [
+    {},
+    *(options for options, *_ in CHANGES if "source" not in options and "critic" not in options),
+    {"chunks": "fixed", "rewrite": False, "retrieval": "bm25", "threshold": "statistics"},
+    {"reflection": False, "critique": False, "threshold": 0.0},
+    {"threshold": 1.0, "reranker": OverlapPairScorer(), "rating": "likelihood"},
+    {"min_similarity": -1, "k": 1, "max_duplicate": 1},
+    {"k": 0},
+]
+
+
+@pytest.mark.parametrize("options", ABLATIONS)
+def test_every_ablation_keeps_verbatim_spans_and_answers(options: dict[str, Any]) -> None:
+    """At least one span but for k=0; each lies in its document, none twice."""
+    result = system(**options).ask(QUESTION, DOCUMENTS)
+    documents = {document.id: document for document in result.documents}
+
+    assert (options.get("k") != 0) == bool(result.kept)
+    assert len({s.key for s in result.kept}) == len(result.kept)
+    for span in result.kept:
+        assert documents[span.document.id].text[span.start : span.end] == span.text
+        assert span.text.strip() == span.text != ""
+    assert result.answer is not None
+    assert result.kept == result.answer.segments
+    assert result.tokens.after <= result.tokens.before
+    assert [] == result.trace.warnings
+
+
+@pytest.mark.parametrize("options", ABLATIONS)
+def test_the_same_question_has_the_same_result(options: dict[str, Any]) -> None:
+    """In the same system, which remembers vectors, and in a new one."""
+    made = system(**options)
+    found = [r.ask(QUESTION, DOCUMENTS) for r in (made, made, system(**options))]
+
+    assert 1 == len({(r.text, r.kept, r.answer) for r in found})
+    assert [s.scores for s in found[0].kept] == [s.scores for s in found[1].kept]
+    assert [s.scores for s in found[0].kept] == [s.scores for s in found[2].kept]
+
+
+def story(result: Result) -> Any:
+    """What a result says, but for time and cost."""
+    steps = [
+        ([(s.key, dict(s.scores)) for s in step.after], step.notes, step.story, step.unreadable)
+        for step in result.trace.steps
+    ]
+    return result.text, result.answer and result.answer.text, steps
+
+
+def test_threads_get_what_one_gets_alone() -> None:
+    """Eight share models, batches and remembered vectors."""
+    words = ("Song", "Breeze", "Wind", "Rain", "Paris", "Rome", "Seals", "Crofts")
+    questions = [f"Who sang of {word}?" for word in words]
+    documents = [
+        {"id": word, "text": f"{word} was sung. They sang of {word} in summer. It rained."}
+        for word in words
+    ]
+
+    def made(llm: Any, embedder: Any) -> System:
+        return chunkrag(llm, embedder, retrieval="dense", min_similarity=0.4)
+
+    def scripted() -> ScriptedLLM:
+        return ScriptedLLM(lambda prompt: f"{len(prompt[-1].content) % 5}", choices=rated)
+
+    alone = [story(made(scripted(), HashingEmbedder()).ask(q, documents)) for q in questions]
+    with sharing(8) as share, ThreadPoolExecutor(8) as pool:
+        shared = made(share(scripted()), share(HashingEmbedder()))
+        together = list(pool.map(lambda q: story(shared.ask(q, documents)), questions))
+
+    assert alone == together
+
+
+def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:
+    """Nor is any text by another stage, nor in the next question."""
+    embedder = Asked()
+    made = chunkrag(echo(), embedder)
+    made(QUESTION, DOCUMENTS)
+    made("Who else sang it?", DOCUMENTS)
+
+    assert {1} == set(embedder.texts.values())
+    assert QUESTION in embedder.texts
+
+
+def test_the_trace_tells_of_every_chunk() -> None:
+    """Three scores, mean, threshold, and why it went."""
+    llm = ScriptedLLM(["Who sung Summer Breeze?", "0.6"], choices=rated)
+    result = chunkrag(llm, HashingEmbedder())(QUESTION, DOCUMENTS)
+    reasons = {v.segment.text: v.reason for v in result.verdicts if v.stage}
+    before = step(result, "Adaptive").before
+
+    assert 0 < len(result.kept) < 6
+    assert {s.text for s in before} == {*reasons, *(s.text for s in result.kept)} - {""}
+    for segment in before:
+        scores = [segment.scores[name] for name in ("relevance", "reflection", "critique")]
+        assert pytest.approx(sum(scores) / 3) == segment.scores["mean"]
+        if segment.text in reasons:
+            assert reasons[segment.text] == (
+                f"score {segment.scores['mean']:.3f} is below the threshold 0.600 "
+                "(proposed by the LLM)"
+            )
+
+
+def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
+    """Its spans are rated as they are: nothing is split or ranked again."""
+    asked: list[Query] = []
+
+    def source(query: Query, /) -> list[Segment]:
+        asked.append(query)
+        return list(SPANS)
+
+    llm = ScriptedLLM(["singers of Summer Breeze", "Seals"], choices=rated)
+    made = chunkrag(llm, HashingEmbedder(), source=source, threshold=0.0)
+    result = made.ask(Query(QUESTION, "q1"))
+
+    assert [Query("singers of Summer Breeze", "q1")] == asked
+    assert {s.key for s in SPANS} == {s.key for s in result.kept}
+    assert "Cosine" == names(made)[1]
+    assert "Seals" == (result.answer and result.answer.text)
+    assert QUESTION in llm.prompts[-1][-1].content
+    assert "rewritten to search: 'singers of Summer Breeze'" in result.trace.steps[0].notes
+
+
+def test_a_source_may_be_asked_as_it_is() -> None:
+    """Without a rewrite by the question itself."""
+    assert finds is system(source=finds, rewrite=False).source
+
+
+@pytest.mark.parametrize("options", [{}, {"rewrite": False}, {"critique": False}])
+def test_spans_of_a_source_are_verbatim(options: dict[str, Any]) -> None:
+    """And their tokens, not their documents', count as before."""
+    result = system(source=finds, **options)(QUESTION)
+
+    assert [PAGE] == [*result.documents]
+    for span in result.kept:
+        assert PAGE.text[span.start : span.end] == span.text
+    assert echo().count(["Songs: Seals sang Summer Breeze. It rained."]) == [result.tokens.before]
+
+
+def test_a_lenient_system_answers_though_its_source_fails() -> None:
+    """Without evidence, and a warning says so; else its error is raised."""
+    made = system(source=loses)
+    result = made.lenient().ask(QUESTION)
+
+    assert () == result.kept
+    assert "I know nothing without documents." == (result.answer and result.answer.text)
+    assert 1 == len(result.trace.warnings)
+    assert "StoreError: the index is gone" in result.trace.warnings[0]
+    with pytest.raises(StoreError):
+        made.ask(QUESTION)
+
+
+def test_a_lenient_system_answers_though_its_critic_fails() -> None:
+    """By what the LLM says; the trace names the critic, and the mean that lacks its score."""
+    critic = ScriptedLLM([], can=frozenset({"complete"}), identity="critic")
+    made = system(critic=critic)
+    result = made.lenient().ask(QUESTION, DOCUMENTS)
+
+    assert result.kept
+    assert result.answer is not None
+    assert ["Critique", "Mean"] == [w.split("(")[0] for w in result.trace.warnings]
+    with pytest.raises(ModelError, match="the script has 0 replies"):
+        made.ask(QUESTION, DOCUMENTS)
+
+
+def test_a_model_whose_scores_are_no_numbers_is_told() -> None:
+    """By the stage that asked."""
+    made = chunkrag(Broken(["x"] * 9), HashingEmbedder())
+
+    for documents, rated in ((DOCUMENTS, 6), ([f"Song {n} is sung." for n in range(30)], 20)):
+        error = rf"^Relevance\(.* must give {rated} finite scores, got array.*$"
+        with pytest.raises(ModelError, match=error) as caught:
+            made(QUESTION, documents)
+
+        assert 1 == len(str(caught.value).splitlines())
+
+
+def test_a_lenient_system_goes_on_with_such_a_model() -> None:
+    """By the scores that there are: the cosines."""
+    made = chunkrag(Broken(["x"] * 9), HashingEmbedder()).lenient()
+    result = made.ask(QUESTION, DOCUMENTS)
+
+    assert result.kept
+    assert {"fused", "cosine"} == {name for s in result.kept for name in s.scores}
+    assert RATINGS == [w.split("(")[0] for w in result.trace.warnings]
+    assert all("\n" not in warning for warning in result.trace.warnings)
+
+
+def test_documents_of_one_sentence_are_chunks() -> None:
+    """There is no neighbour to compare with: only chunks and question are embedded."""
+    embedder = Asked()
+    texts = ["Seals sang Summer Breeze.", "It rained.", "Paris is warm."]
+    result = chunkrag(echo(), embedder)(QUESTION, texts)
+
+    assert texts == [s.text for s in step(result, "Semantic").after]
+    assert {*texts, QUESTION} == {*embedder.texts}
+
+
+def test_equal_chunks_are_one() -> None:
+    """The first one; it is rated once."""
+    result = system()(QUESTION, ["Seals sang it."] * 9)
+
+    assert [("0", 0, 14)] == [s.key for s in result.kept]
+    assert 1 == len(step(result, "Relevance").usages)
+
+
+def test_equal_scores_keep_all() -> None:
+    """`echo` rates all alike: (1·0 + 2·1 + … + 10·9) / 55 = 6 of 9."""
+    stayed = step(system(threshold="statistics")(QUESTION, DOCUMENTS), "Adaptive").after
+
+    assert [pytest.approx(6 / 9)] * 6 == [s.score for s in stayed]
+
+
+@pytest.mark.parametrize("documents", [[], [""], [" \n "], ["", ""]])
+def test_nothing_to_read_rates_nothing(documents: list[str]) -> None:
+    """No call but the reader's, which answers by itself."""
+    result = system().ask(QUESTION, documents)
+
+    assert () == result.kept
+    assert 1 == sum(len(step.usages) for step in result.trace.steps)
+    assert "I know nothing without documents." == (result.answer and result.answer.text)
+
+
+def test_of_200_documents_k_chunks_are_rated() -> None:
+    """Three times each, in three calls."""
+    texts = [f"Song {n} was sung by singer {n * 7}. It rained in town {n}." for n in range(200)]
+    result = system()(QUESTION, texts)
+
+    assert 400 == len(step(result, "TopK").before)
+    assert 20 == len(step(result, "TopK").after)
+    rated = len(step(result, "Distinct").after)
+    assert [rated] * 3 == [len(step(result, name).usages) for name in RATINGS[:3]]
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800 sang.", "\x00\x1b[2J", "夏の歌。誰が歌ったか。", "." * 999]
+)
+def test_any_text_goes_through(text: str) -> None:
+    """What is kept stands in it as it was."""
+    result = system(threshold=0.0).ask(QUESTION, [text, "Seals sang it."])
+
+    assert {"0", "1"} == {s.document.id for s in result.kept}
+    for span in result.kept:
+        assert (text, "Seals sang it.")[span.document.rank][span.start : span.end] == span.text

@@ -1,0 +1,151 @@
+"""An index by its folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import InputError, StoreError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.systems.indexes import (
+    IndexOptions,
+    WordCount,
+    create_index,
+    index_options,
+    open_index,
+    open_words,
+)
+from ragsieve.types import Document, Query
+
+pytest.importorskip("chromadb")
+
+FAKE = IndexOptions(embedder="fake:hashing")
+TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts."
+ASKED = Query("Who sang Summer Breeze?")
+
+
+def test_an_index_is_opened_as_it_was_built(tmp_path: Path) -> None:
+    """No option is needed again, and adding works on."""
+    with create_index(tmp_path / "i", FAKE) as corpus:
+        corpus.add([Document("a", TEXT)])
+    with open_index(tmp_path / "i") as corpus:
+        corpus.add([Document("b", TEXT + " Cheese.")])
+        found = corpus.search(ASKED, k=1, by="dense")
+
+    assert FAKE == index_options(tmp_path / "i")
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in found]
+
+
+def test_an_embedder_at_hand_is_used(tmp_path: Path) -> None:
+    """Else a model would be loaded twice; another one is refused."""
+    with create_index(tmp_path, FAKE, embedder=HashingEmbedder(256)) as corpus:
+        corpus.add([Document("a", TEXT)])
+
+    with pytest.raises(InputError, match=r"embedder must be what the index .* was built with"):
+        open_index(tmp_path, embedder=HashingEmbedder(64))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (IndexOptions(embedder="none", chunks="whole"), [(0, 60)]),
+        (IndexOptions(embedder="none", chunks="windows", max_tokens=4), [(17, 39)]),
+        (FAKE, [(17, 60)]),
+    ],
+)
+def test_chunks_are_cut_as_asked(
+    tmp_path: Path, options: IndexOptions, expected: list[tuple[int, int]]
+) -> None:
+    """Whole documents, windows of four words or marks, sentences that do not agree."""
+    with create_index(tmp_path, options) as corpus:
+        corpus.add([Document("a", TEXT)])
+    with open_words(tmp_path) as corpus:
+        found = corpus.search(Query("Breeze"), by="bm25")
+
+    assert expected == [(s.start, s.end) for s in found]
+
+
+def test_an_index_of_other_options_is_not_built_on(tmp_path: Path) -> None:
+    """Those that do not count for its chunks may differ; the message names what differs."""
+    create_index(tmp_path, FAKE)
+    create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_tokens=7))
+
+    with pytest.raises(InputError, match=r"built with max_chars=500, got max_chars=90: build into"):
+        create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_chars=90))
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is written beside them."""
+    (tmp_path / "thesis.txt").write_text("Bees.")
+
+    with pytest.raises(InputError, match="must be an index or an empty folder"):
+        create_index(tmp_path, FAKE)
+    assert ["thesis.txt"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_half_written_folder_is_begun_again(tmp_path: Path) -> None:
+    """A full disk may leave one."""
+    (tmp_path / "index.half").write_text('{"embed')
+    create_index(tmp_path, FAKE)
+
+    assert FAKE == index_options(tmp_path)
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """In one line."""
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StoreError, match=r"index.json cannot be written: Not a directory"):
+        create_index(tmp_path / "file" / "below", FAKE)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"embedder": 1}', '{"size": 1}', "\udcff", "{}}"])
+def test_a_broken_index_is_named(tmp_path: Path, content: str) -> None:
+    """Whatever stands in its file."""
+    (tmp_path / "index.json").write_text(content, errors="surrogateescape")
+
+    with pytest.raises(InputError, match=r"index.json does not say how an index was built"):
+        open_index(tmp_path)
+
+
+def test_no_index_is_named(tmp_path: Path) -> None:
+    """With what makes one."""
+    with pytest.raises(InputError, match="holds no index: `ragsieve index build` makes one"):
+        open_index(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embedder": "none"}, "semantic chunks need an embedder"),
+        ({"embedder": "smollm2"}, "smollm2 is no embedder"),
+        ({"embedder": "fake:hashing", "chunks": "lines"}, "chunks must be one of semantic, window"),
+        ({"min_similarity": 2.0}, r"min_similarity must lie in \[-1, 1\], got 2.0"),
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, object], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        IndexOptions(**options)  # type: ignore[arg-type]
+
+
+def test_only_what_counts_is_kept(tmp_path: Path) -> None:
+    """The file is for people, too."""
+    create_index(tmp_path, FAKE)
+    expected = {
+        "embedder": "fake:hashing",
+        "chunks": "semantic",
+        "min_similarity": 0.7,
+        "max_chars": 500,
+    }
+
+    assert expected == json.loads((tmp_path / "index.json").read_text())
+
+
+def test_words_and_marks_are_tokens() -> None:
+    """Chinese goes by character, since it has no spaces."""
+    assert [0, 4, 3, 3] == WordCount().count(["", "Bees, he said", "蜜蜂。", "a_b c!"])
