@@ -4,6 +4,7 @@ RagsieveError
 ├── InputError          what the caller passed breaks a rule (also a ValueError)
 ├── MissingExtra        a backend needs a package that is not installed (also an ImportError)
 ├── StoreError          weights or an index could not be fetched, read or written
+├── SourceError         a source of documents failed, or its reply could not be read
 └── ModelError          a model or its server failed
     ├── Unsupported     this backend cannot do what was asked of it
     ├── ContextOverflow the prompt does not fit the model's context
@@ -37,6 +38,10 @@ class MissingExtra(RagsieveError, ImportError):
 
 class StoreError(RagsieveError):
     """Weights or an index could not be fetched, read or written, or a checksum does not fit."""
+
+
+class SourceError(RagsieveError):
+    """A source of documents failed, or its reply could not be read."""
 
 
 class ModelError(RagsieveError):

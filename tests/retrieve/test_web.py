@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from ragsieve.datasets.local import lines, parse_json
 from ragsieve.errors import InputError
-from ragsieve.retrieve.web import page_text
+from ragsieve.retrieve.web import Pages, page_text
+from ragsieve.text import contains_answer
+from ragsieve.trace import Step, step
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who makes honey?")
+HONEY = "<title>Hives</title><p>Bees make honey of nectar that they find in flowers.</p>"
+WASPS = "<p>Wasps eat the honey of others, and their larvae eat meat.</p>"
+ROADS = "<p>Roads lead to Rome.</p>"
+NESTED = "<p>on top</p>" + "<div>" * 100_000 + "below"
+
+
+def texts(segments: list[Segment]) -> list[str]:
+    return [segment.text for segment in segments]
+
+
+def asked(source: Pages, query: Query = QUERY) -> tuple[list[Segment], Step]:
+    """What a source finds, and what it tells."""
+    with step("Pages") as told:
+        found = source(query)
+    return found, told
 
 
 def test_a_page_is_its_title_and_what_a_reader_reads() -> None:
@@ -16,7 +47,7 @@ def test_a_page_is_its_title_and_what_a_reader_reads() -> None:
     title, text = page_text(page)
 
     assert "Bees & co" == title
-    assert "Bees make honey.\n\n- wax\n- comb" == text
+    assert "Bees make **honey**.\n\n- wax\n- comb" == text
 
 
 @pytest.mark.parametrize("page", ["", " ", "<img src=bee.png>", "<script>x()</script>"])
@@ -36,7 +67,328 @@ def test_characters_that_are_none_are_replaced() -> None:
     assert ("", "a\ufffd b\ufffd[31m") == page_text("<p>a\ud800 b\x1b[31m</p>")
 
 
+def test_tables_and_headings_are_markdown() -> None:
+    """A cell's bar is no border; a page's heading may stand in its header."""
+    page = """<header><h1>Hive</h1></header>
+    <table><tr><th>Who<th>What<tr><td>bee|s<td>honey</table>"""
+
+    assert "# Hive\n\n| Who | What |\n| --- | --- |\n| bee\\|s | honey |" == page_text(page)[1]
+
+
+def test_a_link_is_its_text() -> None:
+    """Where it leads is noise to a reader."""
+    page = '<p>Bees make <a href="https://example.org/?q=1">honey (a [sweet] one)</a> of nectar.'
+
+    assert "Bees make honey (a [sweet] one) of nectar." == page_text(page)[1]
+
+
+@pytest.mark.parametrize(
+    "menu",
+    [
+        "<nav><p>Home, shop</nav>",
+        "<ul><li><a href=/a>Home</a><li><a href=/b>Shop</a></ul>",
+        "<p><a href=/a>Home</a> | <a href=/b>Shop</a> | <a href=/c>Help</a></p>",
+        "<p><a href=/a>Home</a><p>·<p><a href=/b>Shop</a></p>",
+        "<footer>All rights reserved</footer>",
+        "<form><select><option>Shop</select><button>Go</button></form>",
+    ],
+)
+def test_menus_are_left_out(menu: str) -> None:
+    """By their element, or because they are little but links."""
+    assert "Bees make honey." == page_text(f"{menu}<p>Bees make honey.</p>{menu}")[1]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["<p><a href=x>Bees</a></p>", "<p>B<a href=x>ees</a></p>", "<form action=/><p>Bees</form>"],
+)
+def test_a_lone_link_and_a_form_around_the_page_are_no_menu(said: str) -> None:
+    """Some sites are one big form."""
+    assert "Bees" == page_text(said)[1]
+
+
+def test_linked_headings_and_rows_are_no_menu() -> None:
+    """A list of results says what it found."""
+    page = "<h2><a href=a>Bees</a></h2><h2><a href=b>Wasps</a></h2><h2><a href=c>Ants</a></h2>"
+
+    assert "## Bees\n\n## Wasps\n\n## Ants" == page_text(page)[1]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<!-- wasps -->",
+        "<p hidden>wasps</p>",
+        '<p style="display: none">wasps</p>',
+        "<template>wasps</template>",
+        "<noscript>wasps</noscript>",
+        "<p aria-hidden=true>wasps</p>",
+    ],
+)
+def test_what_no_reader_sees_is_left_out(hidden: str) -> None:
+    """Comments and hidden elements."""
+    assert "Bees" == page_text(f"{hidden}<p>Bees</p>")[1]
+
+
 def test_text_is_not_lost_in_silence() -> None:
     """A page that nests deeper than the parser goes is refused, whatever else it says."""
     with pytest.raises(InputError, match=r"deep\.html must be .* depth limit"):
         page_text("<p>on top</p>" + "<div>" * 5000 + "below", name="deep.html")
+
+
+@pytest.mark.parametrize("tag", ["<div>", "<b>", "<ul><li>", "<table><tr><td>", "<blockquote>"])
+def test_100_000_nested_tags_are_one_error(tag: str) -> None:
+    """And no crash."""
+    with pytest.raises(InputError, match=r"page must be .* (depth limit|takes over)"):
+        page_text("<p>on top</p>" + tag * 100_000 + "below", timeout_s=2)
+
+
+def test_a_page_that_takes_too_long_is_given_up() -> None:
+    """A million text nodes in a paragraph take the parser minutes; the next page is read."""
+    began = time.monotonic()
+    with pytest.raises(InputError, match=r"page must be .*: it takes over 0\.2 s"):
+        page_text("<p>" + "a & " * 1_000_000, timeout_s=0.2)
+    took = time.monotonic() - began
+
+    assert took < 10
+    assert "Bees" == page_text("<p>Bees")[1]
+
+
+def test_a_page_is_read_while_other_threads_run() -> None:
+    """Parsing takes place elsewhere, so that it does not hold up what asks other sources."""
+    done = threading.Event()
+
+    def read() -> None:
+        with pytest.raises(InputError, match="takes over"):
+            page_text("<p>" + "a & " * 1_000_000, timeout_s=1)
+        done.set()
+
+    page_text("")  # the process runs
+    thread = threading.Thread(target=read)
+    thread.start()
+    beats = 0
+    while not done.is_set():
+        time.sleep(0.02)
+        beats += 1
+    thread.join()
+
+    assert beats > 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_process_and_its_fork_read_pages_apart() -> None:
+    """They do not take each other's replies."""
+    program = """
+import os
+from ragsieve.retrieve.web import page_text
+page_text("<p>before")
+child = os.fork()
+name = "parent" if child else "child"
+right = all(page_text(f"<p>{name} {n}")[1] == f"{name} {n}" for n in range(50))
+if not child:
+    os._exit(0 if right else 1)
+print(right, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+
+    assert b"True 0\n" == done.stdout
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("inf"), float("nan")])
+def test_the_time_must_be_one(timeout_s: float) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match="timeout_s must be finite and over 0"):
+        page_text("<p>x", timeout_s=timeout_s)
+
+
+def test_pages_become_documents_that_name_their_page() -> None:
+    """In the order given; the caller's title and metadata win."""
+    page = {"html": HONEY, "url": "https://bees.example/a", "last_modified": "2024", "text": "?"}
+    found = Pages([page, {"html": WASPS, "title": "Wasps", "id": "w"}])(QUERY)
+    documents = [segment.document for segment in found]
+
+    assert ["https://bees.example/a", "w"] == [d.id for d in documents]
+    assert ["Hives", "Wasps"] == [d.title for d in documents]
+    assert ["https://bees.example/a", ""] == [d.source for d in documents]
+    assert {
+        "last_modified": "2024",
+        "url": "https://bees.example/a",
+        "place": 0,
+        "sha256": hashlib.sha256(HONEY.encode()).hexdigest(),
+    } == documents[0].metadata
+    assert found == [Segment.whole(document) for document in documents]
+
+
+def test_documents_may_hold_html() -> None:
+    """Their id, title, source and metadata stay."""
+    given = Document("d", HONEY, "Honey", "hive.html", metadata={"year": 2024})
+    (found,) = Pages([given])(QUERY)
+
+    assert ("d", "Honey", "hive.html") == (
+        found.document.id,
+        found.document.title,
+        found.document.source,
+    )
+    assert 2024 == found.document.metadata["year"]
+    assert "hive.html" == found.document.metadata["url"]
+
+
+def test_pages_of_one_url_have_ids_of_their_own() -> None:
+    """As documents of one id have in a system."""
+    found = Pages([{"html": HONEY, "url": "u"}, {"html": WASPS, "url": "u"}])(QUERY)
+
+    assert ["u", "u#2"] == [segment.document.id for segment in found]
+
+
+def test_empty_pages_are_left_out_and_told() -> None:
+    """The trace has a line for people, and the same as values."""
+    found, told = asked(Pages([{"html": "<script>x()</script>", "url": "u"}, {"html": HONEY}]))
+
+    assert 1 == len(found)
+    assert ["page 0 (u) is left out: it has no text"] == told.notes
+    assert [
+        {"event": "page", "place": 0, "url": "u", "reason": "left out: it has no text"}
+    ] == told.story
+
+
+def test_pages_that_say_the_same_are_left_out() -> None:
+    """Whatever their tags, cases and marks."""
+    found, told = asked(Pages([{"html": HONEY}, {"html": HONEY.upper().replace("P>", "DIV>")}]))
+
+    assert 1 == len(found)
+    assert ["page 1 is left out: it has the same words as page 0"] == told.notes
+
+
+def test_pages_that_say_nearly_the_same_are_left_out() -> None:
+    """100 words make 96 runs of five; with one word more 97, of which 96 are shared: 0.99."""
+    said = " ".join(f"honey{n}" for n in range(100))
+    pages = [{"html": f"<p>{said}"}, {"html": f"<p>{said} wax"}]
+    query = Query("What is honey1?")
+    found, told = asked(Pages(pages), query)
+
+    assert 1 == len(found)
+    assert ["page 1 is left out: it shares 0.99 of its text with page 0"] == told.notes
+    assert 2 == len(Pages(pages, max_overlap=0.99)(query))
+    assert 2 == len(Pages(pages, max_overlap=1)(query))
+
+
+def test_off_topic_pages_are_left_out() -> None:
+    """Stop words are no topic."""
+    found, told = asked(Pages([{"html": "<p>Who makes roads?</p>"}, {"html": ROADS}]), QUERY)
+
+    assert ["Who makes roads?"] == texts(found)
+    assert ["page 1 is left out: it shares no word with the question but stop words"] == told.notes
+
+
+def test_off_topic_pages_may_come_last() -> None:
+    """Behind the others, which keep their order."""
+    pages = [{"html": ROADS}, {"html": HONEY}, {"html": WASPS}]
+    found, told = asked(Pages(pages, off_topic="last"))
+
+    assert [1, 2, 0] == [s.document.metadata["place"] for s in found]
+    assert ["page 0 is put last: it shares no word with the question but stop words"] == told.notes
+
+
+@pytest.mark.parametrize(
+    "question", ["Who is it?", "Quanto costa il miele?", "蜂蜜是谁做的？", "?!"]
+)
+def test_no_page_is_off_topic_where_all_would_be(question: str) -> None:
+    """The question may be in another language, or have stop words only."""
+    found, told = asked(Pages([{"html": HONEY}, {"html": ROADS}]), Query(question))
+
+    assert (2, []) == (len(found), told.notes)
+
+
+def test_a_title_may_be_the_only_word_on_the_topic() -> None:
+    """It belongs to the page."""
+    found = Pages([{"html": HONEY}, {"html": ROADS, "title": "Honey roads"}])(QUERY)
+
+    assert 2 == len(found)
+
+
+def test_bombs_are_left_out_and_the_others_stay() -> None:
+    """Each is one line, in a bounded time."""
+    slow = "<p>" + "a & " * 1_000_000
+    pages = [{"html": h} for h in (NESTED, HONEY, slow, "<p>" + "x" * 5_000_000, WASPS)]
+    began = time.monotonic()
+    found, told = asked(Pages(pages, timeout_s=1, max_chars=4_500_000))
+    took = time.monotonic() - began
+
+    assert [1, 4] == [s.document.metadata["place"] for s in found]
+    assert [0, 2, 3] == [event["place"] for event in told.story]
+    assert "depth limit" in told.notes[0]
+    assert told.notes[1].endswith("it takes over 1 s")
+    assert told.notes[2].endswith("has 5000003 characters, more than max_chars=4500000")
+    assert took < 10
+
+
+def test_the_same_pages_answer_other_questions() -> None:
+    """They are read once, and told of each time."""
+    source = Pages([{"html": ""}, {"html": HONEY}, {"html": ROADS}])
+    first = asked(source)[1].notes
+    again, told = asked(source, Query("Where do roads lead?"))
+
+    assert ["Roads lead to Rome."] == texts(again)
+    assert first[0] == told.notes[0]
+    assert asked(source)[1].notes == first
+
+
+def test_hostile_pages_are_only_text() -> None:
+    """Lone surrogates, control characters, metadata of any kind."""
+    pages: list[Mapping[str, Any]] = [
+        {"html": "<p>honey \ud800\x1b[0m\u202e &#0;", "url": "\ud800\x1b" * 300, "title": "\x07"}
+    ]
+    found, _ = asked(Pages(pages))
+
+    assert "honey \ufffd\ufffd[0m\ufffd \ufffd" == found[0].text
+    assert "\ufffd" == found[0].document.title
+
+
+def test_a_page_must_have_html() -> None:
+    """The earliest line that can know says where."""
+    with pytest.raises(InputError, match=r"a page must have html, got \{'url': 'u'\} at place 1"):
+        Pages([{"html": ""}, {"url": "u"}])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"off_topic": "first"}, "off_topic must be 'drop' or 'last', got 'first'"),
+        ({"max_overlap": 1.5}, "max_overlap must be from 0 to 1, got 1.5"),
+        ({"max_overlap": float("nan")}, "max_overlap must be from 0 to 1, got nan"),
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+        ({"timeout_s": 0}, "timeout_s must be finite and over 0, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        Pages([], **options)
+
+
+def test_pages_must_be_a_list() -> None:
+    """One page is none."""
+    with pytest.raises(InputError, match="pages must be a list, got one dict"):
+        Pages({"html": ""})  # type: ignore[arg-type]
+
+
+def test_no_pages_are_no_documents() -> None:
+    """Nothing in, nothing out."""
+    assert [] == Pages([])(QUERY)
+
+
+@pytest.mark.data
+def test_real_pages_lose_menus_and_keep_what_they_say(data: Path) -> None:
+    """Each question's pages: pages given twice come once, gold answers stay, under half is left."""
+    path = data / "crag.jsonl.gz"
+    records = [parse_json(line) for _, line in lines(path)]
+    for record in records:
+        pages = [page for page in record["documents"] if "html" in page]
+        found, _ = asked(Pages([*pages, pages[0]], off_topic="last"), Query(record["question"]))
+        read = {s.document.metadata["place"]: s.text for s in found}
+        gold = [answer for answer in record["answers"] if answer != "yes"]  # a button's word
+        left = [p for p, page in enumerate(pages) if contains_answer(page["text"], gold)]
+
+        assert len(pages) == len(read)
+        assert [] == [p for p in left if not contains_answer(read[p], gold)]
+        assert 2 * sum(map(len, read.values())) < sum(len(page["html"]) for page in pages)

@@ -1,0 +1,452 @@
+"""A safe HTTP client: against real servers on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError, SourceError
+from ragsieve.retrieve.fetch import Http, is_public
+
+pytestmark = pytest.mark.server
+
+KEY = "very-secret-key"
+Script = Callable[[bytes, socket.socket], None]
+
+
+class Server:
+    """Hands each request's bytes and connection to a script; ``asked`` keeps the requests."""
+
+    def __init__(self, script: Script) -> None:
+        self.asked: list[bytes] = []
+        self.script = script
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                connection, _ = self.listening.accept()
+                threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):  # the client has hung up
+            request = b""
+            while not whole(request) and (piece := connection.recv(65536)):
+                request += piece
+            self.asked.append(request)
+            self.script(request, connection)
+
+
+def whole(request: bytes) -> bool:
+    head, end, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+    return bool(end) and len(body) >= int(length[1] if length else 0)
+
+
+@contextmanager
+def serving(script: Script) -> Iterator[Server]:
+    server = Server(script)
+    try:
+        yield server
+    finally:
+        server.listening.close()
+
+
+def reply(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def sends(answer: bytes) -> Script:
+    return lambda _, connection: connection.sendall(answer)
+
+
+def local(server: Server, path: str = "", timeout_s: float = 5, max_bytes: int = 1000) -> Http:
+    return Http(
+        server.url + path,
+        timeout_s=timeout_s,
+        max_bytes=max_bytes,
+        headers={"X-Key": KEY},
+        allow_private=True,
+    )
+
+
+def error_of(http: Http, path: str = "a") -> str:
+    """What the error says; no key is in it, nor in what led to it."""
+    with pytest.raises(SourceError) as caught:
+        http.get_json(path, {"key": KEY})
+    whole = "".join(traceback.format_exception(caught.value))
+    assert KEY not in str(caught.value) + repr(http) + whole.replace(f'"{KEY}"', "")
+    return str(caught.value)
+
+
+def test_a_get_gives_what_the_json_says() -> None:
+    """Path and parameters are quoted; the headers are sent under the host's own name."""
+    with serving(sends(reply(b'{"a": ["\xc3\xa9", 1.5, null]}'))) as server:
+        found = local(server, "/v1/").get_json("/find it", {"q": "a&b é", "n": 2})
+        head = server.asked[0].decode().split("\r\n")
+
+    assert {"a": ["é", 1.5, None]} == found
+    assert "GET /v1/find%20it?q=a%26b+%C3%A9&n=2 HTTP/1.1" == head[0]
+    assert f"Host: 127.0.0.1:{server.port}" in head
+    assert f"X-Key: {KEY}" in head
+    assert "Accept-Encoding: identity" in head
+
+
+def test_a_post_sends_json() -> None:
+    """The body is what was passed."""
+    with serving(sends(reply(b"[]"))) as server:
+        found = local(server).post_json("find", {"query": "caf\u00e9"})
+        head, _, body = server.asked[0].partition(b"\r\n\r\n")
+
+    assert [] == found
+    assert head.startswith(b"POST /find HTTP/1.1")
+    assert {"query": "café"} == json.loads(body)
+
+
+def test_the_name_asked_for_is_the_name_sent() -> None:
+    """Though the connection goes to an address that was resolved and checked before."""
+    with serving(sends(reply(b"1"))) as server:
+        found = Http(f"http://localhost:{server.port}", allow_private=True).get_json("")
+        head = server.asked[0]
+
+    assert 1 == found
+    assert f"Host: localhost:{server.port}".encode() in head
+
+
+def test_chunks_are_joined() -> None:
+    """A reply need not say its length."""
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n2\r\n2]\r\n0\r\n\r\n"
+    with serving(sends(answer.replace(b"2\r\n2]", b"3\r\n,2]"))) as server:
+        found = local(server).get_json("a")
+
+    assert [1, 2] == found
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0"],
+)
+def test_private_addresses_are_refused(host: str) -> None:
+    """However they are written, and before anything is sent."""
+    with serving(sends(reply(b"1"))) as server:
+        http = Http(f"http://{host}:{server.port}", headers={"X-Key": KEY})
+        said = error_of(http)
+
+    assert "is private (allow_private=False)" in said or "has no address" in said
+    assert [] == server.asked
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "169.254.169.254", "0.0.0.0"),
+        *("224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1", "ff02::1"),
+        *("::ffff:10.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1"),
+    ],
+)
+def test_addresses_that_are_not_on_the_open_internet(address: str) -> None:
+    """Private, shared, link-local, multicast, and version 4 inside version 6."""
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
+def test_addresses_that_are(address: str) -> None:
+    """Both versions."""
+    assert is_public(address)
+
+
+def test_a_redirect_on_the_host_is_followed() -> None:
+    """Relative or not."""
+
+    def script(request: bytes, connection: socket.socket) -> None:
+        moved = reply(b"", "302 Found", "Location: ../b?x=%20y")
+        connection.sendall(moved if b" /v1/a" in request else reply(b'"there"'))
+
+    with serving(script) as server:
+        found = local(server).get_json("v1/a")
+
+    assert "there" == found
+    assert server.asked[1].startswith(b"GET /b?x=%20y HTTP/1.1")
+
+
+@pytest.mark.parametrize("code", ["301 Moved", "307 Temporary"])
+def test_a_redirect_to_another_host_is_an_error(code: str) -> None:
+    """Another port is another host: nothing, and no key, is sent there."""
+    with serving(sends(reply(b"1"))) as other:
+        for place in (f"{other.url}/x", f"//127.0.0.1:{other.port}/x"):
+            with serving(sends(reply(b"", code, f"Location: {place}"))) as server:
+                said = error_of(local(server))
+
+            assert f"{server.url}/a failed: it redirects to another host, '{other.url}'" == said
+    assert [] == other.asked
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("/a", "it redirects more than 3 times"),
+        ("https://127.0.0.1/a", "it redirects to another host, 'https://127.0.0.1'"),
+        ("file:///etc/passwd", "it redirects to another host, 'file://'"),
+        ("http://[", "it redirects to what is no URL"),
+        (
+            "http://evil\x1b.example/",
+            "it redirects to another host, 'http://evil\ufffd.example'",
+        ),
+    ],
+)
+def test_bad_redirects_are_one_line(place: str, message: str) -> None:
+    """In circles, to another scheme, to nowhere."""
+    with serving(sends(reply(b"", "302 Found", f"Location: {place}"))) as server:
+        said = error_of(local(server))
+
+    assert f"{server.url}/a failed: {message}" == said
+
+
+def test_a_redirected_post_is_an_error() -> None:
+    """What it would do there is anyone's guess."""
+    with serving(sends(reply(b"", "307 Temporary", "Location: /b"))) as server:
+        http = local(server)
+        with pytest.raises(SourceError, match="it redirects a POST"):
+            http.post_json("a", {})
+
+
+@pytest.mark.parametrize("code", [(500, " Internal Server Error"), (404, " Not Found"), (599, "")])
+def test_http_errors_are_one_line(code: tuple[int, str]) -> None:
+    """Without what the server says: it may be what was sent."""
+    with serving(sends(reply(KEY.encode(), f"{code[0]} {KEY}"))) as server:
+        said = error_of(local(server))
+
+    assert f"{server.url}/a failed: it answers HTTP {code[0]}{code[1]}" == said
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b'{"a": ', b"\xff\xfe\xff", b"[" * 900, b"9" * 5000, KEY.encode()]
+)
+def test_what_is_no_json_is_one_line(body: bytes) -> None:
+    """Empty, HTML, cut off, no UTF-8, nested, not a number anyone writes."""
+    with serving(sends(reply(body, "200 OK", "Content-Type: text/x"))) as server:
+        said = error_of(local(server, max_bytes=10_000))
+
+    assert f"{server.url}/a failed: its reply is no JSON, but {len(body)} B of 'text/x'" == said
+
+
+def test_deep_json_is_one_line() -> None:
+    """No recursion error comes out."""
+    body = b"[" * 200_000 + b"]" * 200_000
+    with serving(sends(reply(body))) as server:
+        said = error_of(local(server, max_bytes=1_000_000))
+
+    assert "its reply is no JSON" in said
+
+
+def test_a_reply_that_says_it_is_too_long_is_not_read() -> None:
+    """50 MB are refused by their header."""
+
+    def script(request: bytes, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n")
+        time.sleep(5)
+
+    began = time.monotonic()
+    with serving(script) as server:
+        said = error_of(local(server))
+
+    assert f"{server.url}/a failed: its reply is longer than max_bytes=1000" == said
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("head", ["", "Transfer-Encoding: chunked\r\n"])
+def test_a_reply_without_a_length_is_read_up_to_the_limit(head: str) -> None:
+    """The server does not get rid of its 50 MB."""
+    sent = []
+
+    def script(request: bytes, connection: socket.socket) -> None:
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{head}\r\n".encode())
+        piece = b"1" * 50_000
+        for _ in range(1000):
+            connection.sendall(b"c350\r\n" + piece + b"\r\n" if head else piece)
+            sent.append(len(piece))
+
+    with serving(script) as server:
+        said = error_of(local(server, max_bytes=100_000))
+
+    assert f"{server.url}/a failed: its reply is longer than max_bytes=100000" == said
+    assert sum(sent) < 50_000_000
+
+
+def test_the_limit_itself_is_read() -> None:
+    """A reply of max_bytes is none too long."""
+    with serving(sends(reply(b"1" * 100))) as server:
+        found = local(server, max_bytes=100).get_json("a")
+
+    assert int("1" * 100) == found
+
+
+def hangs(request: bytes, connection: socket.socket) -> None:
+    time.sleep(5)
+
+
+def drips(before: bytes) -> Script:
+    def script(request: bytes, connection: socket.socket) -> None:
+        connection.sendall(before)
+        for _ in range(100):
+            connection.sendall(b" ")
+            time.sleep(0.05)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        hangs,
+        drips(b""),
+        drips(b"HTTP/1.1 200 OK\r\nX-A: "),
+        drips(b"HTTP/1.1 200 OK\r\n\r\n"),
+        drips(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n"),
+        drips(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        lambda _, connection: [
+            (connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n"), time.sleep(0.05))
+            for _ in range(100)
+        ],
+    ],
+    ids=["hangs", "status", "header", "body", "length", "chunk", "continue"],
+)
+def test_the_time_as_a_whole_is_bounded(script: Script) -> None:
+    """A server that sends a byte now and then is as late as one that sends none."""
+    began = time.monotonic()
+    with serving(script) as server:
+        said = error_of(local(server, timeout_s=0.5))
+
+    assert f"{server.url}/a failed: no reply within 0.5 s" == said
+    assert time.monotonic() - began < 3
+
+
+def test_tls_is_bounded_in_time_too() -> None:
+    """The other side says nothing to a handshake."""
+    with serving(hangs) as server:
+        url = server.url.replace("http:", "https:")
+        said = error_of(Http(url, timeout_s=0.5, allow_private=True))
+
+    assert f"{url}/a failed: no reply within 0.5 s" == said
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"", "failed: no HTTP (RemoteDisconnected)"),
+        (f"{KEY}\r\n\r\n".encode(), "failed: no HTTP (BadStatusLine)"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "failed: its reply ends too early"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz", "failed: no HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X-A: 1\r\n" * 500 + b"\r\n", "failed: no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX-A: " + b"1" * 100_000, "failed: no HTTP (LineTooLong)"),
+    ],
+)
+def test_what_is_no_http_is_one_line(answer: bytes, message: str) -> None:
+    """Hung up at once, cut off, headers without end."""
+    with serving(sends(answer)) as server:
+        said = error_of(local(server))
+
+    assert message in said
+
+
+def test_nobody_there_is_one_line() -> None:
+    """A port that nobody listens on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        said = error_of(Http(url, allow_private=True))
+
+    assert f"{url}/a failed: Connection refused" == said
+
+
+def test_a_host_without_an_address_is_one_line() -> None:
+    """The name ``.invalid`` is nobody's by definition (RFC 2606)."""
+    said = error_of(Http("http://nobody.invalid", timeout_s=5))
+
+    assert "http://nobody.invalid/a failed: " in said
+
+
+@pytest.mark.parametrize("path", ["../a", "a/../../b", "a/./b", "..", "a%2f..%2fb", "a\\..\\b"])
+def test_a_path_does_not_leave_its_place(path: str) -> None:
+    """Names of people and things may be part of a path."""
+    with pytest.raises(InputError, match="path must not go up or stay"):
+        Http("http://example.org/v1").get_json(path)
+
+
+@pytest.mark.parametrize("path", ["a?b#c", "//evil.example/x", "http://evil.example", "a\r\nX: y"])
+def test_a_path_is_only_a_path(path: str) -> None:
+    """It names no other host, holds no query and no header."""
+    with serving(sends(reply(b"1"))) as server:
+        local(server, "/v1").get_json(path)
+        first = server.asked[0].split(b"\r\n")[0]
+
+    assert first.startswith(b"GET /v1/")
+    assert first.endswith(b" HTTP/1.1")
+    assert set(b"?#").isdisjoint(first)
+
+
+def test_a_body_must_be_json() -> None:
+    """The error says why not."""
+    with pytest.raises(InputError, match=r"the body must be JSON: .*set"):
+        Http("http://example.org").post_json("a", {1, 2})
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ftp://a", "'ftp://a'"),
+        ("a.example", "'a.example'"),
+        ("http://a b", "'http://a b'"),
+        ("http://münchen.example", "'http://münchen.example'"),
+        (f"http://me:{KEY}@a", "one with '@' or '?' (not shown)"),
+        (f"http://a?key={KEY}", "one with '@' or '?' (not shown)"),
+    ],
+)
+def test_the_base_must_be_a_plain_url(url: str, shown: str) -> None:
+    """What may hold a key is not shown."""
+    with pytest.raises(InputError, match=f"base_url must be http.*, got {re.escape(shown)}"):
+        Http(url)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout_s": 0}, "timeout_s must be finite and over 0, got 0"),
+        ({"timeout_s": float("nan")}, "timeout_s must be finite and over 0, got nan"),
+        ({"max_bytes": 0}, "max_bytes must be at least 1, got 0"),
+        ({"headers": {"X-Key": f"{KEY}\r\nX: y"}}, r"'X-Key' must be printable ASCII \(value not"),
+        ({"headers": {"X Key": KEY}}, "headers must not name 'X Key'"),
+        ({"headers": {"Host": "other"}}, "headers must not name 'Host'"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value, but never a key."""
+    with pytest.raises(InputError, match=message) as caught:
+        Http("http://example.org", **options)
+
+    assert KEY not in str(caught.value)
+
+
+def test_a_repr_shows_options_but_no_key() -> None:
+    """Sources show what they ask."""
+    http = Http("https://example.org/v1/", headers={"Authorization": f"Bearer {KEY}"})
+
+    assert (
+        "Http(base_url='https://example.org/v1', timeout_s=10.0, max_bytes=5000000, "
+        "allow_private=False)"
+    ) == repr(http)
