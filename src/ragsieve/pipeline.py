@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from ragsieve.errors import InputError
 from ragsieve.trace import Trace, explain, note, segment_to_dict, step
@@ -64,7 +64,8 @@ class Pipeline:
         object.__setattr__(self, "on_error", on_error)
 
     def __repr__(self) -> str:
-        return f"Pipeline({', '.join([*map(repr, self.stages), f'on_error={self.on_error!r}'])})"
+        inside = ", ".join([*map(repr, self.stages), f"on_error={self.on_error!r}"])
+        return f"{type(self).__name__}({inside})"
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         kept = list(segments)
@@ -73,6 +74,11 @@ class Pipeline:
                 stage(query, kept) if isinstance(stage, Pipeline) else self._run(stage, query, kept)
             )
         return kept
+
+    def lenient(self) -> Self:
+        """The same with ``on_error="keep"``, pipelines inside included."""
+        stages = (s.lenient() if isinstance(s, Pipeline) else s for s in self.stages)
+        return type(self)(*stages, on_error="keep")
 
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
         return _recorded(stage, segments, lambda: stage(query, segments), self.on_error)
@@ -280,8 +286,8 @@ class System:
 
         A source that fails has found nothing.
         """
-        stages = self.stage.stages if isinstance(self.stage, Pipeline) else (self.stage,)
-        return replace(self, stage=Pipeline(*stages, on_error="keep"))
+        stage = self.stage if isinstance(self.stage, Pipeline) else Pipeline(self.stage)
+        return replace(self, stage=stage.lenient())
 
     def _given(
         self, query: Query, documents: Sequence[AnyDocument] | None, trace: Trace
@@ -292,11 +298,24 @@ class System:
             return taken, [Segment.whole(document) for document in taken]
         source = self.source
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
-        found = _recorded(source, [], lambda: source(query), on_error)
+        found = _recorded(source, [], lambda: _found(source, query), on_error)
         return tuple({s.document.id: s.document for s in found}.values()), found
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
+
+
+def _found(source: Source, query: Query) -> list[Segment]:
+    """What ``source`` finds, if that is evidence: segments of documents with unique ids."""
+    found = source(query)
+    if not isinstance(found, list) or not all(isinstance(one, Segment) for one in found):
+        raise InputError(f"{source!r} must give a list of segments, got {found!r:.80}")
+    documents: dict[str, Document] = {}
+    for segment in found:
+        name = segment.document.id
+        if documents.setdefault(name, segment.document) != segment.document:
+            raise InputError(f"{source!r} must give documents of unique ids, got two of {name!r}")
+    return found
 
 
 def as_documents(

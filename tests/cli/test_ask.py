@@ -245,6 +245,7 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         ),
         ("filter -q x --index none", "'none' does not exist"),
         ("filter -q x --index . a.txt", "name --index or FILE, not both"),
+        ("filter -q x --by dense a.txt", "--retrieve and --by go with --index"),
         ("filter -q x --index .", ". holds no index: `ragsieve index build` makes one"),
         ("filter -q x --system chunkrag --option source=a a.txt", "got 'source'"),
         (

@@ -108,6 +108,18 @@ def test_removed_documents_are_not_found(ragsieve: Command) -> None:
     assert (0, "", "nothing found\n") == found
 
 
+def test_words_need_no_model(ragsieve: Command) -> None:
+    """An index is changed and measured by BM25 though its embedder cannot be loaded."""
+    ragsieve("index", "build", "i", "notes", "q.jsonl", *FAKE)
+    options = json.loads(Path("i/index.json").read_text())
+    gone = {**options, "embedder": "sentence_transformers:./gone"}
+    Path("i/index.json").write_text(json.dumps(gone))
+    measured = ragsieve("index", "recall", "i", "q.jsonl", "--by", "bm25")
+    removed = ragsieve("index", "remove", "i", "notes/a.txt")
+
+    assert (0, 0) == (measured.code, removed.code), measured.err + removed.err
+
+
 def test_an_index_may_do_without_an_embedder(ragsieve: Command) -> None:
     """Windows and BM25 are the defaults then; asking for dense is bad input."""
     ragsieve("index", "build", "i", "notes", "--embedder", "none", "--max-tokens", "4")
@@ -148,6 +160,15 @@ def test_recall_is_a_table(ragsieve: Command) -> None:
     assert ["q", "recall@1", "recall@3"] == [rows[0][0].removesuffix(".jsonl"), *rows[0][1:3]]
     assert ["bm25", "dense", "hybrid"] == [row[0] for row in rows[1:4]]
     assert "2 questions: 2 with answers, 1 with gold documents in the index\n" in ended.err
+
+
+def test_one_question_has_no_interval(ragsieve: Command) -> None:
+    """What hybrid gains on it stands alone."""
+    ragsieve("index", "build", "i", "q.jsonl", *FAKE)
+    ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "1", "--limit", "1")
+
+    assert "nan" not in ended.out
+    assert ["recall@1", "bm25", "+0.000", "1.000", "tie"] == ended.out.splitlines()[-2].split()
 
 
 def test_recall_prints_json(ragsieve: Command) -> None:

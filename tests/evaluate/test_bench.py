@@ -270,12 +270,12 @@ def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
     mine.write_text(json.dumps(row) + "\n")
     with create_index(index, IndexOptions(embedder="none", chunks="whole")) as corpus:
         corpus.add([Document("other", text), Document("more", "A breeze blows.")])
-    data = [Data(name=str(mine), index=str(index), retrieve=1, by="bm25")]
+    data = [Data(name=str(mine), index=str(index), retrieve=1)]
     run(tmp_path / "r", replace(ONE, data=data))
     (file,) = (tmp_path / "r" / "records").glob("*.jsonl")
     record = json.loads(file.read_text())
 
-    assert "mine-bm25-1-of-words--all--fake-echo.jsonl" == file.name
+    assert "mine-1-of-words--all--fake-echo.jsonl" == file.name
     assert ["other"] == [span["document"] for span in record["kept"]]
     assert 1.0 == record["metrics"]["document_recall"]
 

@@ -277,6 +277,23 @@ def test_costs_are_split_by_role(tmp_path: Path) -> None:
     assert (0.5, 0.25) == (cost.throughput, cost.outside)
 
 
+def test_the_readers_llm_is_one_in_a_filter_too(tmp_path: Path) -> None:
+    """There it may write nothing, as where it only weighs what it reads."""
+    folder = write_run(tmp_path / "r", ["all"])
+    path = folder / "records/0.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        reads, writes = ({"calls": 2, "tokens_in": 9, "tokens_out": n} for n in (0, 4))
+        *filters, reader = row["trace"]["steps"]
+        for step in filters:
+            step |= {**reads, "models": {"m": reads}}
+        reader |= {**writes, "models": {"m": writes}}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cost = reported(folder).rows[0].cost
+
+    assert (2 * len(filters), 0) == (cost.llm_calls, cost.encoder_calls)
+
+
 def test_latency_is_of_the_questions_asked_alone(tmp_path: Path) -> None:
     """Without any times there are none, and a note says so."""
     timed = reported(write_run(tmp_path / "t"))

@@ -18,6 +18,7 @@ from ragsieve.models.fake import HashingEmbedder
 from ragsieve.prompts import titled
 from ragsieve.retrieve import Change, Corpus, Search
 from ragsieve.retrieve.corpus import DEPTH
+from ragsieve.retrieve.index.reading import Opened
 from ragsieve.split import Sentences
 from ragsieve.types import Document, Query, Segment
 
@@ -185,6 +186,15 @@ def test_what_was_removed_or_replaced_is_not_found(corpus: Corpus) -> None:
     assert 11 == corpus.about().documents
 
 
+def test_removing_needs_no_embedder(corpus: Corpus) -> None:
+    """Nor what cuts; what is left keeps its vectors."""
+    change = Corpus(corpus.path).remove(["d3", "d4"])
+
+    assert Change(removed=2) == change
+    assert 20 == len(corpus.search(CAT, by="dense", k=100))
+    assert Change(unchanged=9) == corpus.add(pets()[5:] + pets()[:2])
+
+
 def test_a_removed_document_can_come_back(corpus: Corpus) -> None:
     """Its vectors went with it, and are made again."""
     corpus.remove(["d4"])
@@ -251,7 +261,7 @@ def test_an_index_is_opened_with_what_it_was_built_with(corpus: Corpus) -> None:
     with pytest.raises(InputError, match=r"splitter must be .*Sentences\(.*, got none"):
         Corpus(corpus.path, HashingEmbedder(64)).add(pets())
     with pytest.raises(InputError, match=r"embedder must be .*'hashing:64', got none"):
-        Corpus(corpus.path, splitter=Sentences()).remove(["d0"])
+        Corpus(corpus.path, splitter=Sentences()).add(pets())
     with pytest.raises(InputError, match=r"titles must be .*, True, got False"):
         Corpus(corpus.path, HashingEmbedder(64), splitter=Sentences(), titles=False).add(pets())
 
@@ -283,6 +293,33 @@ def test_threads_find_what_one_finds_alone(corpus: Corpus) -> None:
 
     assert alone == together
     assert [s.scores for s in alone[3]] == [s.scores for s in together[3]]
+
+
+def test_a_late_thread_does_not_open_what_is_served_no_more(corpus: Corpus) -> None:
+    """It read the old state's name before the switch; who searches the new one goes on."""
+    old = next(path.parent for path in corpus.path.glob("*/documents.sqlite"))
+    shutil.copytree(old, corpus.path.parent / "kept")
+    corpus.add([Document("new", "A fox.")])
+    shutil.copytree(corpus.path.parent / "kept", old)
+
+    def search(state: Opened) -> list[int]:
+        with pytest.raises(StoreError, match="is served no more"):
+            corpus._open(old)
+        return [*state.dense(HashingEmbedder(64), "a fox", 1)]
+
+    assert [25] == corpus._use(search)
+
+
+def test_what_is_read_stays_open(corpus: Corpus) -> None:
+    """Whoever closes the index meanwhile, or has it switched."""
+
+    def search(state: Opened) -> list[int]:
+        before = [*state.dense(HashingEmbedder(64), "cat 3", 5)]
+        corpus.close()
+        assert before == [*state.dense(HashingEmbedder(64), "cat 3", 5)]
+        return before
+
+    assert 5 == len(corpus._use(search) or [])
 
 
 def test_a_closed_index_opens_again(corpus: Corpus) -> None:
@@ -365,6 +402,42 @@ def test_a_splitter_that_makes_up_documents_is_told(tmp_path: Path) -> None:
         Corpus(tmp_path, splitter=rewrite).add([Document("a", "x")])
 
 
+@pytest.mark.parametrize("name", ["vectors.npy", "keys.npy"])
+@pytest.mark.parametrize("damage", [b"", b"x", b"\x93NUMPY\x01\x00v\x00{}", b"PK\x03\x04"])
+def test_damaged_vectors_are_told(corpus: Corpus, name: str, damage: bytes) -> None:
+    """Cut off, or something else; words are searched on."""
+    corpus.close()
+    next(corpus.path.glob(f"*/{name}")).write_bytes(damage)
+
+    with pytest.raises(StoreError, match=r"vectors.npy' holds no vectors that can be read"):
+        corpus.search(CAT, by="dense")
+    assert corpus.search(CAT, by="bm25")
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"[]", b"null"])
+def test_damaged_words_are_told(corpus: Corpus, damage: bytes) -> None:
+    """Whichever file it is, and whatever stands in it; vectors are searched on."""
+    corpus.close()
+    for path in [*corpus.path.glob("*/bm25/*")]:
+        whole = path.read_bytes()
+        path.write_bytes(damage)
+        with pytest.raises(StoreError, match=r"bm25' holds no BM25 that can be read"):
+            Corpus(corpus.path).search(CAT, by="bm25")
+        path.write_bytes(whole)
+
+    assert corpus.search(CAT, by="dense")
+    assert corpus.search(CAT, by="bm25")
+
+
+def test_missing_words_are_told(corpus: Corpus) -> None:
+    """Also where the one file is gone that is not there where no chunk has a word."""
+    corpus.close()
+    next(corpus.path.glob("*/bm25/params.index.json")).unlink()
+
+    with pytest.raises(StoreError, match="could not be read: No such file"):
+        corpus.search(CAT, by="bm25")
+
+
 @pytest.mark.parametrize("current", ["../../etc", "000001-deadbeef", "\xff"])
 def test_a_damaged_index_is_told(tmp_path: Path, current: str) -> None:
     """What names no state is not followed."""
@@ -384,7 +457,7 @@ def test_a_file_is_no_index(tmp_path: Path) -> None:
 
 def test_a_graph_finds_what_comparing_with_all_finds(tmp_path: Path) -> None:
     """The 20 nearest of 2,000 random vectors of 128 dimensions: at least 0.99 of them."""
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
     random = np.random.default_rng(0)
     vectors = random.standard_normal((2000, 128)).astype(np.float32)
@@ -416,7 +489,7 @@ def test_near_equal_vectors_are_all_found(tmp_path: Path) -> None:
 
 def test_a_graph_that_falls_apart_is_not_relied_on(tmp_path: Path) -> None:
     """Where Chroma finds fewer than there are, each vector is compared after all."""
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
     alike = HashingEmbedder().embed([f"Fox {i} runs." for i in range(200)])
     store = Vectors(tmp_path, "", "alike", create=True, exact=0)
@@ -441,12 +514,15 @@ def test_no_file_of_an_index_can_run_code(tmp_path: Path) -> None:
     corpus.add([Document("a", " ".join(f"Cat {i}." for i in range(1100)))])
     corpus.close()
     state = next(path.parent for path in corpus.path.glob("*/documents.sqlite"))
-    files = [*state.glob("bm25/*"), *state.glob("chroma/*/*")]
+    files = [*state.glob("bm25/*"), *state.glob("chroma/*/*"), *state.glob("*.npy")]
     for path in files:
         path.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR.")
     for by in ("bm25", "dense"):
         with pytest.raises(StoreError):
             Corpus(corpus.path, HashingEmbedder(4)).search(CAT, by=by)  # type: ignore[arg-type]
+    (state / "vectors.npy").unlink()  # as there is none where vectors are many
+    with pytest.raises(StoreError, match=r"chroma' failed: .*; it needs a writable disk with room"):
+        Corpus(corpus.path, HashingEmbedder(4)).search(CAT, by="dense")
 
     assert "index_metadata.pickle" in {path.name for path in files}
     assert not (tmp_path / "ran").exists()

@@ -23,9 +23,10 @@ pytest.importorskip("chromadb")
 CHILD = """
 import os, resource, signal, sys
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.retrieve import Corpus, build
+from ragsieve.retrieve import Corpus
+from ragsieve.retrieve.index import build
 from ragsieve.split import Sentences
-from ragsieve.types import Document
+from ragsieve.types import Document, Query
 
 class Mortal(HashingEmbedder):
     calls = 0
@@ -176,8 +177,22 @@ def test_a_full_disk_is_told_and_changes_nothing(old: Path, limit: int) -> None:
     assert done.stdout.startswith("StoreError "), done.stdout + done.stderr
     assert 1 == len(done.stdout.splitlines())
     assert ["old"] == [s.document.id for s in corpus.search(Query("fox"))]
+    assert not [*old.glob("pending.sqlite-*")]  # its log, which would fill the disk
     assert 200 == corpus.add(foxes()).added
     assert 201 == len(corpus.ids())
+
+
+def test_searching_writes_nothing(old: Path) -> None:
+    """Not one byte may be written, as on a full disk; Chroma is not asked, which would write."""
+    done = child(
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "corpus = Corpus(path, HashingEmbedder())\n"
+        "for by in ('bm25', 'dense', 'hybrid'):\n"
+        "    print(len(corpus.search(Query('fox'), by=by)), 'chromadb' in sys.modules)",
+        old,
+    )
+
+    assert "1 False\n" * 3 == done.stdout, done.stderr
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

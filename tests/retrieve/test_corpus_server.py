@@ -104,7 +104,7 @@ def test_indexes_share_a_server(url: str, tmp_path: Path) -> None:
 
 def test_vectors_of_another_state_do_not_count(url: str, tmp_path: Path) -> None:
     """A server may hold more than the state that is served: it is asked for more, then."""
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
     corpus = Corpus(tmp_path, HashingEmbedder(), url=url)
     corpus.add(animals())
@@ -119,7 +119,7 @@ def test_vectors_of_another_state_do_not_count(url: str, tmp_path: Path) -> None
 
 def test_a_lost_collection_is_told(url: str, tmp_path: Path) -> None:
     """Before anything is embedded for it."""
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
     corpus = Corpus(tmp_path, HashingEmbedder(), url=url)
     corpus.add(animals())
@@ -149,7 +149,7 @@ def test_a_server_that_is_away_is_told(tmp_path: Path) -> None:
 
 def test_a_server_that_is_slow_is_not_waited_for(tmp_path: Path) -> None:
     """One that takes calls and never answers."""
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

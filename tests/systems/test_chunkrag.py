@@ -78,8 +78,12 @@ def system(**options: Any) -> System:
 
 
 def stages(made: System) -> list[str]:
-    assert isinstance(made.stage, Pipeline)
-    return [repr(stage) for stage in made.stage.stages]
+    """All stages in order, those for documents in hand among them."""
+
+    def flat(pipeline: Any) -> list[Any]:
+        return [s for p in pipeline.stages for s in (flat(p) if isinstance(p, Pipeline) else [p])]
+
+    return [repr(stage) for stage in flat(made.stage)]
 
 
 def names(made: System) -> list[str]:
@@ -114,7 +118,7 @@ CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     ({"retrieval": "dense"}, ["Rewritten"], ["Rewritten"], "inner=Cosine("),
     ({"retrieval": "bm25"}, ["Rewritten"], ["Rewritten"], "inner=BM25("),
     ({"k": 7}, ["TopK"], ["TopK"], "k=7"),
-    ({"max_duplicate": 0.4}, ["Distinct"], ["Distinct"], "max_similarity=0.4"),
+    ({"max_similarity": 0.4}, ["Distinct"], ["Distinct"], "max_similarity=0.4"),
     ({"rating": "likelihood"}, RATINGS, ["Likelihood", "Mean"], "names=('likelihood',)"),
     ({"reflection": False}, ["Reflection", "Mean"], ["Mean"], "('relevance', 'critique')"),
     ({"critique": False}, ["Critique", "Mean"], ["Mean"], "('relevance', 'reflection')"),
@@ -122,7 +126,7 @@ CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     ({"threshold": "statistics"}, ["Adaptive"], ["Adaptive"], "llm=None"),
     ({"threshold": 0.5}, ["Adaptive"], ["Threshold"], "min_score=0.5, min_keep=1"),
     ({"reranker": OverlapPairScorer()}, [], ["Pair"], "OverlapPairScorer"),
-    ({"source": finds}, ["Semantic", "Rewritten", "TopK"], [], ""),
+    ({"source": finds}, [], [], ""),
     ({"max_tokens": 9}, [], [], ""),
 ]
 
@@ -173,7 +177,7 @@ def test_without_a_critic_the_llm_is_one() -> None:
         ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
         ({"retrieval": "web"}, "retrieval must be one of hybrid, dense, bm25, got 'web'"),
         ({"k": -1}, "k must not be negative, got -1"),
-        ({"max_duplicate": 0}, r"max_similarity must lie in \(0, 1\], got 0"),
+        ({"max_similarity": 0}, r"max_similarity must lie in \(0, 1\], got 0"),
         ({"threshold": "0.5"}, "threshold must be 'llm', 'statistics' or a score, got '0.5'"),
         ({"threshold": None}, "threshold must be 'llm', 'statistics' or a score, got None"),
         ({"threshold": math.nan}, "min_score must be finite, got nan"),
@@ -195,7 +199,7 @@ ABLATIONS: list[dict[str, Any]] = [
     {"chunks": "fixed", "rewrite": False, "retrieval": "bm25", "threshold": "statistics"},
     {"reflection": False, "critique": False, "threshold": 0.0},
     {"threshold": 1.0, "reranker": OverlapPairScorer(), "rating": "likelihood"},
-    {"min_similarity": -1, "k": 1, "max_duplicate": 1},
+    {"min_similarity": -1, "k": 1, "max_similarity": 1},
     {"k": 0},
 ]
 
@@ -296,7 +300,7 @@ def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
 
     def source(query: Query, /) -> list[Segment]:
         asked.append(query)
-        return list(SPANS)
+        return [span.scored("found", 1.0) for span in SPANS]
 
     llm = ScriptedLLM(["singers of Summer Breeze", "Seals"], choices=rated)
     made = chunkrag(llm, HashingEmbedder(), source=source, threshold=0.0)
@@ -304,10 +308,21 @@ def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
 
     assert [Query("singers of Summer Breeze", "q1")] == asked
     assert {s.key for s in SPANS} == {s.key for s in result.kept}
-    assert "Cosine" == names(made)[1]
+    ran = [step.stage.split("(")[0] for step in result.trace.steps]
+
+    assert ["Rewritten", "Distinct", "Cosine"] == ran[:3]
     assert "Seals" == (result.answer and result.answer.text)
     assert QUESTION in llm.prompts[-1][-1].content
     assert "rewritten to search: 'singers of Summer Breeze'" in result.trace.steps[0].notes
+
+
+def test_documents_in_hand_are_cut_and_ranked_although_there_is_a_source() -> None:
+    """The source is not asked; what is kept is chunks of them, no whole document."""
+    made = system(source=finds, threshold=0.0)
+    result = made(QUESTION, DOCUMENTS)
+
+    assert "Semantic" == result.trace.steps[0].stage.split("(")[0]
+    assert system(threshold=0.0)(QUESTION, DOCUMENTS).kept == result.kept
 
 
 def test_a_source_may_be_asked_as_it_is() -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
+from filelock import FileLock
 
+from ragsieve import models
 from ragsieve.errors import InputError, StoreError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.systems.indexes import (
     IndexOptions,
     WordCount,
+    content,
     create_index,
     index_options,
+    index_source,
     open_index,
     open_words,
 )
@@ -69,11 +75,77 @@ def test_chunks_are_cut_as_asked(
 
 def test_an_index_of_other_options_is_not_built_on(tmp_path: Path) -> None:
     """Those that do not count for its chunks may differ; the message names what differs."""
-    create_index(tmp_path, FAKE)
+    with create_index(tmp_path, FAKE) as corpus:
+        corpus.add([Document("a", TEXT)])
     create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_tokens=7))
 
     with pytest.raises(InputError, match=r"built with max_chars=500, got max_chars=90: build into"):
         create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_chars=90))
+
+
+def test_other_options_count_while_nothing_is_built(tmp_path: Path) -> None:
+    """Who began with the first ones builds no more; who builds just now is not disturbed."""
+    late = create_index(tmp_path, FAKE)
+    words = IndexOptions(embedder="none", chunks="whole")
+    with FileLock(tmp_path / "lock"), pytest.raises(StoreError, match="being built with other opt"):
+        create_index(tmp_path, words)
+    now = create_index(tmp_path, words)
+
+    with pytest.raises(InputError, match="was begun anew with other options: open it"):
+        late.add([Document("a", TEXT)])
+    now.add([Document("a", TEXT)])
+    assert words == index_options(tmp_path)
+    assert "" == open_index(tmp_path).about().embedder
+    with pytest.raises(InputError, match="was built with embedder='none', chunks='whole'"):
+        create_index(tmp_path, FAKE)
+
+
+def test_one_of_two_that_begin_at_once_is_told(tmp_path: Path) -> None:
+    """Each had found the folder empty; one gets to build, whose options stand in it."""
+    many = [IndexOptions(embedder="fake:hashing", max_chars=n) for n in range(100, 108)]
+    barrier = Barrier(len(many))
+
+    def build(options: IndexOptions) -> str:
+        barrier.wait()
+        try:
+            with create_index(tmp_path / "i", options) as corpus:
+                corpus.add([Document("a", TEXT)])
+        except (InputError, StoreError) as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(len(many)) as pool:
+        told = list(pool.map(build, many))
+    built = [options for options, error in zip(many, told, strict=True) if not error]
+
+    assert [index_options(tmp_path / "i")] == built
+    assert f"max_chars={built[0].max_chars}" in open_index(tmp_path / "i").about().splitter
+
+
+def test_an_index_that_was_not_built_to_its_end_is_no_source(tmp_path: Path) -> None:
+    """It would find nothing, as if there were nothing; no embedder is loaded for it."""
+    create_index(tmp_path, FAKE)
+    expected = "was not built to its end: the same `ragsieve index build` goes on"
+
+    for use in (lambda: index_source(tmp_path, models.load), lambda: content(tmp_path)):
+        with pytest.raises(InputError, match=expected):
+            use()
+
+
+def test_content_is_what_is_held_and_how_it_was_cut(tmp_path: Path) -> None:
+    """Not where it lies, nor in which order it came."""
+    documents = [Document("a", TEXT), Document("b", "Goats give milk.")]
+    wider = IndexOptions(embedder="fake:hashing", max_chars=90)
+    for name, options in (("one", FAKE), ("two", FAKE), ("wider", wider)):
+        with create_index(tmp_path / name, options) as corpus:
+            corpus.add(documents[:: -1 if name == "two" else 1])
+    before = content(tmp_path / "two")
+    with open_words(tmp_path / "two") as corpus:
+        corpus.remove(["b"])
+
+    assert 64 == len(before)
+    assert before == content(tmp_path / "one")
+    assert 3 == len({before, content(tmp_path / "two"), content(tmp_path / "wider")})
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
@@ -101,12 +173,26 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
         create_index(tmp_path / "file" / "below", FAKE)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"embedder": 1}', '{"size": 1}', "\udcff", "{}}"])
-def test_a_broken_index_is_named(tmp_path: Path, content: str) -> None:
-    """Whatever stands in its file."""
-    (tmp_path / "index.json").write_text(content, errors="surrogateescape")
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("", "not JSON"),
+        ("[]", "must be a JSON object"),
+        ('{"embedder": 1}', "embedder must be a string, got 1"),
+        ('{"size": 1}', "'size' is no option of an index"),
+        ('{"max_chars": "9"}', "max_chars must be a whole number, got '9'"),
+        ('{"min_similarity": null}', "min_similarity must be a number, got None"),
+        ("\udcff", "not UTF-8"),
+        ("{}}", "not JSON"),
+    ],
+)
+def test_a_broken_index_is_named(tmp_path: Path, written: str, reason: str) -> None:
+    """Whatever stands in its file, in one plain line."""
+    (tmp_path / "index.json").write_text(written, errors="surrogateescape")
 
-    with pytest.raises(InputError, match=r"index.json does not say how an index was built"):
+    with pytest.raises(
+        InputError, match=f"index.json does not say how an index was built: {reason}"
+    ):
         open_index(tmp_path)
 
 

@@ -21,7 +21,7 @@ from ragsieve.evaluate.run import Batch, Tally, judged
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.files import read_documents
-from ragsieve.systems.indexes import index_options, index_source
+from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.trained import building
 from ragsieve.types import Example, Query
 
@@ -84,7 +84,9 @@ OPTIONS = (  # what `filter` and `ask` share
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Search this index (`ragsieve index build`) in place of documents.",
     ),
-    click.option("--retrieve", type=click.IntRange(1), default=20, help="Chunks from the index."),
+    click.option(
+        "--retrieve", type=click.IntRange(1), show_default="20", help="Chunks from the index."
+    ),
     click.option(
         "--by",
         type=click.Choice(["hybrid", "dense", "bm25"]),
@@ -164,6 +166,8 @@ def _run(
     options["llm"] = options["llm"] or trained.generator(options["system"])
     if options["index"] and files:
         raise InputError("name --index or FILE, not both")
+    if not options["index"] and (options["retrieve"] or options["by"]):
+        raise InputError("--retrieve and --by go with --index")
     _check(**options)
     if source is not None and output is not None:
         return _batch(source, output, asking, options)
@@ -212,7 +216,7 @@ def _check(
     values("--llm-option", llm_options)
     building.check(system, *_of_system(system_options, system_models))
     if index:
-        index_options(index)
+        ready(index)
 
 
 def _of_system(options: Sequence[str], own: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -233,7 +237,7 @@ def _system(
     on_error: str,
     cache: Path | None,
     index: Path | None,
-    retrieve: int,
+    retrieve: int | None,
     by: Any,
     **options: Any,
 ) -> Iterator[System]:
@@ -248,7 +252,7 @@ def _system(
         given, own = _of_system(system_options, system_models)
         given |= {part: made(model) for part, model in own.items()}
         others = {role: made(options[role]) for role in trained.entry(system).roles}
-        searched = index_source(index, made, k=retrieve, by=by) if index else None
+        searched = index_source(index, made, k=retrieve or 20, by=by) if index else None
         found = trained.build(system, generator, given, share=share, source=searched, **others)
         if max_tokens is not None:
             found = found.with_budget(max_tokens)
@@ -285,8 +289,9 @@ def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     if options["system"] not in systems.SYSTEMS:
         options["system"] = trained.identity(options["system"])
     given = ("llm_options", "system_options", "system_models")
-    searched = ("index", "retrieve", "by") if options["index"] else ()
-    names = ("system", "llm", *roles, "max_tokens", *given, "on_error", *searched)
+    if options["index"]:
+        options["index"] = content(options["index"])
+    names = ("system", "llm", *roles, "max_tokens", *given, "on_error", "index", "retrieve", "by")
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])
 

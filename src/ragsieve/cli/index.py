@@ -187,9 +187,9 @@ def _left_out(sources: Sources) -> None:
 @FOLDER
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 def remove_command(folder: Path, ids: Sequence[str]) -> int:
-    from ragsieve.systems.indexes import open_index
+    from ragsieve.systems.indexes import open_words
 
-    with open_index(folder) as corpus:
+    with open_words(folder) as corpus:
         known = set(corpus.ids())
         if unknown := [name for name in ids if name not in known]:
             raise InputError(f"every ID must be in index {folder}, got {unknown[0]!r}")
@@ -274,12 +274,12 @@ def recall_command(
 ) -> int:
     from ragsieve import datasets
     from ragsieve.evaluate.retrieval import gain_rows, recall, way_rows
-    from ragsieve.systems.indexes import NO_EMBEDDER, index_options, open_index
+    from ragsieve.systems.indexes import NO_EMBEDDER, index_options, open_index, open_words
 
     alone = index_options(folder).embedder == NO_EMBEDDER
     ways = [*by] or (["bm25"] if alone else ["bm25", "dense", "hybrid"])
     found = {name: datasets.load(name, folder=data).take(limit) for name in names}
-    with open_index(folder) as corpus:
+    with open_words(folder) if {*ways} == {"bm25"} else open_index(folder) as corpus:
         measured = {
             name: recall(corpus, _watched(name, dataset), at, ways)
             for name, dataset in found.items()

@@ -42,7 +42,7 @@ from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.corpus import Search
-from ragsieve.systems.indexes import index_options, index_source, open_words
+from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.trace import Usage
 from ragsieve.types import Example
 
@@ -98,7 +98,7 @@ class Bench:
             reason = error.strerror or error
             raise InputError(f"output {self.folder} cannot be made: {reason}") from error
         for index in {data.index for data in self.config.data if data.index}:
-            index_options(index)
+            ready(index)
         about = {}
         for cell in self.cells:
             if cell.questions_file not in about:
@@ -258,8 +258,7 @@ class Bench:
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
         parts += [used, self.config.likelihood]
         if cell.data.index:
-            held = open_words(cell.data.index).about()
-            parts += [cell.data.index, cell.data.retrieve, cell.data.by, held.chunks, held.bytes]
+            parts += [content(cell.data.index), cell.data.retrieve, cell.data.by]
         return json.dumps(without_keys(parts), sort_keys=True)
 
     def _questions(self, cell: Cell) -> Path:

@@ -231,8 +231,10 @@ class _Columns:
             for name in (*_COSTS, "seconds"):
                 row[part, name] = step.get(name, 0)
             models = step.get("models") or {f"those of step {place}": step}
-            for model, costs in models.items() if part == place else ():
-                for name in _COSTS:
+            for model, costs in models.items():
+                if costs.get("tokens_out"):
+                    row["writer", model] = 1
+                for name in _COSTS if part == place else ():
                     row["model", model, name] = row.get(("model", model, name), 0) + costs.get(
                         name, 0
                     )
@@ -334,12 +336,13 @@ def _stages(columns: _Columns, timed: _Columns) -> tuple[Spent, ...]:
 
 
 def _usage(columns: _Columns) -> Usage:
-    """Costs by role; a filter's model that ever wrote something is an LLM, else an encoder."""
+    """Costs by role; a model that ever wrote something, as a reader too, is an LLM."""
     known = columns.column("steps") * 0
     llm, encoder = [known] * 3, [known] * 3
+    writers = {name[1] for name in columns.names("writer")}
     for model in dict.fromkeys(name[1] for name in columns.names("model")):
         spent = _step(columns, ("model", model), known)
-        if np.nansum(spent[2]):
+        if model in writers:
             llm = [a + b for a, b in zip(llm, spent, strict=True)]
         else:
             encoder = [a + b for a, b in zip(encoder, spent, strict=True)]

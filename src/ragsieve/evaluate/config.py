@@ -40,7 +40,7 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         index: Folder of an index (`ragsieve index build`): systems search it, and the questions'
             own documents are only what it is measured by.
         retrieve: Chunks that the index returns for a question.
-        by: How it is searched.
+        by: How it is searched; hybrid, or by BM25 where it has no embedder, where None.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     questions: Count | None = None
     index: str = ""
     retrieve: Count = 20
-    by: By = "hybrid"
+    by: By | None = None
 
     @property
     def label(self) -> str:
@@ -58,7 +58,11 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
         choices: list[str] = [choice for choice in (self.part, self.only) if choice != "all"]
         choices += ["poisoned"] if self.poisoned else []
-        choices += [f"{self.by}, {self.retrieve} of {Path(self.index).name}"] if self.index else []
+        if self.index:
+            choices += [
+                *([self.by] if self.by else []),
+                f"{self.retrieve} of {Path(self.index).name}",
+            ]
         return f"{stem} ({', '.join(choices)})" if choices else stem
 
 

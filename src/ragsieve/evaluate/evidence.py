@@ -8,7 +8,7 @@ the example has no gold label of its kind, and a system that keeps nothing has p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ragsieve.errors import InputError
@@ -78,16 +78,27 @@ def _gold_documents(example: Example) -> set[str]:
 
 
 def _kept_documents(example: Example, result: Result) -> set[str]:
-    return {_name(example, s.document) for s in result.kept}
+    named = _naming(example)
+    return {named(s.document) for s in result.kept}
 
 
-def _name(example: Example, document: Document) -> str:
-    """A kept document by the id that the example has it by: an index knows it by another."""
-    given = as_documents(example.documents)
-    same = [d.id for d in given if (d.title, d.text) == (document.title, document.text)]
-    if document.id in same:
-        return document.id
-    return same[0] if same else f"not of the example: {document.id}"
+def _naming(example: Example) -> Callable[[Document], str]:
+    """Gives kept documents the ids that the example has them by: an index knows them by others."""
+    ids: dict[tuple[str, str], list[str]] = {}
+    for d in sorted(as_documents(example.documents), key=_is_unlabelled):
+        ids.setdefault((d.title, d.text), []).append(d.id)
+
+    def named(document: Document) -> str:
+        same = ids.get((document.title, document.text), [])
+        if document.id in same:
+            return document.id
+        return same[0] if same else f"not of the example: {document.id}"
+
+    return named
+
+
+def _is_unlabelled(document: Document) -> bool:
+    return document.metadata.get("is_positive") is not True
 
 
 def sentence_recall(example: Example, result: Result) -> float | None:
@@ -106,7 +117,8 @@ def sentence_precision(example: Example, result: Result) -> float | None:
     gold = {name: _merged(sentences) for name, sentences in _gold_spans(example).items()}
     if not gold:
         return None
-    texts = {_name(example, s.document): s.document.text for s in result.kept}
+    named = _naming(example)
+    texts = {named(s.document): s.document.text for s in result.kept}
     right = [
         _mostly((start + first, start + last), gold.get(name, []))
         for name, spans in _kept_spans(example, result.kept).items()
@@ -124,9 +136,9 @@ def _gold_spans(example: Example) -> dict[str, list[Span]]:
 def _kept_spans(example: Example, segments: Iterable[Segment]) -> dict[str, list[Span]]:
     """Kept characters by document, as spans in order that do not meet."""
     spans: dict[str, list[Span]] = {}
+    named = _naming(example)
     for segment in segments:
-        name = _name(example, segment.document)
-        spans.setdefault(name, []).append((segment.start, segment.end))
+        spans.setdefault(named(segment.document), []).append((segment.start, segment.end))
     return {name: _merged(found) for name, found in spans.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from ragsieve.errors import InputError
 from ragsieve.evaluate.stats import Difference, Mean, compare, interval
 from ragsieve.retrieve.corpus import By, Corpus
-from ragsieve.retrieve.store import digest_of
+from ragsieve.retrieve.index.store import digest_of
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -265,7 +266,12 @@ def way_rows(measured: Retrieval) -> tuple[list[str], list[list[str]]]:
 
 
 def _cell(mean: Mean) -> str:
-    return f"{mean.value:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
+    return f"{mean.value:.3f}{_spread(mean, '.3f')}"
+
+
+def _spread(figure: Mean | Difference, form: str) -> str:
+    """Its interval behind a space; nothing for one question, which has none."""
+    return "" if math.isnan(figure.low) else f" [{figure.low:{form}}, {figure.high:{form}}]"
 
 
 def gain_rows(measured: Retrieval) -> list[list[str]]:
@@ -274,7 +280,7 @@ def gain_rows(measured: Retrieval) -> list[list[str]]:
         [
             f"{measure}@{k}",
             measured.best_single[measure, k],
-            f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]",
+            f"{gain.value:+.3f}{_spread(gain, '+.3f')}",
             f"{gain.p:.3f}",
             gain.verdict,
         ]

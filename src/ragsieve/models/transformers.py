@@ -79,7 +79,7 @@ class Transformers:
     batch_size: int = field(default=8, kw_only=True)
     max_context: int | None = field(default=None, kw_only=True)
     device: str | None = field(default=None, kw_only=True)
-    prefix_mb: int = field(default=256, kw_only=True)
+    prefix_mb: int = field(default=512, kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose", "loglik"})

@@ -14,9 +14,9 @@ from ragsieve.errors import InputError, StoreError
 from ragsieve.fusion import check_weights, fuse
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
-from ragsieve.retrieve.build import Build, Change, portions
-from ragsieve.retrieve.reading import Opened
-from ragsieve.retrieve.store import Settings, current
+from ragsieve.retrieve.index.build import Build, Change, portions
+from ragsieve.retrieve.index.reading import Opened
+from ragsieve.retrieve.index.store import Settings, current
 from ragsieve.types import Document, Query, Segment
 
 __all__ = ["DEPTH", "About", "By", "Change", "Corpus", "Search"]
@@ -58,7 +58,9 @@ class Corpus:
     """An index of documents in a folder, to be searched from any number of threads and processes.
 
     A state of it is served whole: what is added is found once all of it is there, and a build that
-    was killed, or that failed on a full disk, changes nothing. It goes on when called again.
+    was killed, or that failed on a full disk, changes nothing. Called again it goes on, or begins
+    anew where the disk had no room for what was embedded. Searching writes nothing, unless there
+    are more than 5,000 vectors: then Chroma is opened, which needs a writable disk with room.
 
     Args:
         path: The folder; `add` makes it.
@@ -126,7 +128,7 @@ class Corpus:
             StoreError: If another build is running, or the disk or the server fails.
         """
         done = 0
-        with self._build() as build:
+        with self._build(adding=True) as build:
             for portion in portions(documents):
                 build.add(portion)
                 done += len(portion)
@@ -137,13 +139,15 @@ class Corpus:
     def remove(self, ids: Iterable[str]) -> Change:
         """Remove the documents of these ids; one that is not there is passed over.
 
+        What embeds and cuts is not needed for it.
+
         Raises:
-            InputError: If the index was built with other options.
+            InputError: If the index was built with another embedder, where there is one.
             StoreError: If another build is running, or the disk or the server fails.
         """
         if current(self.path) is None:
             return Change()
-        with self._build() as build:
+        with self._build(adding=False) as build:
             build.remove(ids)
             return build.finish()
 
@@ -156,20 +160,20 @@ class Corpus:
         name = f"ragsieve-{secrets.token_hex(8)}"
         return Settings(identity, splitter, self._titles, self._url, name, self._label)
 
-    def _build(self) -> Build:
+    def _build(self, *, adding: bool) -> Build:
         served = self._use(lambda state: state.settings)
         if served:
-            self._check(served, building=True)
+            self._check(served, adding=adding)
         settings = replace(served, url=self._url or served.url) if served else self._settings()
         return Build(self.path, settings, self._embedder, self._splitter)
 
-    def _check(self, built: Settings, *, building: bool = False) -> None:
+    def _check(self, built: Settings, *, adding: bool = False) -> None:
         """Raise `InputError` where the index was built with other options than these."""
         new = self._settings()
         given: dict[str, tuple[object, object]] = {}
-        if self._embedder or building:
+        if self._embedder or adding:
             given["embedder"] = (built.embedder, new.embedder)
-        if building:
+        if adding:
             given["splitter"] = (built.splitter, new.splitter)
             given["titles"] = (built.titles, new.titles)
         if self._url and not built.url:
@@ -204,9 +208,11 @@ class Corpus:
 
         Raises:
             InputError: If an option breaks its rule, or there is no embedder to search by.
-            MissingExtra: If vectors are searched and Chroma is not installed.
+            MissingExtra: If vectors of a server, or more than 5,000, are searched and Chroma is
+                not installed.
             ModelError: If the embedder fails.
-            StoreError: If the index, or the server with its vectors, cannot be read.
+            StoreError: If the index, or the server with its vectors, cannot be read; with more than
+                5,000 vectors also if the disk cannot be written.
         """
         check_search(k, by, weights)
         if by != "bm25" and self._embedder is None:
@@ -224,9 +230,9 @@ class Corpus:
             if path is None:
                 return None
             try:
-                state = self._open(path)
-                self._check(state.settings)
-                found = use(state)
+                with self._open(path) as state:
+                    self._check(state.settings)
+                    found = use(state)
             except StoreError:
                 if current(self.path) == path:
                     raise
@@ -256,20 +262,23 @@ class Corpus:
         return state.segments(scored)
 
     def _open(self, path: Path) -> Opened:
+        """The state at ``path``, held for the caller; an older one does not displace a newer."""
         with self._lock:
             if self._opened and self._opened.path != path:
+                if current(self.path) != path:
+                    raise StoreError(f"the state {str(path)!r} is served no more")
                 self._opened.close()
                 self._opened = None
             if not self._opened:
                 self._opened = Opened(path, self._url)
-            return self._opened
+            return self._opened.held()
 
     def ids(self) -> list[str]:
         """Ids of the documents, in the order in which they were added."""
         return self._use(Opened.ids) or []
 
     def digests(self) -> set[bytes]:
-        """`ragsieve.retrieve.store.digest_of` each document: of its title and text."""
+        """`ragsieve.retrieve.index.store.digest_of` each document: of its title and text."""
         return self._use(Opened.digests) or set()
 
     def about(self) -> About:

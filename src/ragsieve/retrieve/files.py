@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ragsieve import datasets
 from ragsieve.datasets.local import lines, parse_json, parse_record
@@ -44,6 +45,14 @@ def read_documents(paths: Sequence[str]) -> tuple[Document, ...]:
     return tuple(document for path in paths for document in _documents(path))
 
 
+class _Place(NamedTuple):
+    """Where a document was read: its `passage_key`, the source's name and the line."""
+
+    passage: bytes
+    name: str
+    line: int
+
+
 @dataclass
 class Sources:
     """Documents of files, folders and data sets, one at a time, to be read once.
@@ -51,7 +60,8 @@ class Sources:
     A file is one document, whose id is its path as given; JSONL holds a document a line, or a
     question with documents. Folders are read recursively, files by name; hidden ones are left out.
     The documents of questions are pooled: what has the same title and text comes once, as
-    ``QUESTION/DOCUMENT`` of the first that had it, without what the question's list says of it.
+    ``QUESTION/DOCUMENT`` of the first that had it, without what the question's list says of it;
+    where another document has that id, as ``SOURCE:QUESTION/DOCUMENT``.
 
     Args:
         names: Files, folders, names of `ragsieve.datasets`; ``-`` is standard input.
@@ -62,7 +72,7 @@ class Sources:
 
     Raises:
         InputError: If there is no such file, folder or data set; while reading, as
-            `read_documents` and the data sets do.
+            `read_documents` and the data sets do, and if two documents of one id differ.
     """
 
     names: Sequence[str]
@@ -71,6 +81,7 @@ class Sources:
     others: Counter[str] = field(default_factory=Counter, init=False)
     repeated: int = field(default=0, init=False)
     _seen: set[bytes] = field(default_factory=set, init=False, repr=False)
+    _ids: dict[str, _Place] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if list(self.names).count("-") > 1:
@@ -106,9 +117,18 @@ class Sources:
     def _file(self, path: str) -> Iterator[Document]:
         for number, found in _items(path):
             if isinstance(found, Document):
+                self._check_id(found, _Place(passage_key(found), path, number))
                 yield found
             else:
                 yield from self._pooled([(number, found)], path)
+
+    def _check_id(self, document: Document, place: _Place) -> None:
+        first = self._ids.setdefault(document.id, place)
+        if first.passage != place.passage:
+            raise InputError(
+                f"{_name(place.name)} line {place.line}: documents must have unique ids, "
+                f"got {document.id!r} again, as in {_name(first.name)} line {first.line}"
+            )
 
     def _pooled(self, examples: Iterable[tuple[int, Example]], name: str) -> Iterator[Document]:
         for number, example in examples:
@@ -119,7 +139,13 @@ class Sources:
                     continue
                 self._seen.add(passage)
                 own = {k: v for k, v in document.metadata.items() if k not in _OF_QUESTION}
-                made = replace(document, id=f"{question}/{document.id}", rank=0, metadata=own)
+                id_ = f"{question}/{document.id}"
+                if id_ in self._ids:
+                    id_ = f"{name}:{id_}"
+                if id_ in self._ids:
+                    id_ = f"{name}:{number}/{document.id}"
+                made = replace(document, id=id_, rank=0, metadata=own)
+                self._check_id(made, _Place(passage, name, number))
                 yield replace(made, source=document.source or name)
 
 

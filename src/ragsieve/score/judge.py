@@ -49,7 +49,7 @@ class Relevance(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Ratings in [0, 1], ``(len(segments),)``."""
-        asked = [_asked("relevance", query, s, titles=self.titles) for s in segments]
+        asked = [_asked(self.name, query, s, titles=self.titles) for s in segments]
         return _rated(self.llm, asked, [0.5] * len(asked))
 
 
@@ -82,7 +82,7 @@ class Reflection(Scorer):
         first = [s.scores[Relevance.name] for s in segments]
         asked = [
             (
-                *_asked("relevance", query, segment, titles=self.titles),
+                *_asked(Relevance.name, query, segment, titles=self.titles),
                 *render("reflection", score=str(round(value * TOP))),
             )
             for segment, value in zip(segments, first, strict=True)
@@ -91,7 +91,7 @@ class Reflection(Scorer):
 
 
 @dataclass(frozen=True)
-class Critique(Scorer):
+class Critique(Relevance):
     """How much a segment helps to answer, as a critic rates it by itself, in [0, 1].
 
     As `Relevance`, in other words: the critic does not see its rating.
@@ -106,14 +106,7 @@ class Critique(Scorer):
     Source: ChunkRAG (arXiv 2410.19572), section 3, "Critic LLM Scoring".
     """
 
-    llm: LLM
-    titles: bool = True
     name: ClassVar[str] = "critique"
-
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
-        """Ratings in [0, 1], ``(len(segments),)``."""
-        asked = [_asked("critique", query, s, titles=self.titles) for s in segments]
-        return _rated(self.llm, asked, [0.5] * len(asked))
 
 
 def _asked(name: str, query: Query, segment: Segment, *, titles: bool) -> Prompt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 from ragsieve import score, select, split
@@ -12,6 +13,7 @@ from ragsieve.models.remember import Remembered
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.score.base import Scorer
+from ragsieve.types import Query, Segment
 
 Chunks = Literal["semantic", "fixed"]
 Retrieval = Literal["hybrid", "dense", "bm25"]
@@ -19,6 +21,15 @@ Rating = Literal["scale", "likelihood"]
 Threshold = Literal["llm", "statistics"] | float
 
 FIXED = 100  # tokens of a chunk of fixed size: about as long as 500 characters
+
+
+class InHand(Pipeline):
+    """Stages for documents in hand; what a source has found, and scored, passes by them."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if segments and all(segment.scores for segment in segments):
+            return list(segments)
+        return super().__call__(query, segments)
 
 
 def chunkrag(
@@ -34,12 +45,14 @@ def chunkrag(
     rewrite: bool = True,
     retrieval: Retrieval = "hybrid",
     k: int = 20,
-    max_duplicate: float = 0.9,
+    max_similarity: float = 0.9,
     rating: Rating = "scale",
     reflection: bool = True,
     critique: bool = True,
     calibration: str = "",
     threshold: Threshold = "llm",
+    epsilon: float = 0.01,
+    allow_empty: bool = False,
     max_tokens: int | None = None,
 ) -> System:
     """Score every chunk three times, cut adaptively (arXiv 2410.19572); no training.
@@ -53,15 +66,15 @@ def chunkrag(
         embedder: Finds where chunks end, and ranks them.
         critic: Rates by itself; ``llm`` where None.
         reranker: A cross-encoder or a rerank API that orders what is read; else the mean does.
-        source: Finds chunks in place of documents in hand, as an index does; then ``chunks`` and
-            ``retrieval`` are the index's own, and so is ``k``.
+        source: Finds chunks where there are no documents in hand, as an index does; how they are
+            cut, ranked and how many they are is its own.
         chunks: ``"semantic"``, or ``"fixed"``: windows of 100 tokens.
         min_similarity: See `split.Semantic`; so for ``max_chars``.
         max_chars: Of a semantic chunk.
         rewrite: Whether another wording of the question searches.
         retrieval: What ranks the chunks: both by rank fusion, or one alone.
         k: So many of the best chunks are rated (not in the paper).
-        max_duplicate: TF-IDF cosine from which the later of two chunks goes.
+        max_similarity: TF-IDF cosine from which the later of two chunks goes.
         rating: How models rate: on a scale, or, where they are too small for that, by how probable
             a chunk makes the question; then there is neither reflection nor critique.
         reflection: Whether the LLM may correct its rating.
@@ -69,6 +82,8 @@ def chunkrag(
         calibration: A file of ``ragsieve scorers --calibrate`` for these ratings by these models:
             makes of their mean the probability that a chunk helps; none where empty.
         threshold: Proposed by the LLM, by the rule for scores that bunch, or a fixed score.
+        epsilon: See `select.Adaptive`, also for ``allow_empty``.
+        allow_empty: Whether the LLM may propose a threshold that keeps nothing.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -77,30 +92,27 @@ def chunkrag(
     embedder = Remembered(embedder)
     rewriter = Rewrite(llm) if rewrite else None
     ranked = _ranked(embedder, retrieval)
-    found: tuple[Stage, ...] = (
-        _chunks(llm, embedder, chunks, min_similarity, max_chars),
-        Rewritten(rewriter, ranked) if rewriter else ranked,
-        select.TopK(k),
-    )
-    if source is not None:  # it has split and ranked
-        found, source = (), Rewritten(rewriter, source) if rewriter else source
     ratings = _ratings(llm, (critic or llm) if critique else None, rating, reflection)
     return System(
         Pipeline(
-            *found,
-            select.Distinct(max_similarity=max_duplicate),
+            InHand(
+                _chunks(llm, embedder, chunks, min_similarity, max_chars),
+                Rewritten(rewriter, ranked) if rewriter else ranked,
+                select.TopK(k),
+            ),
+            select.Distinct(max_similarity=max_similarity),
             score.Cosine(embedder, titles=False),
             select.Order("score"),
             *ratings,
             score.Mean(tuple(rating.name for rating in ratings)),
             *((score.Calibrated.load(calibration, ratings),) if calibration else ()),
-            _cut(llm, threshold),
+            _cut(llm, threshold, epsilon, allow_empty),
             *((score.Pair(reranker),) if reranker else ()),
             select.Order("ends"),
         ),
         Reader(llm),
         max_tokens,
-        source,
+        Rewritten(rewriter, source) if rewriter and source else source,
     )
 
 
@@ -138,11 +150,10 @@ def _ratings(llm: LLM, critic: LLM | None, rating: Rating, reflection: bool) -> 
     return tuple(ratings)
 
 
-def _cut(llm: LLM, threshold: Threshold) -> Stage:
-    if threshold == "llm":
-        return select.Adaptive(llm)
-    if threshold == "statistics":
-        return select.Adaptive()
+def _cut(llm: LLM, threshold: Threshold, epsilon: float, allow_empty: bool) -> Stage:
+    if threshold in ("llm", "statistics"):
+        proposing = llm if threshold == "llm" else None
+        return select.Adaptive(proposing, epsilon, allow_empty)
     if not isinstance(threshold, int | float):
         raise InputError(f"threshold must be 'llm', 'statistics' or a score, got {threshold!r}")
     return select.Threshold(threshold, min_keep=1)

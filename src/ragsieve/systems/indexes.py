@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from filelock import FileLock, Timeout
 
 from ragsieve import models
 from ragsieve.datasets.local import parse_json
@@ -15,12 +18,15 @@ from ragsieve.errors import InputError, StoreError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.corpus import By, Corpus, Search
+from ragsieve.retrieve.index.build import Build
+from ragsieve.retrieve.index.store import LOCK, current
 from ragsieve.split import Semantic, Windows
 
 Chunks = Literal["semantic", "windows", "whole"]
 
 NAME = "index.json"
 _HALF = "index.half"  # is being written; renamed when it is whole
+_WAIT_S = 1.0  # for one who writes the options, too
 NO_EMBEDDER = "none"
 _FIELDS: dict[str, tuple[str, ...]] = {  # what counts, by the kind of chunks
     "semantic": ("min_similarity", "max_chars"),
@@ -73,6 +79,11 @@ class IndexOptions:
         for name in ("embedder", "chunks", "url"):  # a file that says them may say anything
             if not isinstance(getattr(self, name), str):
                 raise InputError(f"{name} must be a string, got {getattr(self, name)!r}")
+        if type(self.min_similarity) not in (int, float):
+            raise InputError(f"min_similarity must be a number, got {self.min_similarity!r}")
+        for name in ("max_chars", "max_tokens"):
+            if type(getattr(self, name)) is not int:
+                raise InputError(f"{name} must be a whole number, got {getattr(self, name)!r}")
         if self.embedder != NO_EMBEDDER:
             models.check(self.embedder, "embedder")
         if self.chunks not in get_args(Chunks):
@@ -101,10 +112,33 @@ class IndexOptions:
         return None
 
 
+class _Indexed(Corpus):
+    """An index that is built with the options that its folder says, and with no others."""
+
+    def __init__(self, options: IndexOptions, folder: Path, embedder: Embedder | None) -> None:
+        self._options = options
+        super().__init__(folder, embedder, splitter=options.splitter(embedder), url=options.url)
+
+    def _build(self, *, adding: bool) -> Build:
+        build = super()._build(adding=adding)  # from here on nobody else writes
+        try:
+            if not _says(self.path, self._options):
+                raise InputError(f"index {self.path} was begun anew with other options: open it")
+        except BaseException:
+            build.__exit__()
+            raise
+        return build
+
+
+_OPTIONS = {field.name for field in fields(IndexOptions)}
+
+
 def create_index(
     folder: Path | str, options: IndexOptions | None = None, *, embedder: Embedder | None = None
 ) -> Corpus:
-    """A new index in a folder, or the one there if it was begun with the same options.
+    """A new index in a folder, or the one there if it was built with the same options.
+
+    Where nothing was built yet, these options take the place of others.
 
     Args:
         folder: Made where it does not exist; else empty, or an index.
@@ -113,22 +147,14 @@ def create_index(
 
     Raises:
         InputError: If the folder holds an index of other options or anything else.
-        StoreError: If it cannot be written.
+        StoreError: If it cannot be written, or is being built with other options.
         MissingExtra: If the index needs packages that are not installed.
     """
     folder, options = Path(folder), options or IndexOptions()
-    begun = (folder / NAME).is_file()
-    if begun:
-        if differing := _differing(index_options(folder), options):
-            raise InputError(
-                f"index {folder} was built with {differing[0]}, got {differing[1]}: "
-                "build into another folder, or delete this one first"
-            )
-    elif folder.exists() and not _is_empty(folder):
-        raise InputError(f"{folder} must be an index or an empty folder, it holds something else")
+    _check_folder(folder, options)  # before a model is loaded
     corpus = _opened(folder, options, embedder)
-    if not begun:
-        _write(folder, options)
+    if not _says(folder, options):
+        _claim(folder, options)
     return corpus
 
 
@@ -152,8 +178,8 @@ def open_words(folder: Path | str) -> Corpus:
     Raises:
         InputError: If there is no index.
     """
-    folder = Path(folder)
-    return Corpus(folder, url=index_options(folder).url)
+    options = index_options(folder)
+    return _Indexed(options, Path(folder), None)
 
 
 def index_source(
@@ -168,8 +194,9 @@ def index_source(
         by: How they are ranked; hybrid, or by BM25 where the index has no embedder, where None.
 
     Raises:
-        InputError: If there is no index, or an option breaks its rule.
+        InputError: If there is no index, its first build did not end, or an option breaks its rule.
     """
+    ready(folder)
     name = index_options(folder).embedder
     by = by or ("bm25" if name == NO_EMBEDDER else "hybrid")
     if by == "bm25":
@@ -177,6 +204,29 @@ def index_source(
     if name == NO_EMBEDDER:
         raise InputError(f"by must be bm25 for index {folder}, which has no embedder, got {by!r}")
     return Search(open_index(folder, embedder=load(name)), k, by)
+
+
+def ready(folder: Path | str) -> None:
+    """Raise `InputError` where there is no index, or one whose first build did not end."""
+    index_options(folder)
+    if current(Path(folder)) is None:
+        raise InputError(
+            f"index {folder} was not built to its end: the same `ragsieve index build` goes on"
+        )
+
+
+def content(folder: Path | str) -> str:
+    """What an index holds and how it was cut, as 64 hex digits; the same where these are.
+
+    Raises:
+        InputError: If there is no index, or its first build did not end.
+        StoreError: If it cannot be read.
+    """
+    ready(folder)
+    with open_words(folder) as corpus:
+        about, digests = corpus.about(), sorted(corpus.digests())
+    built = json.dumps([about.embedder, about.splitter, about.titles])
+    return hashlib.sha256(built.encode() + b"".join(digests)).hexdigest()
 
 
 def index_options(folder: Path | str) -> IndexOptions:
@@ -187,19 +237,22 @@ def index_options(folder: Path | str) -> IndexOptions:
     """
     path = Path(folder, NAME)
     try:
-        return IndexOptions(**parse_json(path.read_bytes()))
+        found = parse_json(path.read_bytes())
+        if unknown := [name for name in found if name not in _OPTIONS]:
+            raise InputError(f"{unknown[0]!r} is no option of an index")
+        return IndexOptions(**found)
     except FileNotFoundError as error:
         raise InputError(f"{folder} holds no index: `ragsieve index build` makes one") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (InputError, TypeError) as error:
+    except InputError as error:
         raise InputError(f"{path} does not say how an index was built: {error}") from error
 
 
 def _opened(folder: Path, options: IndexOptions, embedder: Embedder | None) -> Corpus:
     if embedder is None and options.embedder != NO_EMBEDDER:
         embedder = models.load(options.embedder)
-    return Corpus(folder, embedder, splitter=options.splitter(embedder), url=options.url)
+    return _Indexed(options, folder, embedder)
 
 
 def _differing(old: IndexOptions, new: IndexOptions) -> tuple[str, str] | None:
@@ -213,16 +266,39 @@ def _differing(old: IndexOptions, new: IndexOptions) -> tuple[str, str] | None:
     return (said(before), said(after)) if names else None
 
 
-def _is_empty(folder: Path) -> bool:
-    return folder.is_dir() and all(path.name == _HALF for path in folder.iterdir())
+def _check_folder(folder: Path, options: IndexOptions) -> None:
+    """Raise `InputError` where a folder holds what these options may not build on."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if NAME not in names:
+        if names - {_HALF, LOCK} or (folder.exists() and not folder.is_dir()):
+            raise InputError(
+                f"{folder} must be an index or an empty folder, it holds something else"
+            )
+    elif current(folder) and (differing := _differing(index_options(folder), options)):
+        raise InputError(
+            f"index {folder} was built with {differing[0]}, got {differing[1]}: "
+            "build into another folder, or delete this one first"
+        )
 
 
-def _write(folder: Path, options: IndexOptions) -> None:
+def _says(folder: Path, options: IndexOptions) -> bool:
+    """Whether the index in a folder is one of these options."""
+    return (folder / NAME).is_file() and not _differing(index_options(folder), options)
+
+
+def _claim(folder: Path, options: IndexOptions) -> None:
+    """Write the options, unless others were quicker and built with theirs."""
     path = folder / NAME
-    half = folder / _HALF
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        half.write_text(json.dumps(options.to_dict(), indent=2) + "\n", encoding="utf-8")
-        half.replace(path)
+        with FileLock(folder / LOCK, timeout=_WAIT_S):
+            _check_folder(folder, options)
+            half = folder / _HALF
+            half.write_text(json.dumps(options.to_dict(), indent=2) + "\n", encoding="utf-8")
+            half.replace(path)
+    except Timeout as error:
+        raise StoreError(
+            f"index {folder} is being built with other options: try again when that is done"
+        ) from error
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error

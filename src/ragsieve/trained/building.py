@@ -176,7 +176,7 @@ def _rule(option: str, hint: Any) -> str:
         return "is a model's: name one for it, as --model or models = {…} do"
     if get_origin(hint) is Literal:
         return f"must be one of {', '.join(map(repr, get_args(hint)))}"
-    return f"must be of type {getattr(hint, '__name__', hint)}"
+    return f"must be of type {hint.__name__ if isinstance(hint, type) else hint}"
 
 
 def generator(name: str) -> str:

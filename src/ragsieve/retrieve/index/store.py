@@ -5,7 +5,8 @@ INDEX/
 ├── 000007-5f0c11d2/        a state: never changed once it is served, removed when another is
 │   ├── documents.sqlite        documents, spans of chunks, what the index was built with
 │   ├── bm25/                   words, memory-mapped
-│   └── chroma/                 vectors, unless they lie on a server
+│   ├── keys.npy, vectors.npy   vectors, memory-mapped, where they are few
+│   └── chroma/                 vectors, unless they lie on a server; opened where they are many
 ├── pending.sqlite          what a build that is not done has cut and embedded
 └── lock                    held by the one that builds
 """
@@ -18,6 +19,7 @@ import os
 import re
 import shutil
 import sqlite3
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -29,6 +31,12 @@ from ragsieve.errors import InputError, StoreError
 from ragsieve.types import Document
 
 FORMAT = 1
+LOCK = "lock"
+"""The file that one who builds holds."""
+
+DAMAGED = (ValueError, TypeError, AttributeError, LookupError, EOFError, zipfile.BadZipFile)
+"""What NumPy and bm25s raise for files that hold something else than they wrote."""
+
 _STATE = re.compile(r"[0-9]{6,}-[0-9a-f]{8}")
 T = TypeVar("T")
 

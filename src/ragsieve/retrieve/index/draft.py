@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.prompts import titled
-from ragsieve.retrieve.store import Settings, State, current, metadata_of, raw, storing, text_of
+from ragsieve.retrieve.index.store import (
+    Settings,
+    State,
+    current,
+    metadata_of,
+    raw,
+    storing,
+    text_of,
+)
 from ragsieve.types import Document, Segment
 
 _SCHEMA = """
@@ -179,9 +187,13 @@ class Pending:
         self._path = folder / "pending.sqlite"
         with storing(folder):
             self._connection = sqlite3.connect(self._path)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")  # no wait for every few vectors
-            self._connection.executescript(_PENDING)
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=NORMAL")  # no wait for a few vectors
+                self._connection.executescript(_PENDING)
+            except sqlite3.Error:
+                self.close()
+                raise
 
     def _one(self, statement: str, *values: bytes) -> Any:
         """The first value that a statement finds; None where there is none."""
@@ -233,12 +245,19 @@ class Pending:
         return np.frombuffer(b"".join(found), np.float32).reshape(len(keys), -1)
 
     def close(self) -> None:
-        """Close it; it stays for a build that goes on."""
-        self._connection.close()
+        """Close it; it stays for a build that goes on, unless the disk has no room for it."""
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.ProgrammingError:  # was closed before
+            return
+        except sqlite3.Error:  # its log would go on filling the disk
+            self.remove()
+        else:
+            self._connection.close()
 
     def remove(self) -> None:
         """Close and forget it."""
-        self.close()
+        self._connection.close()
         with storing(self.folder):
             for path in self.folder.glob(f"{self._path.name}*"):  # with what SQLite left beside it
                 path.unlink(missing_ok=True)

@@ -19,9 +19,10 @@ from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.prompts import titled
-from ragsieve.retrieve import bm25
-from ragsieve.retrieve.draft import Draft, Pending, Spans
-from ragsieve.retrieve.store import (
+from ragsieve.retrieve.index import bm25, exact
+from ragsieve.retrieve.index.draft import Draft, Pending, Spans
+from ragsieve.retrieve.index.store import (
+    LOCK,
     Settings,
     State,
     batched,
@@ -37,7 +38,7 @@ from ragsieve.retrieve.store import (
 from ragsieve.types import Document, Query, Segment
 
 if TYPE_CHECKING:
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class Build:
         self.change = Change()
         self._folder, self._embedder, self._splitter = folder, embedder, splitter
         self._seen: dict[str, bytes] = {}
-        self._lock = FileLock(folder / "lock", timeout=0)
+        self._lock = FileLock(folder / LOCK, timeout=0)
         with storing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             try:
@@ -126,13 +127,13 @@ class Build:
             raise
 
     def _vectors(self, folder: Path) -> Vectors:
-        from ragsieve.retrieve.chroma import Vectors  # optional: BM25 alone needs none
+        from ragsieve.retrieve.index.chroma import Vectors  # optional: BM25 alone needs none
 
         return Vectors(folder, self._settings.url, self._settings.name, create=True)
 
     def _check_vectors(self) -> None:
         """Raise what will keep vectors from being written, before hours of embedding."""
-        import_module("ragsieve.retrieve.chroma")
+        import_module("ragsieve.retrieve.index.chroma")
         if self._settings.url:
             with closing(self._vectors(self._folder)) as vectors:
                 vectors.check(self._served.vectors() if self._served else 0)
@@ -248,7 +249,10 @@ class Build:
             vectors.put(self._draft.fresh(), self._pending.vectors)
             if not url:
                 vectors.drop(gone)
-            vectors.check(self._draft.vectors())
+            needed = self._draft.vectors()
+            vectors.check(needed)
+            if not url and 0 < needed <= exact.EXACT:
+                exact.write(self._draft.path, *vectors.read())
         return gone if url else []
 
     def _tidy(self, gone: Sequence[bytes]) -> None:

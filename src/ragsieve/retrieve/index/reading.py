@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragsieve.errors import StoreError
 from ragsieve.models.base import Embedder
-from ragsieve.retrieve.bm25 import Words
-from ragsieve.retrieve.store import State
+from ragsieve.retrieve.index import exact
+from ragsieve.retrieve.index.bm25 import Words
+from ragsieve.retrieve.index.store import State
 from ragsieve.types import Segment
 
 if TYPE_CHECKING:
-    from ragsieve.retrieve.chroma import Vectors
+    from ragsieve.retrieve.index.chroma import Vectors
 
 
 _LEAST = 50  # which of equally near chunks come does not hang on how many are asked for
@@ -22,6 +22,9 @@ _LEAST = 50  # which of equally near chunks come does not hang on how many are a
 
 class Opened(State):
     """A state with what searches it, opened when it is first asked.
+
+    Searching up to `exact.EXACT` vectors, or words, writes nothing. With more, Chroma writes when
+    it opens: the disk must be writable and have room.
 
     Args:
         path: The state's folder.
@@ -33,8 +36,22 @@ class Opened(State):
         self._url = url or self.settings.url
         self._lock = threading.Lock()
         self._words: Words | None = None
-        self._vectors: Vectors | None = None
-        self._closed = False
+        self._vectors: exact.Exact | Vectors | None = None
+        self._readers, self._closed = 0, False
+
+    def held(self) -> Opened:
+        """Itself, for a block at whose end it is let go of; until then it stays open."""
+        with self._lock:
+            self._readers += 1
+        return self
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            self._shut()
 
     def bm25(self, text: str, n: int) -> dict[int, float]:
         """BM25 scores of the best ``n`` chunks by their numbers, best first."""
@@ -61,17 +78,20 @@ class Opened(State):
         best = sorted(found, key=lambda number: (-found[number], number))
         return {number: found[number] for number in best[:n]}
 
-    def _open(self) -> Vectors:
-        from ragsieve.retrieve.chroma import Vectors  # optional: BM25 alone needs none
-
+    def _open(self) -> exact.Exact | Vectors:
         with self._lock:
-            if self._closed:
-                raise StoreError(f"the state {str(self.path)!r} is served no more")
             if self._vectors is None:
-                found = Vectors(self.path / "chroma", self._url, self.settings.name)
+                found = self._found()
                 found.check(self.vectors())
                 self._vectors = found
             return self._vectors
+
+    def _found(self) -> exact.Exact | Vectors:
+        if exact.held(self.path):
+            return exact.Exact(self.path)
+        from ragsieve.retrieve.index.chroma import Vectors  # optional: a small index needs none
+
+        return Vectors(self.path / "chroma", self._url, self.settings.name)
 
     def segments(self, scored: Mapping[int, Mapping[str, float]]) -> list[Segment]:
         """Chunks by their numbers as segments, in order; documents rank by their best chunk."""
@@ -86,9 +106,12 @@ class Opened(State):
         ]
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Let go of files and connections, as soon as nobody reads it."""
         with self._lock:
             self._closed = True
-            if self._vectors:
-                self._vectors.close()
-                self._vectors = None
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._closed and not self._readers and self._vectors:
+            self._vectors.close()
+            self._vectors = None

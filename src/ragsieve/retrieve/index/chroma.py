@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import MissingExtra, StoreError
-from ragsieve.retrieve.store import batched
+from ragsieve.retrieve.index.exact import EXACT, nearest
+from ragsieve.retrieve.index.store import batched
 
 try:
     import chromadb
@@ -22,10 +23,8 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("chromadb", extra="index") from error
 
-EXACT = 5000
-"""Up to so many vectors a search compares each: as quick, and it misses none."""
-
 _BATCH = 1000
+_NEEDS = f"it needs a writable disk with room, also to search more than {EXACT:,} vectors"
 _HNSW = {  # finds at least 0.99 of the 20 nearest of 20,000 texts by hashed words
     "space": "cosine",
     "max_neighbors": 32,
@@ -61,6 +60,7 @@ class Vectors:
         self._lock = threading.Lock()
         self._all: tuple[list[bytes], NDArray[np.float32]] | None = None
         self.where = f"the Chroma server {url}" if url else f"vectors in {str(folder)!r}"
+        self._needs = "" if url else f"; {_NEEDS}"
         with self._translated():
             self._client = _connect(url, timeout_s) if url else _open(folder)
             if create:
@@ -76,7 +76,7 @@ class Vectors:
             yield
         except Exception as error:  # Chroma raises plain Exception for what a server replies
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise StoreError(f"{self.where} failed: {reason:.300}") from error
+            raise StoreError(f"{self.where} failed: {reason:.300}{self._needs}") from error
 
     def count(self) -> int:
         """How many there are."""
@@ -107,13 +107,11 @@ class Vectors:
 
     def _nearest(self, vector: NDArray[np.float32], n: int) -> list[tuple[bytes, float]]:
         with self._lock:
-            self._all = self._all or self._read()
+            self._all = self._all or self.read()
             keys, vectors = self._all
-        cosines = (vectors * vector).sum(axis=1)  # (n_vectors,); no BLAS: the same bits everywhere
-        places = np.argsort(-cosines, kind="stable")[:n]
-        return [(keys[place], float(cosines[place])) for place in places]
+        return nearest(keys, vectors, vector, n)
 
-    def _read(self) -> tuple[list[bytes], NDArray[np.float32]]:
+    def read(self) -> tuple[list[bytes], NDArray[np.float32]]:
         """All keys in order with their vectors, ``(n_vectors, dim)``."""
         rows: list[tuple[str, NDArray[np.float32]]] = []
         with self._translated():
