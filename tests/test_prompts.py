@@ -26,18 +26,30 @@ ROLES = {
     "critique": ["system", "user"],
     "extract_point": ["user"],
     "extract_write": ["user"],
+    "hyde": ["system", "user"],
     "judge": ["user"],
     "query_aware": ["user"],
     "reader": ["system", "user"],
     "reader_closed": ["system", "user"],
     "reader_rationale": ["system", "user"],
+    "reasoning": ["system", "user"],
+    "reasoning_short": ["system", "user"],
     "reflection": ["assistant", "user"],
     "relevance": ["system", "user"],
     "rewrite": ["system", *["user", "assistant"] * 2, "user"],
+    "route": ["system", "user"],
+    "selfask": ["system", *["user", "assistant"] * 5, "user"],
+    "selfask_final": ["user"],
+    "selfrag_relevant": ["system", "user"],
+    "selfrag_retrieve": ["system", "user"],
+    "selfrag_supported": ["system", "user"],
+    "selfrag_useful": ["system", "user"],
+    "selfrag_write": ["system", "user"],
     "threshold": ["user"],
     "truncate": ["user"],
 }
 PLACES = ["question", "document", "documents", "sentences", "most", "answers", "output", "passage"]
+PLACES += ["said", "segment", "source"]
 PLACES += ["score", "scores", "mean", "deviation", "lowest", "highest"]
 VALUES = dict.fromkeys([*PLACES, "remark"], "x")
 ATTACKS = [

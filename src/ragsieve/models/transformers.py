@@ -67,6 +67,8 @@ class Transformers:
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
         prefix_mb: Megabytes in which beginnings of prompts are kept, so that where replies are
             decoded together no later prompt has them read again; 0 for none.
+        words: Control tokens that are tokens in what a prompt says, too, as a Self-RAG model's
+            reflection tokens are; all others are text like any other there.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -80,6 +82,7 @@ class Transformers:
     max_context: int | None = field(default=None, kw_only=True)
     device: str | None = field(default=None, kw_only=True)
     prefix_mb: int = field(default=512, kw_only=True)
+    words: Sequence[str] = field(default=(), kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose", "loglik"})
@@ -98,7 +101,8 @@ class Transformers:
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
         parts = [marked(name) for name in (self.model, self.adapter) if name]
-        return f"transformers:{'+'.join(parts)}:{self._dtype}"
+        told = f":{','.join(self.words)}" if self.words else ""
+        return f"transformers:{'+'.join(parts)}:{self._dtype}{told}"
 
     @once
     def context(self) -> int:
@@ -199,7 +203,7 @@ class Transformers:
     @once
     def _plain_tokenizer(self) -> Tokenizer:
         """The tokenizer for contents: control tokens in them are text like any other."""
-        return own_tokenizer(self._tokenizer, plain=True)
+        return own_tokenizer(self._tokenizer, plain=True, words=self.words)
 
     @once
     def _frame_tokenizer(self) -> Tokenizer:

@@ -23,6 +23,10 @@ from ragsieve.systems.baselines import (
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.systems.demonstrated import icl, instructrag_icl
 from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
+from ragsieve.systems.pruningrag import pruningrag
+from ragsieve.systems.selfask import self_ask
+from ragsieve.systems.selfrag import self_rag
 from ragsieve.systems.winnowrag import Winnow, winnowrag
 
 __all__ = [
@@ -34,10 +38,16 @@ __all__ = [
     "closed_book",
     "clue_sentences",
     "finefilter",
+    "hyde",
     "icl",
     "instructrag_icl",
+    "iter_retgen",
     "nearest_documents",
     "oracle",
+    "pruningrag",
+    "rewrite_retrieve_read",
+    "self_ask",
+    "self_rag",
     "top_documents",
     "top_sentences",
     "winnowrag",
@@ -122,6 +132,48 @@ SYSTEMS: dict[str, Entry] = {
         "the same for small LLMs: chunks are rated by how probable they make the question",
         "LLM, embedder",
         "arXiv 2410.19572",
+    ),
+    "pruningrag": Entry(
+        pruningrag,
+        "the 3 best windows of each source that was asked, read step by step after worked examples",
+        "LLM, embedder",
+        "arXiv 2409.13694",
+    ),
+    "hyde": Entry(
+        hyde,
+        "chunks found by a passage that the model makes up as the answer",
+        "LLM, embedder",
+        "arXiv 2212.10496",
+    ),
+    "rewrite-retrieve-read": Entry(
+        rewrite_retrieve_read,
+        "chunks found by the question in the model's words",
+        "LLM, embedder",
+        "arXiv 2305.14283",
+    ),
+    "iter-retgen": Entry(
+        iter_retgen,
+        "chunks found by the answer so far with the question, three times",
+        "LLM, embedder",
+        "arXiv 2305.15294",
+    ),
+    "self-ask": Entry(
+        self_ask,
+        "the model asks up to 5 follow-up questions, each is looked up, then it answers",
+        "LLM, embedder",
+        "arXiv 2210.03350",
+    ),
+    "self-rag": Entry(
+        self_rag,
+        "retrieval on demand, sentence by sentence, by a model with reflection tokens",
+        "LLM, embedder",
+        "arXiv 2310.11511",
+    ),
+    "self-rag-prompted": Entry(
+        partial(self_rag, reflection="prompted"),
+        "the same for any LLM: it is prompted for each judgement",
+        "LLM, embedder",
+        "arXiv 2310.11511",
     ),
     "top-sentences": Entry(
         top_sentences, "the 5 sentences nearest to the question by embedding", "embedder"

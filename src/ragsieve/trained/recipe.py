@@ -249,10 +249,10 @@ class Trained:
         inner = {"generator": Base, "embedder": Base, "split": Split, **dict.fromkeys(ROLES, Part)}
         for name, kind in inner.items():
             if given.get(name) is not None:
-                given[name] = _parsed(kind, name, given[name])
+                given[name] = parsed(kind, name, given[name])
         rows = enumerate(given.get("data", []))
-        given["data"] = tuple(_parsed(Data, f"data[{n}]", row) for n, row in rows)
-        return _parsed(cls, "", given)
+        given["data"] = tuple(parsed(Data, f"data[{n}]", row) for n, row in rows)
+        return parsed(cls, "", given)
 
     def _check_options(self) -> None:
         make = SYSTEMS[self.system]
@@ -336,7 +336,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def _parsed(kind: type[T], where: str, given: object) -> T:
+def parsed(kind: type[T], where: str, given: object) -> T:
     if not isinstance(given, dict):
         raise InputError(f"{where} must be an object, got {_short(given)}")
     dot = f"{where}." if where else ""

@@ -1,0 +1,262 @@
+"""An API as a table: its endpoints, and how what a question names becomes their arguments.
+
+A TOML file has ``name``, ``description``, ``at`` (see `Api`) and any number of ``[[endpoint]]`` and
+``[[link]]`` tables with the fields of `Endpoint` and `Link`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from ragsieve.errors import InputError
+from ragsieve.retrieve.entities import NAMES, Entity
+from ragsieve.retrieve.wording import check
+from ragsieve.text import words
+
+Method = Literal["GET", "POST"]
+Form = Literal["text", "integer", "list"]
+DOMAINS = ("open", "finance", "movie", "music", "sports")
+TEXT = "text"  # the kind that stands for an entity's own words, in endpoints that search
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One thing that an API can be asked.
+
+    Args:
+        path: Behind the base URL; ``{key}`` stands for an argument.
+        name: What traces call it; the path where empty.
+        description: What it answers.
+        method: ``"GET"``: arguments as parameters; ``"POST"``: as a JSON object.
+        about: Words or phrases of which a question must have one, in singular or plural; where
+            there are none, every question fits that has what it takes.
+        takes: Argument → kind of value, all of them needed.
+        may: Argument → kind of value, given where a question has it.
+        fixed: Arguments that are always the same.
+        pick: Key of the name of a record, where the answer is a list of records of which only
+            those of the linked name count.
+        template: Jinja: the answer as sentences, see `wording.render`; by rules where empty. It
+            sees ``reply``, ``args``, ``name`` (as linked), ``names`` (argument → name), and
+            ``dates`` (of the question).
+    """
+
+    path: str
+    name: str = ""
+    description: str = ""
+    method: Method = "POST"
+    about: tuple[str, ...] = ()
+    takes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    may: Mapping[str, str] = field(default_factory=dict, hash=False)
+    fixed: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    pick: str = ""
+    template: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.path.strip("/"))
+        if self.method not in get_args(Method):
+            raise InputError(f"method must be one of {list(get_args(Method))}, got {self.method!r}")
+        check(self.template, f"the template of endpoint {self.name!r}")
+
+    @cached_property
+    def _topics(self) -> tuple[str, ...]:
+        return tuple(f" {stemmed(topic)} " for topic in self.about)
+
+    def fit(self, question: str) -> int:
+        """How many words or phrases of ``about`` are in the stemmed ``question``."""
+        return sum(topic in f" {question} " for topic in self._topics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """How what a question names becomes a value of one kind that endpoints take.
+
+    Without ``pattern``, ``names`` and ``search`` an entity's text is the value itself.
+
+    Args:
+        kind: The kind of value, as ``takes`` and ``may`` of endpoints name it.
+        entities: Kinds of entity that can be one; ``name`` stands for every kind of name.
+        pattern: A regular expression over the question in small letters; its first group is the
+            value, and no entity is needed.
+        names: Known names → their values; one that a question has word for word needs no entity.
+        search: Name of the endpoint that finds names; it takes ``text``.
+        key: Key of the name, where ``search`` answers with records.
+        then: Name of the endpoint that turns a name found into the value; it takes ``text``.
+        ignore: Words left out where names are compared.
+        form: ``"integer"`` or ``"list"`` (of one) where endpoints take values so.
+    """
+
+    kind: str
+    entities: tuple[str, ...] = ("name",)
+    pattern: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    search: str = ""
+    key: str = ""
+    then: str = ""
+    ignore: tuple[str, ...] = ()
+    form: Form = "text"
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise InputError(f"form must be one of {list(get_args(Form))}, got {self.form!r}")
+        try:
+            groups = re.compile(self.pattern).groups
+        except re.error as error:
+            raise InputError(f"pattern must be a regular expression: {error}") from error
+        if self.pattern and not groups:
+            raise InputError(f"pattern must have a group for its value, got {self.pattern!r}")
+
+    def suits(self, entity: Entity) -> bool:
+        """Whether ``entity`` can be one of this kind."""
+        if self.pattern:
+            return False
+        if entity.kind == "name":
+            return not NAMES.isdisjoint(self.entities)
+        return entity.kind in self.entities or ("name" in self.entities and entity.kind in NAMES)
+
+
+@dataclass(frozen=True, repr=False)
+class Api:
+    """An API as a table.
+
+    Args:
+        name: What its documents and traces call it.
+        endpoints: What it can be asked; names are unique.
+        links: How what a question names becomes arguments.
+        description: What it knows, for whoever chooses sources.
+        at: Where its replies hold the answer: keys joined by dots; empty for the reply itself.
+
+    Raises:
+        InputError: If two endpoints have one name, a link names an endpoint that there is not, or
+            an endpoint takes a kind that no link gives.
+    """
+
+    name: str
+    endpoints: tuple[Endpoint, ...]
+    links: tuple[Link, ...] = ()
+    description: str = ""
+    at: str = ""
+
+    def __post_init__(self) -> None:
+        names = [endpoint.name for endpoint in self.endpoints]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise InputError(f"endpoints must have names of their own, got {sorted(twice)} twice")
+        for link in self.links:
+            for asked in filter(None, (link.search, link.then)):
+                if asked not in names or TEXT not in self[asked].takes.values():
+                    raise InputError(
+                        f"link {link.kind!r} must search an endpoint that takes {TEXT!r}, "
+                        f"got {asked!r}"
+                    )
+        known = {TEXT, *(link.kind for link in self.links)}
+        for endpoint in self.endpoints:
+            if lacking := {*endpoint.takes.values(), *endpoint.may.values()} - known:
+                raise InputError(
+                    f"endpoint {endpoint.name!r} must take kinds that a link gives, "
+                    f"got {sorted(lacking)}"
+                )
+
+    def __repr__(self) -> str:
+        return f"Api({self.name!r}, {len(self.endpoints)} endpoints)"
+
+    def __getitem__(self, name: str) -> Endpoint:
+        return next(endpoint for endpoint in self.endpoints if endpoint.name == name)
+
+
+def stemmed(text: str) -> str:
+    """Words in small letters without the plural's ``s``, joined by spaces."""
+    return " ".join(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words(text))
+
+
+def read(path: str | Path) -> Api:
+    """The API that a TOML file describes.
+
+    Raises:
+        InputError: If the file cannot be read, or breaks a rule of `Api`, `Endpoint` or `Link`.
+    """
+    try:
+        return parse(Path(path).read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"an API must be a TOML file, got {str(path)!r}: {error}") from error
+
+
+def crag(*domains: str) -> Api:
+    """The mock API of the CRAG benchmark, as its open-source server answers; all five domains.
+
+    Args:
+        domains: Only these of `DOMAINS`.
+
+    Raises:
+        InputError: If a domain is not one of them.
+
+    Source: CRAG (arXiv 2406.04744), the mock APIs.
+    """
+    if unknown := {*domains} - {*DOMAINS}:
+        raise InputError(f"domains must be among {list(DOMAINS)}, got {sorted(unknown)}")
+    chosen = [domain for domain in DOMAINS if domain in domains or not domains]
+    folder = files(__package__) / "apis"
+    parts = [
+        parse((folder / f"crag_{domain}.toml").read_text(encoding="utf-8"), domain)
+        for domain in chosen
+    ]
+    return merged("crag", parts) if len(parts) > 1 else parts[0]
+
+
+def merged(name: str, apis: Iterable[Api]) -> Api:
+    """Several tables of one server as one.
+
+    Raises:
+        InputError: If their replies hold the answer at different places, or endpoints share a name.
+    """
+    parts = list(apis)
+    if len(places := {part.at for part in parts}) != 1:
+        raise InputError(f"tables to merge must have the same 'at', got {sorted(places)}")
+    return Api(
+        name,
+        tuple(endpoint for part in parts for endpoint in part.endpoints),
+        tuple(link for part in parts for link in part.links),
+        " ".join(part.description for part in parts),
+        parts[0].at,
+    )
+
+
+def parse(text: str, where: str = "the table") -> Api:
+    """The API that a TOML text describes; errors as in `read`, and call it ``where``."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{where} must be TOML: {error}") from error
+    try:
+        endpoints = tuple(_made(Endpoint, part) for part in table.pop("endpoint", []))
+        links = tuple(_made(Link, part) for part in table.pop("link", []))
+        return _made(Api, {**table, "endpoints": endpoints, "links": links})
+    except (InputError, TypeError, AttributeError) as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _made(kind: type[T], table: Mapping[str, Any]) -> T:
+    """``kind`` of the keys of ``table``, each of the type of its default."""
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    if unknown := {*table} - {*known}:
+        raise InputError(f"{kind.__name__.lower()} has no {sorted(unknown)}, only {list(known)}")
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        expected = known[name].type
+        value = tuple(value) if isinstance(value, list) else value
+        wanted = tuple if "tuple" in expected else dict if "Mapping" in expected else str
+        if not isinstance(value, wanted):
+            raise InputError(f"{kind.__name__.lower()} {name} must be a {wanted.__name__}")
+        values[name] = value
+    missing = [f.name for f in known.values() if f.default is MISSING and f.name not in values]
+    if missing := [m for m in missing if known[m].default_factory is MISSING]:
+        raise InputError(f"{kind.__name__.lower()} needs {missing}")
+    return kind(**values)

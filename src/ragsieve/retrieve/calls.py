@@ -1,0 +1,99 @@
+"""Calls of an API: made at once, none of them twice for a question, none of them fatal."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from ragsieve.errors import InputError, RagsieveError
+from ragsieve.retrieve.api import TEXT, Api, Endpoint
+from ragsieve.retrieve.wording import bounded
+from ragsieve.trace import note
+
+_CONCURRENCY = 8
+
+
+class Http(Protocol):
+    """What asks a server: `retrieve.fetch.Http`, or a fake; its errors are `RagsieveError`."""
+
+    def get_json(self, path: str, params: Mapping[str, Any], /) -> Any:
+        """The JSON behind ``path``, with ``params`` in its URL."""
+
+    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+        """The JSON that comes back for ``body``."""
+
+
+class Value(NamedTuple):
+    """A value for an argument, the name it is known by, and how well that matched, in [0, 100]."""
+
+    value: Any
+    name: str
+    match: float = 100.0
+
+
+class Call(NamedTuple):
+    """An endpoint with a value for each of its arguments that are not fixed."""
+
+    endpoint: Endpoint
+    values: Mapping[str, Value]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All its arguments."""
+        return {**self.endpoint.fixed, **{key: v.value for key, v in self.values.items()}}
+
+    @property
+    def label(self) -> str:
+        """What tells calls apart: method, path and arguments."""
+        arguments = json.dumps(self.arguments, ensure_ascii=False)
+        return f"{self.endpoint.method} {self.endpoint.path} {arguments}"
+
+
+class Asker:
+    """Asks an API for one question, and remembers the answers."""
+
+    def __init__(self, api: Api, http: Http) -> None:
+        self.api = api
+        self._http = http
+        self._known: dict[str, Any] = {}
+
+    def about(self, name: str, text: str) -> Call:
+        """The call of the endpoint ``name``, which takes an entity's own words, for ``text``."""
+        endpoint = self.api[name]
+        key = next(key for key, kind in endpoint.takes.items() if kind == TEXT)
+        return Call(endpoint, {key: Value(text, text)})
+
+    def ask(self, calls: Iterable[Call]) -> None:
+        """Make the calls that were not made yet, all at once; note what fails."""
+        new = {call.label: call for call in calls if call.label not in self._known}
+        if not new:
+            return
+        with ThreadPoolExecutor(min(_CONCURRENCY, len(new))) as pool:
+            replies = list(pool.map(self._made, new.values()))
+        for label, reply in zip(new, replies, strict=True):
+            if isinstance(reply, RagsieveError):
+                note(f"left out, {label} failed: {reply}")
+            self._known[label] = None if isinstance(reply, RagsieveError) else reply
+
+    def answer(self, call: Call) -> Any:
+        """The answer of a call that was made, as `wording.bounded` JSON; None where it has none."""
+        return self._known.get(call.label)
+
+    def _made(self, call: Call) -> Any:
+        arguments, path = call.arguments, call.endpoint.path
+        ask = self._http.get_json if call.endpoint.method == "GET" else self._http.post_json
+        try:
+            for key in re.findall(r"\{(\w+)\}", path):
+                value = str(arguments.pop(key, ""))
+                if not value.strip(". ") or set("/\\") & set(value):
+                    raise InputError(f"{key} stands in the path, it cannot be {value!r}")
+                path = path.replace(f"{{{key}}}", value)
+            reply = ask(path, arguments)
+        except RagsieveError as error:
+            return error
+        for key in filter(None, self.api.at.split(".")):
+            reply = reply.get(key) if isinstance(reply, Mapping) else None
+        return bounded(reply)

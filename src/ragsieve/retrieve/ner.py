@@ -1,0 +1,92 @@
+"""Named entities by spaCy's small English model, out of the model store."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from ragsieve.errors import MissingExtra, ModelError
+from ragsieve.models import store
+from ragsieve.retrieve.entities import MAX_CHARS, Entity, apart, marked, runs, titles, trimmed
+from ragsieve.text import safe, words
+
+try:
+    _util: Any = importlib.import_module("spacy.util")
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "spacy", extra="records") from error
+
+_KINDS = {
+    "PERSON": "person",
+    "ORG": "organisation",
+    "GPE": "place",
+    "LOC": "place",
+    "FAC": "place",
+    "NORP": "group",
+    "EVENT": "event",
+    "WORK_OF_ART": "work",
+    "PRODUCT": "product",
+    "LAW": "work",
+}
+_INDEFINITE = frozenset(words("how a an what which some any each every other such own same"))
+
+
+@dataclass(frozen=True)
+class Spacy:
+    """Entities by a trained recogniser, and by rules what its training does not cover.
+
+    Names are spaCy's, plus runs of capitalised words that it tags as proper nouns (it misses some
+    one-word names and most titles). A question written small throughout, on which the recogniser
+    fails, gives its noun phrases besides, as ``name``: linking decides which of them are names.
+    Dates, tickers and quoted titles are by rules, as `entities.Rules` has them.
+
+    Args:
+        model: A name of the model store, or the folder of an English spaCy pipeline.
+
+    Raises:
+        InputError: If there is no such folder.
+        ModelError: If it is no spaCy pipeline.
+        StoreError: If the weights cannot be fetched.
+    """
+
+    model: str | Path = "spacy-en"
+    _lock: RLock = field(default_factory=RLock, init=False, repr=False, compare=False)
+
+    @cached_property
+    def _read(self) -> Any:
+        folder = store.resolve(self.model)
+        try:
+            return _util.load_model_from_path(Path(folder), exclude=["lemmatizer", "senter"])
+        except (OSError, ValueError, KeyError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(f"model {str(self.model)!r} cannot be loaded: {reason}") from error
+
+    def __call__(self, text: str, /) -> list[Entity]:
+        shown = safe(text[:MAX_CHARS])
+        with self._lock:  # spaCy keeps the strings that it meets
+            read = self._read(shown)
+        found = [
+            trimmed(shown, ent.start_char, ent.end_char, _KINDS[ent.label_])
+            for ent in read.ents
+            if ent.label_ in _KINDS
+        ]
+        proper = {token.idx for token in read if token.pos_ == "PROPN"}
+        found += [run for run in runs(shown) if proper & {*range(run.start, run.end)}]
+        if shown == shown.lower():
+            found += _phrases(shown, read)
+        return apart([*marked(shown), *filter(None, found)], titles(shown))
+
+
+def _phrases(text: str, read: Any) -> list[Entity | None]:
+    """Noun phrases that can be names, with the figure behind them, as in ``maroon 5``."""
+    found = []
+    for phrase in read.noun_chunks:
+        noun = any(token.pos_ in ("NOUN", "PROPN") for token in phrase)
+        if noun and not any(t.lower_ in _INDEFINITE or t.pos_ == "NUM" for t in phrase):
+            behind = read[phrase.end : phrase.end + 1].text
+            end = phrase.end_char + (len(behind) + 1 if behind.isdigit() else 0)
+            found.append(trimmed(text, phrase.start_char, end, "name"))
+    return found

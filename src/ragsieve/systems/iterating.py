@@ -1,0 +1,153 @@
+"""The loop of frameworks that search in other words than the question's, or more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.remember import Remembered
+from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.text import safe
+from ragsieve.trace import step, tell
+from ragsieve.types import Document, Query, Segment
+
+CHUNK = 200  # tokens of a chunk of documents in hand: PruningRAG, table 6
+SHOWN = 200  # characters of a model's text in a line for people
+
+
+class Search(NamedTuple):
+    """What is searched ``by``, and the question that the evidence is ``about``."""
+
+    by: Query
+    about: Query
+
+
+Searching = Generator[Search, list[Segment], Sequence[Segment]]
+
+
+class Strategy(Protocol):
+    """Yields searches one by one, is sent the evidence of each, and returns what is kept."""
+
+    def __call__(self, query: Query, /) -> Searching:
+        """The searches for ``query``; may `conclude` an answer of its own before it returns."""
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A stage that searches as its strategy asks; whatever a search finds is filtered.
+
+    What comes in is searched by its embeddings, where there is anything: documents in hand. Else
+    the source is asked. Each search is told in the trace.
+
+    Args:
+        strategy: Says what is searched.
+        embedder: Ranks documents in hand.
+        source: What is asked where there are none.
+        prune: Filters what a search finds for the question that it is about; nothing where None.
+        k: The first so many segments of a search count, before they are filtered; at least 1.
+
+    Raises:
+        InputError: If ``k`` is below 1.
+        ModelError: If a model fails; and what the source raises.
+    """
+
+    strategy: Strategy
+    embedder: Embedder
+    source: Source | None = None
+    prune: Stage | None = None
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError(f"k must be at least 1, got {self.k!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments and self.source is None:
+            return []
+        searching = self.strategy(query)
+        seen: dict[tuple[str, int, int], Segment] = {}
+        documents: dict[str, Document] = {}
+        try:
+            search = next(searching)
+            while True:
+                evidence = self._evidence(search, segments, documents)
+                seen |= {segment.key: segment for segment in evidence}
+                search = searching.send(evidence)
+        except StopIteration as end:
+            kept = list({segment.key: segment for segment in end.value}.values())
+        if not segments:  # what was found and is not kept is let go in a step of its own
+            with step(repr(self.strategy), list(seen.values())) as record:
+                record.after = tuple(kept)
+        return kept
+
+    def _evidence(
+        self, search: Search, given: Sequence[Segment], documents: dict[str, Document]
+    ) -> list[Segment]:
+        found = self._found(search.by, given, documents)
+        kept = Pipeline(self.prune)(search.about, found) if self.prune else found
+        text = " ".join(safe(search.by.text).split())
+        tell(
+            f"searched by {text[:SHOWN]!r}: {len(found)} found, {len(kept)} kept",
+            "search",
+            query=text,
+            found=[list(segment.key) for segment in found],
+            kept=[list(segment.key) for segment in kept],
+        )
+        return kept
+
+    def _found(
+        self, query: Query, given: Sequence[Segment], documents: dict[str, Document]
+    ) -> list[Segment]:
+        if given or self.source is None:
+            return select.TopK(self.k)(query, score.Cosine(self.embedder)(query, given))
+        with step(repr(self.source)) as record:  # nothing before: the system counts it as given
+            found = [_apart(segment, documents) for segment in self.source(query)[: self.k]]
+            record.after = tuple(found)
+        return found
+
+
+def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
+    """The same, of a document by a name of its own: a source may number them anew each search."""
+    document, number = segment.document, 1
+    name = document.id
+    while documents.setdefault(name, replace(document, id=name)).text != document.text:
+        number += 1
+        name = f"{document.id}#{number}"
+    return replace(segment, document=documents[name])
+
+
+@dataclass(frozen=True)
+class Within:
+    """A source that finds nothing by itself: the stage asks ``source``, in words of its own."""
+
+    source: Source
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        return []
+
+
+def iterating(
+    strategy: Strategy,
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: Source | None,
+    prune: Stage | None,
+    k: int,
+    max_tokens: int | None,
+) -> System:
+    """A system that searches as ``strategy`` says; documents in hand are cut into chunks first."""
+    return System(
+        Pipeline(
+            split.Windows(llm, max_tokens=CHUNK),
+            Iterate(strategy, Remembered(embedder), source, prune, k),
+        ),
+        Reader(llm),
+        max_tokens,
+        Within(source) if source else None,
+    )

@@ -1,0 +1,93 @@
+"""PruningRAG: ask the sources that help, prune inside each, reason with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from ragsieve import score, select, split
+from ragsieve.answer.reasoning import Reasoning
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.retrieve.route import ASKED
+from ragsieve.types import Query, Segment
+
+Pages = Literal["few", "many", "hybrid"]
+
+SPARSE = 50  # windows that BM25 leaves to the embedder, where pages are many
+
+
+class Within(Pipeline):
+    """Stages run on what each source found by itself; records of an API stay as they are.
+
+    Documents in hand are one source. A record is a document with ``record`` in its metadata.
+
+    Source: PruningRAG (arXiv 2409.13694), section 4.2.2.
+    """
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        groups: dict[tuple[str, bool], list[Segment]] = {}
+        for segment in segments:
+            told = segment.document.metadata
+            groups.setdefault((str(told.get(ASKED, "")), "record" in told), []).append(segment)
+        kept: list[Segment] = []
+        for (_, is_record), group in groups.items():
+            kept += group if is_record else super().__call__(query, group)
+        return kept
+
+
+def pruningrag(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: Source | None = None,
+    pages: Pages = "few",
+    window: int = 200,
+    overlap: int = 0,
+    k: int = 3,
+    examples: int = 3,
+    cot: bool = True,
+    domain: str = "",
+    max_tokens: int | None = None,
+) -> System:
+    """Choose sources, prune inside each, reason with examples (arXiv 2409.13694).
+
+        query ─ router ─ sources, at once ─ windows of 200 tokens ─ the 3 best of each source
+            ─ chain of thought after examples of other domains ─ answer
+
+    Args:
+        llm: The generator.
+        embedder: Ranks windows, and guesses the question's domain.
+        source: `ragsieve.retrieve.route.Routed`: the sources with the router that chooses.
+        pages: ``"few"``: windows by embedding at once; ``"many"``: the 50 best by BM25 first;
+            ``"hybrid"``: by rank fusion of both.
+        window: Tokens of a window, in the generator's tokenizer.
+        overlap: Tokens that it shares with the one before.
+        k: Windows that stay of each source.
+        examples: Worked examples, from 0 to 3.
+        cot: Whether the model reasons before it answers.
+        domain: Of every question; guessed by the embedder where empty.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+    reader = Reasoning(llm, None if domain else embedder, domain=domain, examples=examples, cot=cot)
+    prune = Within(
+        split.Windows(llm, max_tokens=window, overlap=overlap),
+        *_ranked(embedder, pages),
+        select.TopK(k),
+    )
+    return System(prune, reader, max_tokens, source)
+
+
+def _ranked(embedder: Embedder, pages: Pages) -> tuple[Stage, ...]:
+    match pages:
+        case "few":
+            return (score.Cosine(embedder),)
+        case "many":
+            return score.BM25(), select.TopK(SPARSE), score.Cosine(embedder)
+        case "hybrid":
+            return (score.Hybrid((score.BM25(), score.Cosine(embedder))),)
+    raise InputError(f"pages must be one of {', '.join(get_args(Pages))}, got {pages!r}")

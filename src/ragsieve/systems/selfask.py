@@ -1,0 +1,127 @@
+"""Self-Ask: follow-up questions, each looked up and answered, then the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ragsieve.answer import Reader
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
+from ragsieve.pipeline import Source, Stage, System
+from ragsieve.prompts import render
+from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
+from ragsieve.text import safe
+from ragsieve.trace import conclude, note, tell
+from ragsieve.types import Answer, Query, Segment
+
+MAX_CHARS = 300  # of a follow-up question
+_FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?: *(\S.*)", re.IGNORECASE)
+_FINAL = re.compile(r"(?:so )?the final answer is:? *(\S.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SelfAsking:
+    """Asks itself one question after another, has each looked up and answered, then concludes.
+
+    A reply is one line, a follow-up question or the final answer; what stands below its first line
+    does not count. Unreadable ones are asked for once more. Where the model repeats a question, or
+    has asked as many as it may, it is asked for the final answer. If that cannot be read, either,
+    the system's reader answers from what was found, at least by the question itself.
+    """
+
+    llm: LLM
+    reader: Reader
+    follow_ups: int = 5
+    max_tokens: int = field(default=96, kw_only=True)
+
+    def __call__(self, query: Query, /) -> Searching:
+        turns: list[Message] = []
+        kept: list[Segment] = []
+        asked: set[str] = set()
+        said = self._said(query, turns)
+        while isinstance(said, Query):
+            if said.text.casefold() in asked or len(asked) == self.follow_ups:
+                why = "asked before" if said.text.casefold() in asked else "no more are allowed"
+                note(f"follow-up {said.text[:SHOWN]!r} is not asked: {why}")
+                said = self._said(query, turns, final=True)
+                break
+            asked.add(said.text.casefold())
+            found = yield Search(said, said)
+            kept += found
+            answer = " ".join(safe(self.reader(said, found).text).split()) or "unknown"
+            tell(
+                f"follow-up {said.text[:SHOWN]!r}: {answer[:SHOWN]!r}",
+                "follow-up",
+                question=said.text,
+                answer=answer,
+            )
+            turns += [
+                Message("assistant", f"Follow up: {said.text}"),
+                Message("user", f"Intermediate answer: {answer}"),
+            ]
+            said = self._said(query, turns)
+        if isinstance(said, str):
+            transcript = "\n".join(turn.content for turn in turns)
+            conclude(Answer(said, tuple(kept), f"{transcript}\n{said}".strip()))
+            return kept
+        note("no final answer that can be read: the reader answers from what was found")
+        return kept or (yield Search(query, query))
+
+    def _said(
+        self, query: Query, turns: Sequence[Message], *, final: bool = False
+    ) -> Query | str | BadReply:
+        """The next follow-up question, or the final answer."""
+        prompt: Prompt = (*render("selfask", question=query.text), *turns)
+        if final:
+            (last,) = render("selfask_final", question=query.text)
+            prompt = (*prompt[:-1], Message("user", f"{prompt[-1].content}\n\n{last.content}"))
+
+        def parse(reply: str) -> Query | str:
+            line = next(
+                (line.strip(" \t*_`") for line in safe(reply).splitlines() if line.strip()), ""
+            )
+            if found := _FINAL.fullmatch(line):
+                return str(found[1])
+            found = None if final else _FOLLOW_UP.fullmatch(line)
+            if not found or len(found[1]) > MAX_CHARS:
+                either = "" if final else "'Follow up: …' or "
+                raise BadReply(f"one line, {either}'So the final answer is: …'", reply)
+            return Query(found[1], query.id)
+
+        return complete_parsed(self.llm, [prompt], parse, max_tokens=self.max_tokens)[0]
+
+
+def self_ask(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: Source | None = None,
+    prune: Stage | None = None,
+    follow_ups: int = 5,
+    k: int = 5,
+    max_tokens: int | None = None,
+) -> System:
+    """Ask follow-up questions, look each up, then answer (arXiv 2210.03350).
+
+    Args:
+        llm: Asks, answers what it asked, and answers.
+        embedder: See `hyde`; so for ``source``, ``prune``, ``k``, ``max_tokens``.
+        source: Asked in place of documents in hand.
+        prune: Filters what each search finds.
+        follow_ups: Follow-up questions at most; at least 1.
+        k: Segments of a search that count.
+        max_tokens: Budget of the kept context; each follow-up is answered from all it found.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: Self-Ask (arXiv 2210.03350), section 4, with a search engine; PruningRAG, table 7: 5.
+    Differs: What answers a follow-up question is the LLM, from what was found, not the search
+        engine. Where the model asks nothing, nothing is searched, as in the paper.
+    """
+    if follow_ups < 1:
+        raise InputError(f"follow_ups must be at least 1, got {follow_ups!r}")
+    made = SelfAsking(llm, Reader(llm), follow_ups)
+    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)

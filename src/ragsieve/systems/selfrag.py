@@ -1,0 +1,266 @@
+"""Self-RAG: retrieves on demand, judges what it writes, and keeps the best drafts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from ragsieve.answer.reader import FRAME
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, Embedder, Prompt, spoken
+from ragsieve.pipeline import Source, Stage, System
+from ragsieve.prompts import context
+from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
+from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
+from ragsieve.trace import conclude, note, tell
+from ragsieve.types import Answer, Query, Segment
+
+Reflecting = Literal["tokens", "prompted"]
+Passage = tuple[Segment, ...]
+
+_VALUES: dict[Ask, tuple[float, ...]] = {  # of the replies to each judgement
+    "retrieve": (1.0, 0.0),
+    "relevant": (1.0, 0.0),
+    "supported": (1.0, 0.5, 0.0),
+    "useful": (-1.0, -0.5, 0.0, 0.5, 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a segment's marks weigh beside its probability; each finite.
+
+    Source: Self-RAG (arXiv 2310.11511), section 3.3; PruningRAG, table 7.
+    """
+
+    relevant: float = 1.0
+    supported: float = 1.0
+    useful: float = 0.5
+
+
+@dataclass(frozen=True)
+class Path:
+    """A beginning of an answer: what has been said, from which passages, how good each part is."""
+
+    said: str = ""
+    marked: str = ""
+    read: tuple[Passage, ...] = ()
+    scores: tuple[float, ...] = ()
+    finished: bool = False
+
+    @property
+    def score(self) -> float:
+        """Mean score of its segments; 0 where there is none."""
+        return sum(self.scores) / len(self.scores) if self.scores else 0.0
+
+
+@dataclass(frozen=True)
+class Reflective:
+    """Writes an answer segment by segment, sentences, and keeps the best ``beam`` beginnings.
+
+    Before each segment the model says whether it has to look something up: it does where the
+    probability of that is above ``threshold``. Then a segment is written from each passage apart.
+    A segment's score is its probability, the geometric mean of its tokens', plus the weighted
+    probability that its passage is relevant, plus how far the passage supports it (fully 1, partly
+    0.5), plus how useful it is (from -1 to 1); without a passage, its probability and its use. An
+    answer is over where nothing follows a segment, or it says nothing new.
+
+    Args:
+        llm: Writes and judges.
+        reflection: How it is asked.
+        beam: Beginnings that are kept; at least 1.
+        depth: Segments of an answer; at least 1.
+        weights: Of the marks.
+        threshold: In [0, 1].
+        max_tokens: Tokens of a segment.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails.
+    """
+
+    llm: LLM
+    reflection: Reflection
+    beam: int = 2
+    depth: int = 7
+    weights: Weights = field(default_factory=Weights)
+    threshold: float = 0.2
+    max_tokens: int = field(default=100, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "depth", "max_tokens"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if not 0 <= self.threshold <= 1:
+            raise InputError(f"threshold must lie in [0, 1], got {self.threshold!r}")
+        for name in ("relevant", "supported", "useful"):
+            if not math.isfinite(value := getattr(self.weights, name)):
+                raise InputError(f"{name} must be finite, got {value!r}")
+
+    def __call__(self, query: Query, /) -> Searching:
+        paths = [Path()]
+        seen: list[Passage] = []
+        for level in range(1, self.depth + 1):
+            grown: list[Path] = []
+            for path in paths:
+                if path.finished:
+                    grown.append(path)
+                else:
+                    passages = yield from self._passages(query, path)
+                    seen += passages
+                    grown += self._grown(query, path, passages)
+            paths = sorted(grown, key=lambda path: -path.score)[: self.beam]
+            tell(
+                f"level {level}: {len(paths)} of {len(grown)} beginnings stay, "
+                f"the best {paths[0].score:.3f}: {paths[0].said[-SHOWN:]!r}",
+                "level",
+                paths=[{"said": p.said, "score": p.score, "finished": p.finished} for p in paths],
+            )
+            if all(path.finished for path in paths):
+                break
+        best = paths[0]
+        read = best.read if best.said else seen
+        kept = tuple({s.key: s for passage in read for s in passage}.values())
+        if best.said:
+            conclude(Answer(best.said, kept, best.marked))
+        else:
+            note("nothing was written: the reader answers from what was found")
+        return kept
+
+    def _passages(
+        self, query: Query, path: Path
+    ) -> Generator[Search, list[Segment], list[Passage]]:
+        """What the next segment may be written from: passages, or one of nothing."""
+        draft = Draft(query.text, path.said, path.marked)
+        (odds,), _ = self._judged("retrieve", [draft])
+        tell(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)
+        if odds <= self.threshold:
+            return [()]
+        found = yield Search(Query(f"{query.text} {path.said}".strip(), query.id), query)
+        groups: dict[str, list[Segment]] = {}
+        for segment in found:
+            groups.setdefault(segment.document.id, []).append(segment)
+        return self._fitting(draft, [tuple(group) for group in groups.values()]) or [()]
+
+    def _fitting(self, draft: Draft, passages: Sequence[Passage]) -> list[Passage]:
+        prompts = [self._prompt("supported", replace(draft, passage=context(p))) for p in passages]
+        sizes = [sum(self.llm.count([turn.content for turn in prompt])) for prompt in prompts]
+        room = self.llm.context - 2 * self.max_tokens - FRAME  # the segment is judged, too
+        kept = [p for p, size in zip(passages, sizes, strict=True) if size <= room]
+        if len(kept) < len(passages):
+            note(f"{len(passages) - len(kept)} passages do not fit the context of {room} tokens")
+        return kept
+
+    def _grown(self, query: Query, path: Path, passages: Sequence[Passage]) -> list[Path]:
+        """The path with a segment from each passage; itself, finished, where none says more."""
+        start = Draft(query.text, path.said, path.marked)
+        drafts = [replace(start, passage=context(passage)) for passage in passages]
+        worth = [0.0] * len(drafts)
+        if any(passages):
+            rates, marks = self._judged("relevant", drafts)
+            worth = [self.weights.relevant * rate for rate in rates]
+            drafts = [replace(d, relevant=mark) for d, mark in zip(drafts, marks, strict=True)]
+        prompts = [self._prompt("write", draft) for draft in drafts]
+        replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
+        written = [first_segment(spoken(reply)) for reply in replies]
+        new = [n for n, (text, _) in enumerate(written) if _is_new(text, path.said)]
+        if not new:
+            return [replace(path, finished=True)]
+        drafts = [replace(drafts[n], segment=written[n][0]) for n in new]
+        scores = self._scores([prompts[n] for n in new], drafts)
+        return [
+            Path(
+                f"{path.said} {draft.segment}".strip(),
+                self.reflection.marked(draft),
+                (*path.read, passages[n]),
+                (*path.scores, worth[n] + score),
+                written[n][1],
+            )
+            for n, (draft, score) in zip(new, scores, strict=True)
+        ]
+
+    def _scores(
+        self, prompts: Sequence[Prompt], drafts: Sequence[Draft]
+    ) -> list[tuple[Draft, float]]:
+        """Drafts with their mark, and what their segments are worth but for the passage's mark."""
+        rows = self.llm.loglik(prompts, [draft.segment for draft in drafts])
+        worth = [math.exp(sum(row) / len(row)) if row else 0.0 for row in rows]
+        if any(draft.passage for draft in drafts):
+            rates, marks = self._judged("supported", drafts)
+            worth = [w + self.weights.supported * r for w, r in zip(worth, rates, strict=True)]
+            drafts = [replace(d, supported=mark) for d, mark in zip(drafts, marks, strict=True)]
+        rates, _ = self._judged("useful", drafts)
+        worth = [w + self.weights.useful * rate for w, rate in zip(worth, rates, strict=True)]
+        return list(zip(drafts, worth, strict=True))
+
+    def _judged(self, ask: Ask, drafts: Sequence[Draft]) -> tuple[list[float], list[str]]:
+        """Of each draft the expected value of a judgement, and its most probable mark."""
+        options = self.reflection.options[ask]
+        prompts = [self._prompt(ask, draft) for draft in drafts]
+        rows = self.llm.choose(prompts, [options] * len(prompts))
+        rates = [sum(p * v for p, v in zip(row, _VALUES[ask], strict=True)) for row in rows]
+        return rates, [options[max(range(len(row)), key=row.__getitem__)] for row in rows]
+
+    def _prompt(self, ask: Ask, draft: Draft) -> Prompt:
+        return self.reflection.prompt(ask, draft)
+
+
+def _is_new(text: str, said: str) -> bool:
+    return bool(text) and text.casefold() not in said.casefold()
+
+
+def self_rag(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: Source | None = None,
+    prune: Stage | None = None,
+    reflection: Reflecting = "tokens",
+    beam: int = 2,
+    depth: int = 7,
+    w_relevant: float = 1.0,
+    w_supported: float = 1.0,
+    w_useful: float = 0.5,
+    threshold: float = 0.2,
+    k: int = 5,
+    max_tokens: int | None = None,
+) -> System:
+    """Retrieve on demand, write segment by segment, keep what the model marks best (2310.11511).
+
+    Args:
+        llm: Writes, and judges what it writes; must be able to ``complete``, ``choose``, ``loglik``
+            and, unless prompted, know the reflection tokens.
+        embedder: Ranks documents in hand, cut into chunks of 200 tokens.
+        source: Asked in place of documents in hand, as an index is.
+        prune: A filter of any kind for what each search finds.
+        reflection: ``"tokens"``, of a model trained for it; ``"prompted"``: any model, a prompt
+            each judgement.
+        beam: Beginnings of an answer that are kept.
+        depth: Segments of an answer, at most.
+        w_relevant: Weight of the passage's relevance.
+        w_supported: Weight of the passage's support.
+        w_useful: Weight of the segment's use.
+        threshold: Probability of retrieval above which something is looked up; in [0, 1].
+        k: Segments of a search that count.
+        max_tokens: Budget of the kept context; a segment is written from one passage.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        Unsupported: If the model lacks the tokens, or cannot tell probabilities.
+
+    Source: Self-RAG (arXiv 2310.11511), algorithm 1 and section 3.3; PruningRAG, table 7.
+    Differs: A beginning's score is the mean of its segments', so that finished ones compare with
+        longer ones (the paper leaves it open; its code multiplies). "Continue to use evidence" is
+        not asked for: what goes on is searched for again, or written without. Segments are
+        sentences. What is searched is the question with what has been said.
+    """
+    if reflection not in get_args(Reflecting):
+        known = " or ".join(map(repr, get_args(Reflecting)))
+        raise InputError(f"reflection must be {known}, got {reflection!r}")
+    asked: Reflection = ByTokens() if reflection == "tokens" else ByWords()
+    weights = Weights(w_relevant, w_supported, w_useful)
+    made = Reflective(llm, asked, beam, depth, weights, threshold)
+    asked.check(llm)
+    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)

@@ -1,0 +1,226 @@
+"""What a router learns from, by the generator's word, and the regressions that learn it.
+
+Source: PruningRAG (arXiv 2409.13694), section 4.2.1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra("scikit-learn", extra="train") from error
+
+from ragsieve.answer import Reader
+from ragsieve.datasets import Dataset
+from ragsieve.datasets.parts import SALT, Part, part_of
+from ragsieve.errors import InputError, ModelError
+from ragsieve.evaluate.answers import accuracy
+from ragsieve.models.base import Embedder
+from ragsieve.pipeline import Pipeline, Stage
+from ragsieve.retrieve.route import LightRouter, Named, ask, check_names
+from ragsieve.text import normalise
+from ragsieve.types import Example, Query
+
+NEAREST = 20  # questions that say which source a question without a right answer gets
+STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # of the regressions, inverse; chosen by cross-validation
+FOLDS = 5
+
+Bools = NDArray[np.bool_]
+Vectors = NDArray[np.float32]
+
+
+def questions(data: Sequence[Dataset], part: Part, salt: str = SALT) -> Iterator[Example]:
+    """The questions of ``part`` that have a gold answer, from all data sets in turns.
+
+    A question that comes twice is taken once. Its documents are left out: sources are asked. Its
+    id gets the name of its data set in front.
+    """
+    seen: set[str] = set()
+    for turn in zip_longest(*(_own(source, part, salt) for source in data)):
+        for example in filter(None, turn):
+            if (asked := normalise(example.query.text)) not in seen:
+                seen.add(asked)
+                yield example
+
+
+def _own(data: Dataset, part: Part, salt: str) -> Iterator[Example]:
+    for _, example in data.examples():
+        if part_of(example.query.text, salt) == part and any(map(str.strip, example.answers)):
+            query = replace(example.query, id=f"{data.name}:{example.query.id}")
+            yield replace(example, query=query, documents=())
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """Says of a question from which sources, each alone, the generator answers it correctly.
+
+    Args:
+        sources: All there are, the model's own memory among them where it shall be chosen, too.
+        reader: Asks the generator.
+        stage: Filters the evidence of each source first.
+
+    Raises:
+        InputError: If a name comes twice, or an example has no gold answer.
+        ModelError: If a model or a source fails: what a source did not say is no label.
+
+    Source: PruningRAG, section 4.2.1.
+    """
+
+    sources: tuple[Named, ...]
+    reader: Reader
+    stage: Stage = field(default_factory=Pipeline)
+
+    def __post_init__(self) -> None:
+        check_names(self.sources)
+
+    def __call__(self, example: Example) -> dict[str, Any]:
+        """The labels as JSON values: ``question`` and ``right``, True or False by source."""
+        if not any(map(str.strip, example.answers)):
+            raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
+        found = ask(self.sources, example.query)
+        if failed := next((one for one in found if one.error), None):
+            raise ModelError(f"source {failed.name} failed: {failed.error}")
+        kept = [self.stage(example.query, one.segments) for one in found]
+        answers = self.reader.answers(example.query, kept)
+        right = [accuracy(answer.text, example.answers) == 1.0 for answer in answers]
+        names = [source.name for source in self.sources]
+        return {"question": example.query.text, "right": dict(zip(names, right, strict=True))}
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """Questions with what is known of them.
+
+    Args:
+        queries: The questions.
+        right: Whether the generator answers from each source alone, ``(n, n_sources)``.
+        vectors: Of the questions, of unit length, ``(n, dim)``.
+
+    Raises:
+        InputError: If the lengths differ, or there is no question.
+    """
+
+    queries: tuple[Query, ...]
+    right: Bools
+    vectors: Vectors
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.queries) == len(self.right) == len(self.vectors):
+            raise InputError(
+                f"there must be as many labels and vectors as questions, and one at least, "
+                f"got {len(self.queries)}, {len(self.right)} and {len(self.vectors)}"
+            )
+
+    @classmethod
+    def of(
+        cls, records: Sequence[dict[str, Any]], names: Sequence[str], embedder: Embedder
+    ) -> Taught:
+        """What a `Labeller` of sources with these names wrote."""
+        queries = tuple(Query(record["question"], record.get("id", "")) for record in records)
+        right = np.array([[record["right"][name] for name in names] for record in records], bool)
+        vectors = embedder.embed([query.text for query in queries], query=True)
+        return cls(queries, right.reshape(len(queries), len(names)), vectors)
+
+    def helps(self, known: Taught | None = None) -> Bools:
+        """The sources to choose for each question: at least one, ``(n, n_sources)``.
+
+        Those that led to a right answer; where none did, the one that did most often on the 20
+        nearest questions of ``known`` (these ones, itself not counted, where None), on ties the
+        one that did most often on all, then the first.
+        """
+        pool, labels = known or self, self.right.copy()
+        overall = pool.right.mean(axis=0)  # (n_sources,)
+        for place in np.flatnonzero(~self.right.any(axis=1)):
+            near = pool.vectors @ self.vectors[place]  # (n_known,)
+            if known is None:
+                near[place] = -np.inf
+            nearest = np.argsort(-near, kind="stable")[: min(NEAREST, len(near) - (known is None))]
+            shares = pool.right[nearest].mean(axis=0) if len(nearest) else overall
+            labels[place, np.lexsort((-overall, -shares))[0]] = True
+        return labels
+
+
+def fit_light(
+    taught: Taught,
+    names: Sequence[str],
+    embedder: Embedder,
+    *,
+    helps: Bools | None = None,
+    seed: int = 0,
+) -> LightRouter:
+    """A light router: for each source a logistic regression on the question's embedding.
+
+    Classes weigh the same however rare; the strength is chosen by cross-validation where each
+    class has enough questions. A source that always or never helps has a constant probability.
+
+    Args:
+        taught: To learn from.
+        names: Of the sources, in the order of its labels.
+        embedder: What made its vectors.
+        helps: Labels, ``(n, n_sources)``; those of ``taught.helps()`` where None.
+        seed: Divides the questions for cross-validation.
+
+    Raises:
+        InputError: If there are not as many names as labels.
+    """
+    labels = taught.helps() if helps is None else helps
+    if labels.shape != (len(taught.queries), len(names)):
+        raise InputError(f"names must be {labels.shape[-1]}, one a source, got {len(names)}")
+    fitted = [_regression(taught.vectors, labels[:, n], seed) for n in range(len(names))]
+    weights, bias = zip(*fitted, strict=True)
+    return LightRouter(embedder, tuple(names), weights, bias)
+
+
+def _regression(vectors: Vectors, label: Bools, seed: int) -> tuple[tuple[float, ...], float]:
+    counts = np.bincount(label, minlength=2)
+    if not counts.all():  # half a question of either kind more, as a prior
+        share = (counts[1] + 0.5) / (counts.sum() + 1)
+        return (0.0,) * vectors.shape[1], float(np.log(share / (1 - share)))
+    model: Any = LogisticRegression(C=10.0, class_weight="balanced", max_iter=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if counts.min() >= FOLDS:
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+            chosen = {"C": list(STRENGTHS)}
+            search = GridSearchCV(model, chosen, scoring="balanced_accuracy", cv=folds)
+            model = search.fit(vectors, label).best_estimator_
+        else:
+            model.fit(vectors, label)
+    return tuple(map(float, model.coef_[0])), float(model.intercept_[0])
+
+
+def figures(names: Sequence[str], chosen: Bools, helps: Bools, right: Bools) -> dict[str, Any]:
+    """How well sources were chosen, each array ``(n, n_sources)``.
+
+    Returns:
+        By ``"routed"`` and ``"all sources"``: ``exact``: the sources that help and no others were
+        chosen; ``covered``: one that helps is among the chosen; ``right``: one of the chosen led to
+        a right answer by itself; all as shares of questions; ``asked``: sources a question. By each
+        source's name its ``accuracy``: chosen where it helps, and only there. And ``questions``.
+    """
+
+    def of(some: Bools) -> dict[str, float]:
+        return {
+            "exact": float((some == helps).all(axis=1).mean()),
+            "covered": float((some & helps).any(axis=1).mean()),
+            "right": float((some & right).any(axis=1).mean()),
+            "asked": float(some.sum(axis=1).mean()),
+        }
+
+    rows: dict[str, Any] = {"routed": of(chosen), "all sources": of(np.ones_like(chosen))}
+    agreed = (chosen == helps).mean(axis=0)
+    rows |= {f"source {n}": {"accuracy": float(a)} for n, a in zip(names, agreed, strict=True)}
+    return {"questions": len(chosen), **rows}

@@ -1,0 +1,248 @@
+"""A trained router's folder: JSON and safetensors, read strictly; nothing of it is run.
+
+router.json               what it is, how it was made and how good it is: `TrainedRouter`
+router.safetensors        of a light one: ``weights`` and ``bias``
+adapter/                  of an LLM: safetensors and JSON
+README.md                 the same for people
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ragsieve import models
+from ragsieve.errors import InputError, MissingExtra
+from ragsieve.models.base import Embedder
+from ragsieve.retrieve.route import LightRouter, LLMRouter
+from ragsieve.trained.folder import CARD, shipped
+from ragsieve.trained.recipe import Base, Data, Part, Split, parsed, read_json
+from ragsieve.trained.router_card import card
+from ragsieve.trained.weights import check_part, verify
+
+FORMAT = 1
+ROUTER = "router.json"
+WEIGHTS = "router.safetensors"
+ADAPTER = "adapter"
+MAX_BYTES = 1 << 26  # of the weights
+
+Form = Literal["light", "llm"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A source that a router was trained on: its name, and its description then."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedRouter:
+    """A trained router, as ``router.json`` says.
+
+    Args:
+        form: ``"light"``: regressions on the question's embedding; ``"llm"``: a LoRA adapter.
+        sources: What it chooses among, in the order of its weights.
+        base: The embedder, or the LLM below the adapter.
+        identity: What its embedder said it was; empty of an LLM.
+        generator: The LLM by whose answers it was taught.
+        min_probability: From which a source is chosen, in [0, 1].
+        data: What it was trained on.
+        split: How questions were divided; None where they were not.
+        training: How it was trained.
+        figures: How good it is, on questions it has not learnt from.
+        versions: Of the libraries it was made with.
+
+    Raises:
+        InputError: If a field breaks its rule.
+    """
+
+    form: Form
+    sources: tuple[Known, ...]
+    base: Base
+    generator: Base
+    identity: str = ""
+    min_probability: float = 0.5
+    data: tuple[Data, ...] = ()
+    split: Split | None = None
+    training: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    versions: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        models.check(self.base.model, "embedder" if self.form == "light" else "LLM")
+        models.check(self.generator.model, "LLM")
+        names = [source.name for source in self.sources]
+        if not names or len({*names}) < len(names):
+            raise InputError(f"sources must have names of their own, got {names!r:.200}")
+        if not 0 <= self.min_probability <= 1:
+            raise InputError(f"min_probability must lie in [0, 1], got {self.min_probability!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def parse(cls, values: object) -> TrainedRouter:
+        """From JSON values.
+
+        Raises:
+            InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
+        """
+        given = dict(values) if isinstance(values, dict) else {}
+        if type(given.get("format")) is not int or given.pop("format") != FORMAT:
+            raise InputError(f"format must be {FORMAT}; another one needs another version")
+        for name, kind in {"base": Base, "generator": Base, "split": Split}.items():
+            if given.get(name) is not None:
+                given[name] = parsed(kind, name, given[name])
+        for name in ("sources", "data"):
+            if not isinstance(given.get(name, []), list):
+                raise InputError(f"{name} must be a list, got {given[name]!r:.80}")
+        known, data = (enumerate(given.get(name, [])) for name in ("sources", "data"))
+        given["sources"] = tuple(parsed(Known, f"sources[{n}]", row) for n, row in known)
+        given["data"] = tuple(parsed(Data, f"data[{n}]", row) for n, row in data)
+        return parsed(cls, "", given)
+
+
+def read_router(folder: Path | str) -> TrainedRouter:
+    """What ``router.json`` of a trained router says.
+
+    Raises:
+        InputError: If ``folder`` is no trained router, or breaks a rule.
+    """
+    try:
+        return TrainedRouter.parse(read_json(Path(folder).expanduser() / ROUTER))
+    except InputError as error:
+        raise InputError(f"trained router {str(folder)!r}: {error}") from error
+
+
+def load_router(folder: Path | str, embedder: Embedder | None = None) -> LightRouter | LLMRouter:
+    """A trained router; of its folder JSON and safetensors are read, no code of it is run.
+
+    Args:
+        folder: As `save_router` or ``ragsieve train router`` left it.
+        embedder: The one that a light router was trained with, where there is one at hand.
+
+    Raises:
+        InputError: If it is no trained router, breaks a rule, or was trained with another embedder.
+        ModelError: If the model here is not the one it was trained with.
+        MissingExtra: If a model needs a package that is not installed.
+        StoreError: If weights cannot be fetched.
+    """
+    folder = Path(folder).expanduser()
+    trained = read_router(folder)
+    least = trained.min_probability
+    if trained.form == "llm":
+        inner = folder / ADAPTER
+        if inner.resolve() != folder.resolve() / ADAPTER or not inner.is_dir():
+            raise InputError(f"trained router {str(folder)!r}: {ADAPTER} must be a folder in it")
+        check_part(Part("llm", trained.base.model, ADAPTER), inner)
+        verify(trained.base)
+        return LLMRouter(models.load(trained.base.model, adapter=str(inner)), least, trained=True)
+    if embedder is None:
+        verify(trained.base)
+        embedder = models.load(trained.base.model)
+    if embedder.identity != trained.identity:
+        raise InputError(
+            f"embedder must be what router {str(folder)!r} was trained with, "
+            f"{trained.identity!r}, got {embedder.identity!r}"
+        )
+    names = tuple(source.name for source in trained.sources)
+    weights, bias = _read_weights(folder / WEIGHTS)
+    try:
+        return LightRouter(embedder, names, weights, bias, least)
+    except InputError as error:
+        raise InputError(f"trained router {str(folder)!r}: {error}") from error
+
+
+def save_router(
+    folder: Path | str,
+    trained: TrainedRouter,
+    *,
+    light: LightRouter | None = None,
+    adapter: Path | None = None,
+    limits: Sequence[str] = (),
+) -> Path:
+    """Write a trained router, whole or not at all.
+
+    Args:
+        folder: Where; an older trained router there is replaced.
+        trained: What it is.
+        light: The router itself, of form ``"light"``.
+        adapter: Where the adapter lies now, of form ``"llm"``.
+        limits: What it is not good at, a line each; for the card.
+
+    Raises:
+        InputError: If ``folder`` holds anything but a trained router, or cannot be written, or what
+            is to be written is not of the form.
+    """
+    folder = Path(folder).expanduser().absolute()
+    if (light is None, adapter is None) != (trained.form == "llm", trained.form == "light"):
+        raise InputError(f"a router of form {trained.form} needs its weights, and no others")
+    check_router_folder(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            made = work / "made"
+            made.mkdir()
+            if light:
+                _write_weights(made / WEIGHTS, light)
+            if adapter:
+                for file in shipped(adapter):
+                    (made / ADAPTER / file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(adapter / file, made / ADAPTER / file)
+            text = json.dumps(trained.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+            (made / ROUTER).write_text(text + "\n", encoding="utf-8")
+            (made / CARD).write_text(card(trained.to_dict(), limits), encoding="utf-8")
+            read_router(made)
+            if folder.exists():
+                folder.replace(work / "old")
+            made.replace(folder)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    except (OSError, ValueError) as error:
+        raise InputError(f"folder must be writable, got {str(folder)!r}: {error}") from error
+    return folder
+
+
+def check_router_folder(folder: Path) -> None:
+    """Raise `InputError` where ``folder`` holds anything but a trained router."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"folder must be a folder, got {str(folder)!r}")
+    there = {file.name for file in folder.iterdir()} if folder.exists() else set()
+    if there and (ROUTER not in there or there - {ROUTER, WEIGHTS, ADAPTER, CARD}):
+        raise InputError(f"folder must be new or a trained router, got {str(folder)!r}")
+
+
+def _write_weights(path: Path, light: LightRouter) -> None:
+    from safetensors.numpy import save_file
+
+    arrays = {"weights": np.array(light.weights), "bias": np.array(light.bias)}
+    save_file(arrays, path)
+
+
+def _read_weights(path: Path) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+    except ModuleNotFoundError as error:
+        raise MissingExtra("safetensors", extra="local") from error
+    if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        raise InputError(f"{str(path)!r} must be a file of at most {MAX_BYTES} bytes")
+    try:
+        found = load(path.read_bytes())
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise InputError(f"{str(path)!r} must be safetensors: {error}") from error
+    if {name: array.ndim for name, array in found.items()} != {"weights": 2, "bias": 1}:
+        raise InputError(f"{str(path)!r} must hold weights in rows and bias")
+    rows = tuple(tuple(map(float, row)) for row in found["weights"].tolist())
+    return rows, tuple(map(float, found["bias"].tolist()))

@@ -1,0 +1,136 @@
+"""`ragsieve train router`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
+COMMAND = ("train", "router", "made", "q.jsonl", "--sources", "sources.toml", *FAKE)
+SOURCES = """
+[[sources]]
+name = "shop"
+description = "What things cost."
+kind = "pages"
+files = ["shop.html"]
+[[sources]]
+name = "music"
+description = "Who sang what."
+kind = "pages"
+files = ["music.html"]
+[[sources]]
+name = "memory"
+kind = "memory"
+"""
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _files(ragsieve: Command) -> None:
+    """Sources and questions: even ones on prices, odd ones on songs."""
+    Path("sources.toml").write_text(SOURCES)
+    Path("shop.html").write_text("<p>The price of an item is nine euros.</p>")
+    Path("music.html").write_text("<p>The song of an album was sung by Seals.</p>")
+    rows = [
+        {"question": f"What is the price of item {n}?", "answers": ["nine euros"]}
+        if n % 2
+        else {"question": f"Who sang the song of album {n}?", "answers": ["Seals"]}
+        for n in range(120)
+    ]
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Command) -> None:
+    """The two pages alone lead to the two kinds of answers; the memory of an echo to none."""
+    ended = ragsieve(*COMMAND)
+    made = json.loads(Path("made/router.json").read_text())
+
+    assert 0 == ended.code
+    assert {"exact": 1.0, "covered": 1.0, "right": 1.0, "asked": 1.0} == made["figures"]["routed"]
+    assert ["shop", "music", "memory"] == [source["name"] for source in made["sources"]]
+    assert "hashing:256" == made["identity"]
+    assert "routed" in ended.out
+    assert "written: " in ended.err
+
+
+def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
+    """Of a killed one the last line may be cut: that question alone is asked again."""
+    assert 0 == ragsieve(*COMMAND, "--limit", "10").code
+    path = Path("made.work/train.labels.jsonl")
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    kept = b"".join(lines[:-1])
+    path.write_bytes(kept + lines[-1][:20])
+    again = ragsieve(*COMMAND, "--limit", "10")
+
+    assert 0 == again.code
+    assert path.read_bytes().startswith(kept)
+    assert len(whole.splitlines()) == len(path.read_bytes().splitlines()) == 10
+
+
+def test_more_questions_extend_the_labels(ragsieve: Command) -> None:
+    """Those labelled before stay as they are."""
+    assert 0 == ragsieve(*COMMAND, "--limit", "10").code
+    path = Path("made.work/train.labels.jsonl")
+    before = path.read_text()
+    assert 0 == ragsieve(*COMMAND, "--limit", "15").code
+    made = json.loads(Path("made/router.json").read_text())
+
+    assert path.read_text().startswith(before)
+    assert 15 == len(path.read_text().splitlines()) == made["training"]["questions"]
+    assert 15 == made["data"][0]["questions"]
+    assert 3 == made["figures"]["questions"]  # a fifth
+
+
+def test_another_plan_needs_another_folder(ragsieve: Command) -> None:
+    """Labels of one generator, or of other sources, are not taken for another's."""
+    assert 0 == ragsieve(*COMMAND, "--limit", "10").code
+    Path("sources.toml").write_text(SOURCES.replace("Who sang", "Who plays"))
+    ended = ragsieve(*COMMAND, "--limit", "10")
+
+    assert 2 == ended.code
+    assert "work must be a new folder or that of this plan" in ended.err
+
+
+def test_a_source_that_is_not_there_is_named(ragsieve: Command) -> None:
+    """By file, table and key."""
+    Path("sources.toml").write_text(SOURCES.replace("music.html", "no.html"))
+    ended = ragsieve(*COMMAND)
+
+    assert 2 == ended.code
+    assert "sources.toml, table 2 of [[sources]] ('music'): files: no.html cannot be" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--form", "tree"), "form must be light, llm or llm:MODEL, got 'tree'"),
+        (("--llm", "minilm"), "minilm is no LLM"),
+        (("--embedder", "smollm2"), "smollm2 is no embedder"),
+        (("--work", "made"), "--work must be another folder than the router's"),
+        (("--form", "llm", "--llm", "fake:echo"), "llm must be a local one"),
+    ],
+)
+def test_options_are_checked_before_anything_is_asked(
+    ragsieve: Command, more: tuple[str, ...], message: str
+) -> None:
+    """One line, exit code 2."""
+    ended = ragsieve(*COMMAND, *more)
+
+    assert 2 == ended.code
+    assert message in ended.err
+    assert not Path("made.work").exists()
+
+
+def test_help_has_examples(ragsieve: Command) -> None:
+    """They begin as they are typed."""
+    ended = ragsieve("train", "router", "--help")
+
+    assert 0 == ended.code
+    assert "ragsieve train router my-router questions.jsonl --sources sources.toml" in ended.out

@@ -1,0 +1,275 @@
+"""An API as a source: what it is asked, and what becomes of its answers."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.retrieve.api import Api, parse
+from ragsieve.retrieve.entities import Rules
+from ragsieve.retrieve.fetch import Http
+from ragsieve.retrieve.linking import best
+from ragsieve.retrieve.records import Records, shortened
+from ragsieve.trace import Trace, step
+from ragsieve.types import Query, Segment
+
+LIBRARY = r"""
+name = "library"
+at = "result"
+
+[[link]]
+kind = "book"
+search = "find"
+
+[[endpoint]]
+name = "find"
+path = "/find"
+takes = { query = "text" }
+
+[[endpoint]]
+path = "/pages"
+method = "GET"
+about = ["page", "length"]
+takes = { book = "book" }
+template = '{{ name }} has {{ reply["pages"] }} pages.'
+
+[[endpoint]]
+path = "/author"
+about = ["author", "wrote"]
+takes = { book = "book" }
+"""
+BOOKS = ["The Blue Lamp (novel)", "The Blue Lamps", "Lamp"]
+Answers = dict[str, Any]
+
+
+class Server:
+    """Answers by path, from a table or a function of the body; keeps what it is asked."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+        self.asked.append((path, dict(body)))
+        answer = self.answers.get(path, {"result": None})
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(body) if callable(answer) else answer
+
+    get_json = post_json
+
+
+def library(**answers: Any) -> Server:
+    """A server that finds `BOOKS`, and answers what is given by path."""
+    return Server(
+        {"/find": {"result": BOOKS}, **{f"/{path}": value for path, value in answers.items()}}
+    )
+
+
+def ask(server: Any, question: str, api: Api | None = None, **options: Any) -> list[Segment]:
+    return Records(api or parse(LIBRARY), server, entities=Rules(), **options)(Query(question))
+
+
+def notes(call: Callable[[], object]) -> list[str]:
+    """What the trace tells of a call."""
+    with Trace().recording(), step("records") as record:
+        call()
+    return record.notes
+
+
+def test_only_fitting_endpoints_are_asked_about_what_is_linked() -> None:
+    """The title is found by the API's search, and only the endpoint with a word of it is called."""
+    server = library(pages={"result": {"pages": 320}})
+    (segment,) = ask(server, "How many pages has The Blue Lamp?")
+
+    assert [("/find", {"query": "Blue Lamp"}), ("/pages", {"book": BOOKS[0]})] == server.asked
+    assert "The Blue Lamp (novel) has 320 pages." == segment.text
+    assert 'GET /pages {"book": "The Blue Lamp (novel)"}' == segment.document.source
+    assert {"pages": 320} == segment.document.metadata["record"]
+    assert 100 > segment.document.metadata["match"] >= 85
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How many pages has Zanzibar Nights?", "how many pages?", "Is The Blue Lamp red?", "1 + 1?"],
+)
+def test_absurd_and_unknown_names_call_nothing(question: str) -> None:
+    """Names are looked up at most; no record is asked for."""
+    server = library(pages={"result": {"pages": 320}})
+
+    assert [] == ask(server, question)
+    assert {"/find"} >= {path for path, _ in server.asked}
+
+
+def test_the_trace_says_why_nothing_was_asked() -> None:
+    """Which name is not known, and that no endpoint was called."""
+    assert [
+        "'Zanzibar Nights' is no book that 'library' knows",
+        "'library' was not asked: it has nothing on what the question names",
+    ] == notes(lambda: ask(library(), "How many pages has Zanzibar Nights?"))
+
+
+def test_an_endpoint_that_fails_is_left_out_with_a_note() -> None:
+    """The others answer; by rules where they have no template."""
+    server = library(pages=ModelError("HTTP 500"), author={"result": {"born": 1900, "name": "Ann"}})
+    question = "Who wrote The Blue Lamp, and its length?"
+    (segment,) = ask(server, question)
+
+    assert segment.text.startswith("The born of The Blue Lamp (novel) is 1900. The name of")
+    assert [f"left out, GET /pages {json.dumps({'book': BOOKS[0]})} failed: HTTP 500"] == [
+        note for note in notes(lambda: ask(server, question)) if "failed" in note
+    ]
+
+
+def test_a_search_that_fails_links_nothing() -> None:
+    """The answer is none, not an error."""
+    assert [] == ask(Server({"/find": ModelError("gone")}), "How many pages has The Blue Lamp?")
+
+
+def test_an_answer_of_another_shape_is_told_by_rules() -> None:
+    """The trace says that the template did not fit."""
+    server = library(pages={"result": ["320", None]})
+    question = "How many pages has The Blue Lamp?"
+
+    assert ["The answer of The Blue Lamp (novel) is 320."] == [
+        segment.text for segment in ask(server, question)
+    ]
+    assert "must fit its template" in " ".join(notes(lambda: ask(server, question)))
+
+
+@pytest.mark.parametrize("answer", [None, [], {}, {"a": None}, "", [{}], "no result"])
+def test_an_empty_answer_is_no_document(answer: Any) -> None:
+    """Neither is a reply without the place where answers are."""
+    server = library(author=answer if answer == "no result" else {"result": answer})
+
+    assert [] == ask(server, "Who wrote The Blue Lamp?")
+
+
+def test_long_and_hostile_answers_are_bounded() -> None:
+    """Text, record and names are cut and cleaned; nothing raises."""
+    deep: Any = "x"
+    for _ in range(900):
+        deep = {"a": [deep]}
+    wide = {f"key{n}": "\ud800\x00" * 50 for n in range(100_000)}
+    for value in (deep, {"b": "y" * 10_000_000}, {"n": 10**6000, "m": math.nan, "ok": 1}, wide):
+        server = library(author={"result": value})
+        for segment in ask(server, "Who wrote The Blue Lamp?", max_chars=300):
+            kept = json.dumps(segment.document.metadata["record"], allow_nan=False)
+
+            assert len(segment.text) <= 300 and len(kept) < 50_000_000
+            assert not set("\ud800\x00") & set(segment.text)
+
+
+def test_calls_are_limited() -> None:
+    """The first ones are made, of names looked up as of endpoints, and the trace says so."""
+    server = library(pages={"result": {"pages": 320}}, author={"result": "Ann"})
+    question = "Who wrote The Blue Lamp, of what length? And Lamp? And The Blue Lamps?"
+    told = notes(lambda: ask(server, question, max_calls=1))
+
+    assert 2 == len(server.asked)
+    assert ["of 3 names to look up, the first max_calls=1 were"] == told[:1]
+    assert "more calls fit than max_calls=1, the first were made" in told
+
+
+def test_calls_are_made_at_once() -> None:
+    """Two endpoints wait for each other: one after the other they would never answer."""
+    barrier = threading.Barrier(2, timeout=2)
+
+    def wait(body: Mapping[str, Any]) -> Any:
+        barrier.wait()
+        return {"result": {"pages": 1}}
+
+    assert 2 == len(ask(library(pages=wait, author=wait), "Who wrote The Blue Lamp? Length?"))
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "found"),
+    [
+        ("apple", ["Apple Hospitality Inc.", "Apple Inc. Stock"], "Apple Inc. Stock"),
+        ("florida city", ["Florida", "Florida City, Florida"], "Florida City, Florida"),
+        ("Beyonce", ["Beyoncé (singer)"], "Beyoncé (singer)"),
+    ],
+)
+def test_names_match_without_company_words_brackets_and_accents(
+    name: str, known: list[str], found: str
+) -> None:
+    """What is behind a comma or in brackets costs one point."""
+    match = best(name, known, ["inc", "stock"])
+
+    assert (found, True) == (match[0], match[1] >= 99)
+
+
+def test_names_with_other_figures_do_not_match() -> None:
+    """Though they differ by one character."""
+    assert ("", 0.0) == best("Maroon 5", ["Maroon 4", "Maroon"])
+
+
+def test_texts_are_cut_behind_a_sentence() -> None:
+    """Or a word, or where they must be."""
+    assert ["One. Two.", "One", "abcd"] == [
+        shortened("One. Two. Three", 12),
+        shortened("One two", 5),
+        shortened("abcdef", 4),
+    ]
+
+
+def test_values_in_a_path_cannot_leave_it() -> None:
+    """A name with a slash is not sent."""
+    link = "[[link]]\nkind = 'n'\n[[endpoint]]\npath = '/of/{name}'\ntakes = { name = 'n' }"
+    api = parse("name = 'x'\n" + link)
+    server = Server({"/of/Ann": {"age": 5}})
+
+    assert ["The age of Ann is 5."] == [s.text for s in ask(server, "Is 'Ann' old?", api)]
+    assert [] == ask(server, "Is '../Ann' old?", api) + ask(server, "Is '..' old?", api)
+    assert [("/of/Ann", {})] == server.asked
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_match": 101}, r"min_match must be in \[0, 100\], got 101"),
+        ({"min_match": math.nan}, r"min_match must be in \[0, 100\], got nan"),
+        ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, float], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        ask(library(), "?", **options)
+
+
+def test_the_repr_shows_the_options_and_not_the_table() -> None:
+    """An API is its name and how many endpoints it has."""
+    source = Records(parse(LIBRARY), Http("http://127.0.0.1:1"), entities=Rules(), max_calls=3)
+
+    assert "Records(api=Api('library', 3 endpoints), http=Http(" in repr(source)
+    assert repr(source).endswith("entities=Rules(), min_match=85.0, max_calls=3, max_chars=4000)")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("name = ", "the table must be TOML"),
+        ("description = 'x'", "api needs"),
+        ("name = 5", "api name must be a str"),
+        ("name = 'x'\nport = 1", "api has no"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\nmethod = 'PUT'", "method must be one of"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntemplate = '{% if'", "must be a Jinja template"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 'b' }", "must take kinds that a"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\n[[endpoint]]\npath = '/a'", "names of their own"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\nsearch = 's'", "must search an endpoint"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\npattern = '('", "must be a regular expression"),
+        ("name = 'x'\nendpoint = 5", "the table: "),
+    ],
+)
+def test_a_wrong_table_is_one_clear_error(table: str, message: str) -> None:
+    """Where it is read, by the name of what is wrong."""
+    with pytest.raises(InputError, match=message):
+        parse(table)

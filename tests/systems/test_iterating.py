@@ -1,0 +1,198 @@
+"""The loop that searches as a strategy asks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ragsieve import select
+from ragsieve.errors import InputError, StoreError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.systems.iterating import Iterate, Search, Searching, Within, iterating
+from ragsieve.types import Document, Query, Segment
+
+QUESTION = "Who sang it?"
+DOCUMENTS = [
+    {"id": "ann", "text": "Ann sang it. Ann is old."},
+    {"id": "bob", "text": "Bob wrote songs."},
+    {"id": "cat", "text": "A cat slept."},
+]
+INDEX = {
+    word: [Segment.whole(Document(f"{word}{n}", f"{word} says {n}.")) for n in range(3)]
+    for word in ("red", "blue")
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Asking:
+    """Searches by each of its texts, and keeps what the last search, or every one, found."""
+
+    texts: tuple[str, ...]
+    every: bool = False
+
+    def __call__(self, query: Query, /) -> Searching:
+        kept: list[Segment] = []
+        for text in self.texts:
+            found = yield Search(Query(text), query)
+            kept = [*kept, *found] if self.every else found
+        return kept
+
+
+def finds(query: Query, /) -> list[Segment]:
+    """Three documents of an index by the query's word."""
+    return list(INDEX[query.text])
+
+
+def loses(query: Query, /) -> list[Segment]:
+    raise StoreError("the index is gone")
+
+
+def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    """Keeps the first four characters of each segment; the question is never a search."""
+    assert query.text == QUESTION
+    return [dataclasses.replace(s, end=s.start + 4) for s in segments]
+
+
+def made(*texts: str, every: bool = False, **options: Any) -> System:
+    strategy = Asking(texts, every)
+    given = {"source": None, "prune": None, "k": 2, "max_tokens": None} | options
+    return iterating(strategy, ScriptedLLM(lambda _: "Ann"), HashingEmbedder(), **given)
+
+
+def ids(segments: Sequence[Segment]) -> list[str]:
+    return [segment.document.id for segment in segments]
+
+
+def test_documents_in_hand_are_searched_by_every_query() -> None:
+    """Each search has its own nearest documents; the strategy says which are kept."""
+    last = made("cat", "bob songs", k=1).ask(QUESTION, DOCUMENTS)
+    every = made("cat", "bob songs", every=True, k=1).ask(QUESTION, DOCUMENTS)
+
+    assert ["bob"] == ids(last.kept)
+    assert ["cat", "bob"] == ids(every.kept)
+
+
+def test_documents_in_hand_go_before_the_source() -> None:
+    """Where a caller brings documents, the index is not asked."""
+    result = made("cat", source=loses, k=1).ask(QUESTION, DOCUMENTS)
+
+    assert ["cat"] == ids(result.kept)
+
+
+def test_without_documents_the_source_is_asked() -> None:
+    """The first k of each search count; all of them are the question's documents."""
+    result = made("red", "blue", source=finds).ask(QUESTION)
+
+    assert ["blue0", "blue1"] == ids(result.kept)
+    assert ["red0", "red1", "blue0", "blue1"] == [d.id for d in result.documents]
+    # "red says 0." and the others are 4 tokens each.
+    assert (16, 8) == (result.tokens.before, result.tokens.after)
+    assert {"red0": False, "red1": False, "blue0": True, "blue1": True} == {
+        v.segment.document.id: not v.stage for v in result.verdicts
+    }
+
+
+def test_filtering_alone_asks_the_source_too() -> None:
+    """Without an answer the spans are the same."""
+    system = made("red", source=finds)
+
+    assert system.ask(QUESTION).kept == system(QUESTION).kept
+
+
+def test_a_span_found_twice_is_kept_once() -> None:
+    """Two searches that find the same keep it once, where it was first."""
+    result = made("red", "blue", "red", every=True, source=finds, k=1).ask(QUESTION)
+
+    assert ["red0", "blue0"] == ids(result.kept)
+
+
+def test_documents_that_share_a_name_are_told_apart() -> None:
+    """A source that numbers what it finds anew at each search loses nothing; the same stays one."""
+
+    def numbers(query: Query, /) -> list[Segment]:
+        texts = ["always", query.text]
+        return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+
+    result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
+
+    assert [("0", "always"), ("1", "red"), ("1#2", "blue")] == [
+        (s.document.id, s.text) for s in result.kept
+    ]
+
+
+def test_a_filter_prunes_what_each_search_finds() -> None:
+    """It is told the question; what it lets go is in the trace, what it keeps is verbatim."""
+    result = made("red", source=finds, prune=select.TopK(1)).ask(QUESTION)
+    cut = made("red", every=True, source=finds, prune=first).ask(QUESTION)
+
+    assert ["red0"] == ids(result.kept)
+    assert ["rank 2 is past k=1"] == [v.reason for v in result.verdicts if v.stage]
+    assert ["red ", "red "] == [s.text for s in cut.kept]
+    assert all(s.document.text[s.start : s.end] == s.text for s in cut.kept)
+
+
+def test_every_search_is_told() -> None:
+    """A line and an event a search: by what, what was found, what was kept."""
+    result = made("red", "blue", source=finds, prune=select.TopK(1)).ask(QUESTION)
+    story = [event for record in result.trace.steps for event in record.story]
+    notes = [line for record in result.trace.steps for line in record.notes]
+
+    assert ["red", "blue"] == [event["query"] for event in story if event["event"] == "search"]
+    assert [["red0", 0, 11]] == story[0]["kept"]
+    assert [["red0", 0, 11], ["red1", 0, 11]] == story[0]["found"]
+    assert "searched by 'red': 2 found, 1 kept" in notes
+
+
+def test_a_source_that_fails_is_an_error() -> None:
+    """It is the source's own."""
+    with pytest.raises(StoreError, match="the index is gone"):
+        made("red", source=loses).ask(QUESTION)
+
+
+def test_a_lenient_system_answers_without_a_source_that_fails() -> None:
+    """The stage is skipped, the trace says so, and the model answers by itself."""
+    result = made("red", source=loses).lenient().ask(QUESTION)
+
+    assert "Ann" == (result.answer and result.answer.text)
+    assert ["StoreError: the index is gone" in line for line in result.trace.warnings] == [True]
+
+
+def test_nothing_in_hand_and_no_source_is_nothing() -> None:
+    """No search, no model but the reader's."""
+    result = made("red").ask(QUESTION, [])
+
+    assert () == result.kept
+    assert "Ann" == (result.answer and result.answer.text)
+
+
+def test_threads_get_the_same_result() -> None:
+    """A system is shared: many questions at once are answered as one by one."""
+    system = made("cat", "bob songs", every=True, k=2)
+    alone = system.ask(QUESTION, DOCUMENTS)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: system.ask(QUESTION, DOCUMENTS), range(32)))
+
+    assert {alone.kept} == {result.kept for result in results}
+
+
+def test_a_budget_holds() -> None:
+    """What is kept is cut to the budget, best first."""
+    result = made("red", source=finds, max_tokens=4).ask(QUESTION)
+
+    assert ["red0"] == ids(result.kept)
+
+
+def test_the_first_search_asks_nothing_of_the_system() -> None:
+    """The system's own source finds nothing: the stage asks in its own words."""
+    assert [] == Within(loses)(Query(QUESTION))
+
+
+def test_at_least_one_segment_counts() -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match="k must be at least 1, got 0"):
+        Iterate(Asking(()), HashingEmbedder(), k=0)

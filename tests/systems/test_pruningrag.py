@@ -1,0 +1,114 @@
+"""Sources that help, pruned inside each, then reasoning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.retrieve.route import AskAll, Named, Routed
+from ragsieve.systems import pruningrag
+from ragsieve.types import Document, Query, Segment
+
+QUESTION = "Who sang Summer Breeze?"
+PAGES = ["Bees make honey.", "Summer Breeze is one. Seals sang Summer Breeze.", "It rained."]
+FACT = "Summer Breeze was released in 1972."
+
+
+def reasons(prompt: Prompt) -> str:
+    return "Reasoning: The song is named.\nAnswer: Seals"
+
+
+def finds(*texts: str, **metadata: Any) -> Any:
+    """A source of whole documents."""
+
+    def search(query: Query, /) -> list[Segment]:
+        found = [Document(str(n), text, metadata=metadata) for n, text in enumerate(texts)]
+        return [Segment.whole(document) for document in found]
+
+    return search
+
+
+def system(**options: Any) -> System:
+    llm = ScriptedLLM(reasons, can=frozenset({"complete"}))
+    return pruningrag(llm, HashingEmbedder(), **{"window": 5, "k": 1, **options})
+
+
+def test_each_source_is_pruned_by_itself() -> None:
+    """The best window of each of two sources stays, however good the other's are."""
+    web, news = (
+        Named("web", "", finds(*PAGES)),
+        Named("news", "", finds("Rain fell.", "Snow fell.")),
+    )
+    result = system(source=Routed((web, news), AskAll())).ask(QUESTION)
+
+    assert ["web/1", "news/0"] == [s.document.id for s in result.kept]
+    assert "Seals sang Summer Breeze." == result.kept[0].text
+    assert "Seals" == (result.answer and result.answer.text)
+    assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
+
+
+def test_records_of_an_api_stay_as_they_are() -> None:
+    """They are facts already; the windows of pages beside them are pruned."""
+    api = Named("api", "", finds(FACT, "It has one writer.", record={"year": 1972}))
+    result = system(source=Routed((Named("web", "", finds(*PAGES)), api))).ask(QUESTION)
+
+    assert [FACT, "It has one writer."] == [s.text for s in result.kept if "api" in s.document.id]
+    assert 3 == len(result.kept)
+
+
+def test_documents_in_hand_are_one_source() -> None:
+    """Each that goes has a stage and a reason."""
+    result = system(k=2)(QUESTION, PAGES)
+
+    assert 2 == len(result.kept)
+    assert all(verdict.reason for verdict in result.verdicts if verdict.stage)
+
+
+@pytest.mark.parametrize(
+    ("pages", "stages"),
+    [
+        ("few", ["Windows", "Cosine", "TopK"]),
+        ("many", ["Windows", "BM25", "TopK", "Cosine", "TopK"]),
+        ("hybrid", ["Windows", "Hybrid", "TopK"]),
+    ],
+)
+def test_pages_say_how_windows_are_ranked(pages: str, stages: list[str]) -> None:
+    """Few: dense at once; many: the 50 best by BM25 before."""
+    result = system(pages=pages)(QUESTION, PAGES)
+
+    assert stages == [step.stage.split("(")[0] for step in result.trace.steps]
+    assert "Seals sang Summer Breeze." == result.kept[0].text
+
+
+def test_a_source_that_fails_costs_its_evidence_only() -> None:
+    """The answer comes from the others, and the trace names the one."""
+
+    def fails(query: Query, /) -> list[Segment]:
+        raise OSError("the server is away")
+
+    result = system(source=Routed((Named("web", "", finds(*PAGES)), Named("api", "", fails)))).ask(
+        QUESTION
+    )
+
+    assert ["web/1"] == [s.document.id for s in result.kept]
+    assert any("api" in text and "away" in text for text in result.trace.steps[0].notes)
+
+
+def test_options_are_checked() -> None:
+    """One line names option, rule and value."""
+    with pytest.raises(InputError, match="pages must be one of few, many, hybrid, got 'some'"):
+        system(pages="some")
+
+
+def test_the_lenient_system_prunes_the_same() -> None:
+    """It is the same stages, each allowed to fail."""
+    strict = system()
+    lenient = replace(strict).lenient()
+
+    assert strict(QUESTION, PAGES).kept == lenient(QUESTION, PAGES).kept

@@ -1,0 +1,178 @@
+"""Self-Ask: follow-up questions, parsed strictly."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import Result
+from ragsieve.systems import self_ask
+from ragsieve.types import Document, Query, Segment
+
+QUESTION = "Where was the singer of Breeze born?"
+
+
+@dataclasses.dataclass
+class Index:
+    """A source that finds its query as a document, and remembers it."""
+
+    asked: list[str] = dataclasses.field(default_factory=list)
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        self.asked.append(query.text)
+        return [Segment.whole(Document(f"d{len(self.asked)}", f"Of {query.text}"))]
+
+
+def asked(*replies: str, **options: Any) -> tuple[Result, Index, ScriptedLLM]:
+    index, llm = Index(), ScriptedLLM(list(replies))
+    return self_ask(llm, HashingEmbedder(), source=index, **options).ask(QUESTION), index, llm
+
+
+def answer(result: Result) -> str:
+    assert result.answer is not None
+    return result.answer.text
+
+
+def notes(result: Result) -> list[str]:
+    return [line for record in result.trace.steps for line in record.notes]
+
+
+def test_each_follow_up_is_looked_up_and_answered() -> None:
+    """Two follow-ups: a call to ask and one to answer each, and one for the end: five."""
+    result, index, llm = asked(
+        "Follow up: Who sang Breeze?",
+        "Ann\nLee",
+        "Follow up: Where was Ann Lee born?",
+        "Cork",
+        "So the final answer is: Cork",
+    )
+
+    assert ["Who sang Breeze?", "Where was Ann Lee born?"] == index.asked
+    assert "Cork" == answer(result)
+    assert 5 == len(llm.prompts)
+    assert ["d1", "d2"] == [s.document.id for s in result.kept]
+    assert [
+        ("user", f"Question: {QUESTION}"),
+        ("assistant", "Follow up: Who sang Breeze?"),
+        ("user", "Intermediate answer: Ann Lee"),
+        ("assistant", "Follow up: Where was Ann Lee born?"),
+        ("user", "Intermediate answer: Cork"),
+    ] == [*map(tuple, llm.prompts[-1][-5:])]
+
+
+def test_an_answer_at_once_searches_nothing() -> None:
+    """One call, as in the paper; the reader is not asked."""
+    result, index, llm = asked("So the final answer is: Cork")
+
+    assert ([], (), 1) == (index.asked, result.kept, len(llm.prompts))
+    assert "Cork" == answer(result)
+
+
+def test_what_stands_below_the_first_line_does_not_count() -> None:
+    """A model that goes on by itself is cut where the paper stops it."""
+    _, index, _ = asked(
+        "\n**Follow up: Who sang it?**\nIntermediate answer: Bob\nSo the final answer is: Bob",
+        "Ann",
+        "So the final answer is: Ann",
+    )
+
+    assert ["Who sang it?"] == index.asked
+
+
+def test_endless_follow_ups_end_after_five() -> None:
+    """Five are asked and answered; the sixth is not, and the final answer is asked for: 12."""
+    follow_ups = [f"Follow up: Who is {n}?" for n in range(6)]
+    replies = [reply for ask in follow_ups[:5] for reply in (ask, "x")]
+    result, index, llm = asked(*replies, follow_ups[5], "So the final answer is: Cork")
+
+    assert [f"Who is {n}?" for n in range(5)] == index.asked
+    assert 12 == len(llm.prompts)
+    assert "Cork" == answer(result)
+    assert "No more follow up questions." in llm.prompts[-1][-1].content
+    assert "follow-up 'Who is 5?' is not asked: no more are allowed" in notes(result)
+
+
+def test_a_question_that_comes_again_is_not_asked_again() -> None:
+    """In whatever case: the final answer is asked for at once."""
+    result, index, _ = asked(
+        "Follow up: Who sang it?",
+        "Ann",
+        "Follow up: WHO sang it?",
+        "So the final answer is: Ann",
+    )
+
+    assert ["Who sang it?"] == index.asked
+    assert "follow-up 'WHO sang it?' is not asked: asked before" in notes(result)
+    assert "Ann" == answer(result)
+
+
+def test_an_unreadable_reply_is_asked_for_once_more() -> None:
+    """The second one counts."""
+    result, _, llm = asked("Let me think.", "So the final answer is: Cork")
+
+    assert "Cork" == answer(result)
+    assert 2 == len(llm.prompts)
+    assert 1 == sum(record.unreadable for record in result.trace.steps)
+
+
+def test_two_unreadable_replies_leave_it_to_the_reader() -> None:
+    """The question itself is searched, and the reader answers from what that finds."""
+    result, index, llm = asked("", "I cannot say.", "Cork")
+
+    assert [QUESTION] == index.asked
+    assert ("Cork", 1, 3) == (answer(result), len(result.kept), len(llm.prompts))
+    assert "no final answer that can be read: the reader answers from what was found" in notes(
+        result
+    )
+
+
+def test_an_unreadable_end_leaves_it_to_the_reader() -> None:
+    """What was found for the follow-up is read; nothing more is searched."""
+    result, index, _ = asked("Follow up: Who sang it?", "Ann", "", "?", "Ann Lee")
+
+    assert ["Who sang it?"] == index.asked
+    assert ["d1"] == [s.document.id for s in result.kept]
+    assert "Ann Lee" == answer(result)
+
+
+def test_a_follow_up_as_long_as_a_page_is_unreadable() -> None:
+    """A question has at most 300 characters."""
+    _, index, _ = asked(f"Follow up: {'x' * 301}", f"Follow up: {'x' * 300}", "Ann", "", "", "Ann")
+
+    assert ["x" * 300] == index.asked
+
+
+def test_no_answer_to_a_follow_up_is_said_to_be_unknown() -> None:
+    """The model is not told an empty line."""
+    _, _, llm = asked("Follow up: Who sang it?", " ", "So the final answer is: Ann")
+
+    assert "Intermediate answer: unknown" == llm.prompts[-1][-1].content
+
+
+def test_a_filter_sees_the_follow_up() -> None:
+    """What is found for a follow-up question is filtered for it."""
+    seen: list[str] = []
+
+    def prune(query: Query, segments: Any, /) -> list[Segment]:
+        seen.append(query.text)
+        return list(segments)
+
+    asked("Follow up: Who sang it?", "Ann", "So the final answer is: Ann", prune=prune)
+
+    assert ["Who sang it?"] == seen
+
+
+def test_a_model_that_fails_is_an_error() -> None:
+    """Nothing is made up in its place."""
+    with pytest.raises(ModelError, match="the script has 1 replies"):
+        asked("Follow up: Who sang it?")
+
+
+def test_follow_ups_are_checked() -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match="follow_ups must be at least 1, got 0"):
+        asked(follow_ups=0)

@@ -1,0 +1,138 @@
+"""Sources by a TOML file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.retrieve.route import Named, nothing
+from ragsieve.systems.indexes import IndexOptions, create_index
+from ragsieve.systems.sources import read_sources
+from ragsieve.types import Document, Query
+
+PAGE = "<html><body><p>Bees make honey in the summer.</p></body></html>"
+HEAD = '[[sources]]\nname = "a"\n'
+
+
+def load(name: str) -> Any:
+    """No source of these tests needs another model."""
+    return {"fake:hashing": HashingEmbedder()}[name]
+
+
+def read(folder: Path, text: str) -> tuple[Named, ...]:
+    path = folder / "sources.toml"
+    path.write_text(text)
+    return read_sources(path, load)
+
+
+def test_memory_and_pages(tmp_path: Path) -> None:
+    """Paths count from the file's folder; HTML is a page, JSONL one a line."""
+    (tmp_path / "bees.html").write_text(PAGE)
+    line = {"html": PAGE.replace("Bees", "Wasps"), "url": "https://x.org/w", "id": "w"}
+    (tmp_path / "more.jsonl").write_text(json.dumps(line) + "\n")
+    memory, web = read(
+        tmp_path,
+        '[[sources]]\nname = "memory"\nkind = "memory"\n'
+        '[[sources]]\nname = "web"\nkind = "pages"\nfiles = ["bees.html", "more.jsonl"]\n'
+        'description = "Insects."\ntimeout_s = 2.5\n',
+    )
+
+    assert (nothing, 20.0) == (memory.search, memory.timeout_s)
+    assert ("Insects.", 2.5) == (web.description, web.timeout_s)
+    found = web.search(Query("Who makes honey?"))
+    assert ["bees.html", "w"] == [s.document.id for s in found]
+    assert "Bees make honey in the summer." == found[0].text.strip()
+
+
+def test_an_index(tmp_path: Path) -> None:
+    """It is searched as the table says; its embedder is loaded by the caller."""
+    pytest.importorskip("chromadb")
+    index = create_index(tmp_path / "i", IndexOptions(embedder="none", chunks="whole"))
+    index.add([Document("1", "Bees make honey."), Document("2", "Honey is sold.")])
+    index.close()
+    (source,) = read(tmp_path, HEAD + 'kind = "index"\nfolder = "i"\nk = 1\n')
+
+    assert ["1"] == [s.document.id for s in source.search(Query("Who make honey? Bees?"))]
+
+
+def test_an_api_with_a_key_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bundled description says what it holds; no key shows."""
+    monkeypatch.setenv("MY_KEY", "s3cret")
+    (source,) = read(
+        tmp_path,
+        HEAD + 'kind = "api"\napi = "crag:movie"\nurl = "http://127.0.0.1:9"\n'
+        'entities = "rules"\nallow_private = true\nheaders = { authorization = "env:MY_KEY" }\n',
+    )
+
+    assert "" != source.description
+    assert "s3cret" not in repr(source.search)
+    assert "s3cret" == source.search.http.headers["authorization"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[sources]\n", "sources.toml must be TOML: "),
+        ("", "sources.toml: sources must not be empty"),
+        ("x = 1\n", r"must hold tables \[\[sources\]\] only, got 'x'"),
+        ("sources = 3\n", r"sources must be tables \[\[sources\]\], got 3"),
+        ("sources = [1]\n", r"sources must be tables \[\[sources\]\], got \[1\]"),
+        (HEAD, r"table 1 of \[\[sources\]\] \('a'\): kind must be one of index, pages, api, "),
+        (HEAD + 'kind = "web"\n', "kind must be one of index, pages, api, memory, got 'web'"),
+        (HEAD + 'kind = "memory"\nfolder = "x"\n', "keys of kind memory are .*, got 'folder'"),
+        (HEAD + 'kind = "index"\n', "folder is missing"),
+        ('[[sources]]\nkind = "memory"\n', r"\('no name'\): name is missing"),
+        ('[[sources]]\nkind = "memory"\nname = 3\n', "name must be a string, got 3"),
+        ('[[sources]]\nkind = "memory"\nname = " "\n', "name must not be blank, got ' '"),
+        (HEAD + 'kind = "index"\nfolder = "none"\n', "none holds no index"),
+        (HEAD + 'kind = "index"\nfolder = "x"\nk = true\n', "k must be a whole number, got True"),
+        (HEAD + 'kind = "memory"\ntimeout_s = "1"\n', "timeout_s must be a number, got '1'"),
+        (HEAD + 'kind = "memory"\ntimeout_s = nan\n', "timeout_s must be finite and over 0"),
+        (HEAD + 'kind = "pages"\nfiles = []\n', r"files must be names of files, got \[\]"),
+        (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', "files: .*no.html cannot be read"),
+        (HEAD + 'kind = "pages"\nfiles = ["no.jsonl"]\n', "no.jsonl cannot be read"),
+        (HEAD + 'kind = "api"\napi = "crag"\n', "url is missing"),
+        (HEAD + 'kind = "api"\napi = "crag:x"\nurl = "http://a"\n', "domains must be among"),
+        (HEAD + 'kind = "api"\napi = "no.toml"\nurl = "http://a"\n', "an API must be a TOML file"),
+        (
+            HEAD + 'kind = "api"\napi = "crag"\nurl = "http://a"\nentities = "x"\n',
+            "entities must be spacy or rules, got 'x'",
+        ),
+        (
+            HEAD + 'kind = "api"\napi = "crag"\nurl = "http://a"\nentities = "rules"\n'
+            'headers = { key = "env:NOT_SET_ANYWHERE" }\n',
+            "headers.key needs the environment variable NOT_SET_ANYWHERE, not set",
+        ),
+        (2 * (HEAD + 'kind = "memory"\n'), "names of sources must differ, got 'a' twice"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_table_and_key(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    """And the file's name in front."""
+    with pytest.raises(InputError, match=message) as raised:
+        read(tmp_path, text)
+
+    assert str(raised.value).startswith(str(tmp_path / "sources.toml"))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    """One line, too."""
+    with pytest.raises(InputError, match=r"no\.toml cannot be read: No such file"):
+        read_sources(tmp_path / "no.toml", load)
+
+
+def test_a_page_without_html(tmp_path: Path) -> None:
+    """The line is named."""
+    (tmp_path / "p.jsonl").write_text('{"html": "<p>x</p>"}\n{"text": "x"}\n')
+
+    with pytest.raises(InputError, match=r"p.jsonl line 2: a page must have html"):
+        read(tmp_path, HEAD + 'kind = "pages"\nfiles = ["p.jsonl"]\n')

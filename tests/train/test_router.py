@@ -1,0 +1,198 @@
+"""What a router learns from, and the regressions that learn it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from ragsieve import datasets
+from ragsieve.answer import Reader
+from ragsieve.datasets import Dataset, parts
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
+from ragsieve.pipeline import Pipeline
+from ragsieve.retrieve.route import Named, nothing
+from ragsieve.select import TopK
+from ragsieve.train.router import Labeller, Taught, figures, fit_light, questions
+from ragsieve.types import Document, Example, Query, Segment
+
+EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
+
+
+def giving(name: str, *texts: str) -> Named:
+    found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+    return Named(name, "", lambda _: found)
+
+
+def test_each_source_is_answered_from_alone() -> None:
+    """The model that echoes the evidence is right by the one with the answer; memory has none."""
+    sources = (
+        giving("web", "Summer Breeze was sung by Seals."),
+        giving("api", "Summer Breeze is from 1972."),
+        Named("memory", "", nothing),
+    )
+    labels = Labeller(sources, Reader(echo()))(EXAMPLE)
+
+    assert {
+        "question": "Who sang Summer Breeze?",
+        "right": {"web": True, "api": False, "memory": False},
+    } == labels
+
+
+def test_evidence_is_filtered_first() -> None:
+    """The answer stands in a document that the stage drops."""
+    source = giving("web", "It is old.", "Summer Breeze was sung by Seals.")
+    whole = Labeller((source,), Reader(echo()))(EXAMPLE)
+    cut = Labeller((source,), Reader(echo()), Pipeline(TopK(1)))(EXAMPLE)
+
+    assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
+
+
+def test_the_model_answers_for_all_sources_in_one_call() -> None:
+    """A prompt a source, closed book for memory."""
+    llm = ScriptedLLM(["Seals", "no"])
+    labels = Labeller((Named("memory", "", nothing), giving("a", "text")), Reader(llm))(EXAMPLE)
+
+    assert {"memory": True, "a": False} == labels["right"]
+    assert 2 == len(llm.prompts)
+
+
+def test_a_source_that_fails_makes_no_label() -> None:
+    """What it did not say does not count as wrong."""
+
+    def broken(_: Query) -> list[Segment]:
+        raise OSError("refused")
+
+    with pytest.raises(ModelError, match="source web failed: OSError: refused"):
+        Labeller((Named("web", "", broken),), Reader(echo()))(EXAMPLE)
+
+
+def test_a_question_without_an_answer_teaches_nothing() -> None:
+    """The error names it."""
+    with pytest.raises(InputError, match="question '7' has no gold answer to learn from"):
+        Labeller((giving("a"),), Reader(echo()))(Example(EXAMPLE.query, ()))
+
+
+def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> Taught:
+    queries = tuple(Query(f"q{n}") for n in range(len(right)))
+    return Taught(queries, np.array(right, bool), np.array(vectors, np.float32))
+
+
+def test_a_question_that_none_answers_gets_the_best_source_nearby() -> None:
+    """Of its 20 nearest: 12 on b and 8 on a; the 30 far away, all on a, do not count."""
+    near, far = [[1.0, 0.0]], [[0.0, 1.0]]
+    right = [[0, 0], *[[0, 1]] * 12, *[[1, 0]] * 8, *[[1, 0]] * 30]
+    found = taught(right, near * 21 + far * 30).helps()
+
+    assert [False, True] == found[0].tolist()
+    assert right[1:] == found[1:].astype(int).tolist()
+
+
+def test_the_question_itself_does_not_count_among_the_nearest() -> None:
+    """Of 21 equal ones, the other 20 say 1 of 20 for b; with itself and without the last, none."""
+    right = [[0, 0], *[[0, 0]] * 19, [0, 1]]
+    found = taught(right, [[1.0, 0.0]] * 21).helps()
+
+    assert [False, True] == found[0].tolist()
+
+
+def test_a_tie_nearby_goes_to_the_best_of_all() -> None:
+    """Nobody nearby was right; b was right most often overall. Without any, the first."""
+    right = [*[[0, 0]] * 21, [1, 0], [0, 1], [0, 1]]
+    vectors = [[1.0, 0.0]] * 21 + [[0.0, 1.0]] * 3
+
+    assert [False, True] == taught(right, vectors).helps()[0].tolist()
+    assert [True, False] == taught([[0, 0]], [[1.0, 0.0]]).helps()[0].tolist()
+
+
+def test_other_questions_learn_from_those_known() -> None:
+    """A question of validation gets what helps the nearest of training."""
+    known = taught([[1, 0]] * 20 + [[0, 1]] * 20, [[1.0, 0.0]] * 20 + [[0.0, 1.0]] * 20)
+    held = taught([[0, 0], [1, 0]], [[0.1, 0.9], [0.1, 0.9]])
+
+    assert [[False, True], [True, False]] == held.helps(known).tolist()
+
+
+def test_labels_are_read_as_they_were_written() -> None:
+    """By the names of the sources, in their order."""
+    records = [{"id": "7", "question": "Who sang?", "right": {"b": True, "a": False}}]
+    found = Taught.of(records, ("a", "b"), HashingEmbedder(8))
+
+    assert (Query("Who sang?", "7"),) == found.queries
+    assert [[False, True]] == found.right.tolist()
+    assert (1, 8) == found.vectors.shape
+    with pytest.raises(InputError, match="one at least, got 0, 0 and 0"):
+        Taught.of([], ("a", "b"), HashingEmbedder(8))
+
+
+def worded(count: int) -> tuple[Taught, HashingEmbedder]:
+    """Questions that name the source that helps them; a third source helps all, a fourth none."""
+    embedder = HashingEmbedder(64)
+    texts = [f"{'price' if n % 3 else 'song'} of number {n}" for n in range(count)]
+    right = np.array([["price" in t, "song" in t, True, False] for t in texts])
+    queries = tuple(map(Query, texts))
+    return Taught(queries, right, embedder.embed(texts, query=True)), embedder
+
+
+@pytest.mark.parametrize("count", [60, 9])
+def test_a_light_router_learns_words(count: int) -> None:
+    """Also from few questions; one that always helps is always asked, one that never does never."""
+    known, embedder = worded(count)
+    names = ("shop", "music", "wiki", "junk")
+    router = fit_light(known, names, embedder)
+    sources = [Named(name, "", nothing) for name in names]
+
+    assert ["shop", "wiki"] == router(Query("price of the moon"), sources)
+    assert ["music", "wiki"] == router(Query("song of the moon"), sources)
+    # (9 + 0.5) / (9 + 1) and 0.5 / (9 + 1), whatever is asked
+    if count == 9:
+        found = router.probabilities(Query("anything"))
+        assert (0.95, 0.05) == (round(found["wiki"], 6), round(found["junk"], 6))
+
+
+def test_the_same_questions_give_the_same_router() -> None:
+    """Folds are drawn by the seed."""
+    known, embedder = worded(40)
+    names = ("shop", "music", "wiki", "junk")
+
+    assert fit_light(known, names, embedder) == fit_light(known, names, embedder)
+    with pytest.raises(InputError, match="names must be 4, one a source, got 1"):
+        fit_light(known, ("shop",), embedder)
+
+
+def test_figures_by_hand() -> None:
+    """Three questions: exact; one too many; the wrong one, of which the generator was right."""
+    helps = np.array([[1, 0], [1, 0], [1, 0]], bool)
+    right = np.array([[1, 0], [0, 0], [1, 1]], bool)
+    chosen = np.array([[1, 0], [1, 1], [0, 1]], bool)
+    found = figures(("a", "b"), chosen, helps, right)
+
+    assert 3 == found["questions"]
+    assert {"exact": 1 / 3, "covered": 2 / 3, "right": 2 / 3, "asked": 4 / 3} == found["routed"]
+    assert {"exact": 0.0, "covered": 1.0, "right": 2 / 3, "asked": 2.0} == found["all sources"]
+    assert ({"accuracy": 2 / 3}, {"accuracy": 1 / 3}) == (found["source a"], found["source b"])
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> Dataset:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return datasets.load(path)
+
+
+def test_questions_are_divided_and_taken_once(tmp_path: Path) -> None:
+    """In turns; without documents they are as good, without an answer they are left out."""
+    asked = [text for n in range(40) if parts.part_of(text := f"Who {n}?") == "train"][:3]
+    rows = [{"id": str(n), "question": text, "answers": ["x"]} for n, text in enumerate(asked)]
+    one = write(tmp_path / "one.jsonl", [*rows[:2], {"question": asked[2], "answers": []}])
+    two = write(tmp_path / "two.jsonl", [{**rows[0], "documents": ["text"]}, rows[2]])
+    found = [*questions([one, two], "train")]
+
+    assert ["one:0", "one:1", "two:2"] == [example.query.id for example in found]
+    assert {()} == {example.documents for example in found}
+    assert [] == [*questions([one, two], "test")]
