@@ -37,6 +37,23 @@ def is_plain_url(url: str) -> bool:
     return known and not set("@?#") & set(url)
 
 
+def check_server(backend: Any, size: str) -> None:
+    """Raise `InputError` where a server's model, address, key, times or ``size`` break a rule."""
+    if not backend.model.strip():
+        raise InputError(f"model must not be blank, got {backend.model!r}")
+    if not is_plain_url(backend.base_url):
+        secret = set("@?") & set(backend.base_url)
+        shown = "one with '@' or '?' (not shown)" if secret else repr(backend.base_url)
+        raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
+    if not re.fullmatch("[!-~]+", backend.api_key):
+        raise InputError("api_key must be printable ASCII without spaces (value not shown)")
+    for name, least in ((size, 1), ("max_retries", 0), ("concurrency", 1)):
+        if getattr(backend, name) < least:
+            raise InputError(f"{name} must be at least {least}, got {getattr(backend, name)!r}")
+    if not 0 < backend.timeout_s < math.inf:
+        raise InputError(f"timeout_s must be finite and over 0, got {backend.timeout_s!r}")
+
+
 def clean(text: str) -> str:
     return _CONTROL.sub(" ", safe(text))
 

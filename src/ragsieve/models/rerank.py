@@ -81,19 +81,7 @@ class Rerank:
             object.__setattr__(self, "base_url", f"http{url}")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
         object.__setattr__(self, "api_key", self.api_key or "none")
-        if not self.model.strip():
-            raise InputError(f"model must not be blank, got {self.model!r}")
-        if not protocol.is_plain_url(self.base_url):
-            secret = set("@?") & set(self.base_url)
-            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
-            raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
-        if not re.fullmatch("[!-~]+", self.api_key):
-            raise InputError("api_key must be printable ASCII without spaces (value not shown)")
-        for name, least in (("max_documents", 1), ("max_retries", 0), ("concurrency", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
-        if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
+        protocol.check_server(self, "max_documents")
 
     @property
     def identity(self) -> str:

@@ -35,10 +35,10 @@ def card(trained: Trained, limits: Sequence[str] = ()) -> str:
         limits: What it is not good at, beside what no trained filter is.
     """
     sections = {
-        "What it is made of": _table(("part", "model", "folder"), _parts(trained)),
+        "What it is made of": markdown_table(("part", "model", "folder"), _parts(trained)),
         "How good it is": _figures(trained.figures),
         "What it promises": _named("promise", trained.promise or {}),
-        "What it is not good at": "\n".join(f"- {_cell(line)}" for line in (*limits, *LIMITS)),
+        "What it is not good at": "\n".join(f"- {cell(line)}" for line in (*limits, *LIMITS)),
         "What it was trained on": _data(trained),
         "How it was trained": _named("option", trained.training),
         "What it was made with": _named("library", trained.versions),
@@ -82,30 +82,32 @@ def _figures(figures: Mapping[str, Any]) -> str:
     sets = {k: v for k, v in figures.items() if isinstance(v, Mapping)}
     names = list(dict.fromkeys(name for row in sets.values() for name in row))
     rows = [[key, *(row.get(name, "") for name in names)] for key, row in sets.items()]
-    tables = [_table(("data", *names), rows), _named("figure", single)]
+    tables = [markdown_table(("data", *names), rows), _named("figure", single)]
     return "\n".join(table for table in tables if table)
 
 
 def _data(trained: Trained) -> str:
     rows = [(data.name, data.questions, data.licence) for data in trained.data]
-    table = _table(("data", "questions", "licence"), rows)
+    table = markdown_table(("data", "questions", "licence"), rows)
     if not trained.split:
         return table
-    return f"{table}\nDivided by the salt `{trained.split.salt}`: {_cell(trained.split.rule)}.\n"
+    return f"{table}\nDivided by the salt `{trained.split.salt}`: {cell(trained.split.rule)}.\n"
 
 
 def _named(title: str, values: Mapping[str, Any]) -> str:
-    return _table((title, "value"), list(values.items()))
+    return markdown_table((title, "value"), list(values.items()))
 
 
-def _table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
+def markdown_table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
+    """Rows as a Markdown table; empty where there are none."""
     if not rows:
         return ""
     lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+    return "".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines)
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """A value on one line of a table; what is no string as JSON."""
     if isinstance(value, float):
         value = f"{value:.4g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragsieve.trained.card import hub_id
+from ragsieve.trained.card import cell, hub_id, markdown_table
 
 LIMITS = (
     "Sources that it was not trained on: a light router always asks them.",
@@ -48,18 +48,26 @@ def card(values: Mapping[str, Any], limits: Sequence[str] = ()) -> str:
     data = [(d["name"], d["questions"], d["licence"]) for d in values["data"]]
     how = values["split"]
     sections = {
-        "What it is": _table(("", ""), list(made.items())),
-        "Sources": _table(
+        "What it is": markdown_table(("", ""), list(made.items())),
+        "Sources": markdown_table(
             ("name", "description"), [(s["name"], s["description"]) for s in values["sources"]]
         ),
         "How good it is": "\n".join(
-            filter(None, [_table(("", *columns), rows), _table(("", ""), list(single.items()))])
+            filter(
+                None,
+                [
+                    markdown_table(("", *columns), rows),
+                    markdown_table(("", ""), list(single.items())),
+                ],
+            )
         ),
-        "What it is not good at": "\n".join(f"- {_cell(line)}" for line in (*limits, *LIMITS)),
-        "What it was trained on": _table(("data", "questions", "licence"), data)
-        + (f"\nDivided by the salt `{how['salt']}`: {_cell(how['rule'])}.\n" if how else ""),
-        "How it was trained": _table(("option", "value"), list(values["training"].items())),
-        "What it was made with": _table(("library", "version"), list(values["versions"].items())),
+        "What it is not good at": "\n".join(f"- {cell(line)}" for line in (*limits, *LIMITS)),
+        "What it was trained on": markdown_table(("data", "questions", "licence"), data)
+        + (f"\nDivided by the salt `{how['salt']}`: {cell(how['rule'])}.\n" if how else ""),
+        "How it was trained": markdown_table(("option", "value"), list(values["training"].items())),
+        "What it was made with": markdown_table(
+            ("library", "version"), list(values["versions"].items())
+        ),
     }
     texts = [f"## {title}\n\n{text.strip()}\n" for title, text in sections.items() if text]
     return "\n".join([_header(values), "# A trained router of sources\n", USE, *texts])
@@ -73,17 +81,3 @@ def _header(values: Mapping[str, Any]) -> str:
     }
     lines = [f"{key}: {json.dumps(value)}" for key, value in shown.items() if value]
     return "\n".join(["---", *lines, "---", ""])  # what is JSON is YAML
-
-
-def _table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
-    if not rows:
-        return ""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        value = f"{value:.4g}"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return " ".join(text.split()).replace("|", "\\|")
