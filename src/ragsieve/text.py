@@ -15,6 +15,8 @@ _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
+_APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
+_UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # normalised
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
@@ -110,3 +112,14 @@ def contains_answer(text: str, answers: Iterable[str]) -> bool:
         if (answer if _SPACELESS.search(answer) else f" {answer} ") in padded:
             return True
     return False
+
+
+def begins(text: str, phrases: Iterable[str]) -> bool:
+    """Whether the normalised text begins with one of some normalised phrases."""
+    said = normalise(text.translate(_APOSTROPHES)) + " "
+    return any(said.startswith(f"{phrase} ") for phrase in phrases)
+
+
+def unsure(answer: str) -> bool:
+    """Whether an answer says nothing, or begins by saying that it is not known."""
+    return not any(map(str.isalnum, answer)) or begins(answer, _UNSURE)

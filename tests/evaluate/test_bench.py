@@ -280,18 +280,46 @@ def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
     assert 1.0 == record["metrics"]["document_recall"]
 
 
+def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
+    """The same system by two routers; CRAG's metrics are measured where the run says so."""
+    mine, sources = tmp_path / "mine.jsonl", tmp_path / "two.toml"
+    documents = [
+        {"id": "n", "text": "Bees make honey.", "source": "news"},
+        {"id": "w", "text": "Honey is sweet.", "source": "wiki"},
+    ]
+    row = {"question": "Who makes honey?", "answers": ["bees"], "documents": documents}
+    mine.write_text(json.dumps(row) + "\n")
+    tables = [
+        f'[[sources]]\nname = "{name}"\nkind = "passages"\nquestions = "mine.jsonl"\n'
+        f'only = "{name}"\n'
+        for name in ("news", "wiki")
+    ]
+    sources.write_text("".join(tables))
+    systems = [SystemSpec(name="all"), SystemSpec(name="all", label="one", router="only:wiki")]
+    data = [Data(name=str(mine), sources=str(sources))]
+    run(tmp_path / "r", replace(ONE, data=data, systems=systems, crag=True))
+    name = "mine-from-two--{}--fake-echo"
+    (both,), (one,) = (records(tmp_path / "r", name.format(label)) for label in ("all", "one"))
+
+    assert ["news/n", "wiki/w"] == [span["document"] for span in both["kept"]]
+    assert ["wiki/w"] == [span["document"] for span in one["kept"]]
+    assert (1.0, 0.0) == (both["metrics"]["crag_accuracy"], one["metrics"]["crag_accuracy"])
+    assert (0.0, 1.0) == (both["metrics"]["hallucination"], one["metrics"]["hallucination"])
+
+
+@pytest.mark.parametrize("option", ["index", "sources"])
 @pytest.mark.parametrize("more", [{"poisoned": True}, {}])
-def test_an_index_excludes_noise(tmp_path: Path, more: dict[str, Any]) -> None:
+def test_what_is_searched_excludes_noise(tmp_path: Path, more: dict[str, Any], option: str) -> None:
     """Documents that are not asked cannot be made worse."""
     path = tmp_path / "run.toml"
     noise = "" if more else 'noise = { kinds = ["random"], shares = [0.5] }'
     poisoned = str(bool(more)).lower()
     path.write_text(
-        f'data = [{{ name = "sample", index = "i", poisoned = {poisoned} }}]\n{noise}\n'
+        f'data = [{{ name = "sample", {option} = "i", poisoned = {poisoned} }}]\n{noise}\n'
         'systems = [{ name = "all" }]\n'
     )
 
-    with pytest.raises(InputError, match="index must be empty where documents are noise"):
+    with pytest.raises(InputError, match=f"{option} must be empty where documents are noise"):
         read(path)
 
 

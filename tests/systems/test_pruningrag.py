@@ -102,7 +102,7 @@ def test_a_source_that_fails_costs_its_evidence_only() -> None:
 
 def test_options_are_checked() -> None:
     """One line names option, rule and value."""
-    with pytest.raises(InputError, match="pages must be one of few, many, hybrid, got 'some'"):
+    with pytest.raises(InputError, match="pages must be one of few, many, hybrid, sparse, got 'some'"):
         system(pages="some")
 
 
@@ -112,3 +112,24 @@ def test_the_lenient_system_prunes_the_same() -> None:
     lenient = replace(strict).lenient()
 
     assert strict(QUESTION, PAGES).kept == lenient(QUESTION, PAGES).kept
+
+
+def test_memory_comes_first_where_asked() -> None:
+    """What the model answers by itself stands, and no source is asked; the trace says so."""
+    result = system(source=finds(*PAGES), memory_first=True).ask(QUESTION)
+
+    assert "Seals" == (result.answer.text if result.answer else "")
+    assert () == result.kept
+    assert any("answered by itself" in note for s in result.trace.steps for note in s.notes)
+
+
+def test_the_source_is_asked_where_memory_does_not_know() -> None:
+    """Two replies: the first without evidence, the second from it."""
+    llm = ScriptedLLM(["Reasoning: none.\nAnswer: I don't know", "Reasoning: a.\nAnswer: Seals"])
+    made = pruningrag(
+        llm, HashingEmbedder(), source=finds(*PAGES), memory_first=True, window=5, k=1
+    )
+    result = made.ask(QUESTION)
+
+    assert ["1"] == [segment.document.id for segment in result.kept]
+    assert "Seals" == (result.answer.text if result.answer else "")

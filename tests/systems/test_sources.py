@@ -12,7 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.retrieve.route import Named, nothing
 from ragsieve.systems.indexes import IndexOptions, create_index
-from ragsieve.systems.sources import read_sources
+from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.types import Document, Query
 
 PAGE = "<html><body><p>Bees make honey in the summer.</p></body></html>"
@@ -47,6 +47,39 @@ def test_memory_and_pages(tmp_path: Path) -> None:
     found = web.search(Query("Who makes honey?"))
     assert ["bees.html", "w"] == [s.document.id for s in found]
     assert "Bees make honey in the summer." == found[0].text.strip()
+
+
+def test_passages_of_questions(tmp_path: Path) -> None:
+    """A file beside the sources', or a data set by its name; of one source where it says so."""
+    documents = [{"id": "n", "text": "Bees.", "source": "news"}, {"id": "w", "text": "Wasps."}]
+    line = {"question": "Who makes honey?", "documents": documents}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(line) + "\n")
+    news, both, sample = read(
+        tmp_path,
+        HEAD + 'kind = "passages"\nquestions = "mine.jsonl"\nonly = "news"\n'
+        '[[sources]]\nname = "b"\nkind = "passages"\nquestions = "mine.jsonl"\n'
+        '[[sources]]\nname = "c"\nkind = "passages"\nquestions = "sample"\n',
+    )
+    asked = Query("Who makes honey?")
+
+    assert ["n"] == [s.document.id for s in news.search(asked)]
+    assert ["n", "w"] == [s.document.id for s in both.search(asked)]
+    assert [] == sample.search(asked)
+
+
+def test_content_changes_with_any_file(tmp_path: Path) -> None:
+    """So that records of other sources are not taken for these."""
+    (tmp_path / "a.html").write_text(PAGE)
+    table = HEAD + 'kind = "pages"\nfiles = ["a.html"]\n'
+    read(tmp_path, table)
+    path = tmp_path / "sources.toml"
+    before, again = sources_content(path), sources_content(path)
+    (tmp_path / "a.html").write_text(PAGE + " ")
+    page = sources_content(path)
+    read(tmp_path, table + 'description = "Insects."\n')
+
+    assert before == again
+    assert 3 == len({before, page, sources_content(path)})
 
 
 def test_an_index(tmp_path: Path) -> None:
@@ -84,8 +117,11 @@ def test_an_api_with_a_key_from_the_environment(
         ("x = 1\n", r"must hold tables \[\[sources\]\] only, got 'x'"),
         ("sources = 3\n", r"sources must be tables \[\[sources\]\], got 3"),
         ("sources = [1]\n", r"sources must be tables \[\[sources\]\], got \[1\]"),
-        (HEAD, r"table 1 of \[\[sources\]\] \('a'\): kind must be one of index, pages, api, "),
-        (HEAD + 'kind = "web"\n', "kind must be one of index, pages, api, memory, got 'web'"),
+        (HEAD, r"table 1 of \[\[sources\]\] \('a'\): kind must be one of index, pages, "),
+        (
+            HEAD + 'kind = "web"\n',
+            "kind must be one of index, pages, passages, api, memory, got 'web'",
+        ),
         (HEAD + 'kind = "memory"\nfolder = "x"\n', "keys of kind memory are .*, got 'folder'"),
         (HEAD + 'kind = "index"\n', "folder is missing"),
         ('[[sources]]\nkind = "memory"\n', r"\('no name'\): name is missing"),
@@ -98,6 +134,8 @@ def test_an_api_with_a_key_from_the_environment(
         (HEAD + 'kind = "pages"\nfiles = []\n', r"files must be names of files, got \[\]"),
         (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', "files: .*no.html cannot be read"),
         (HEAD + 'kind = "pages"\nfiles = ["no.jsonl"]\n', "no.jsonl cannot be read"),
+        (HEAD + 'kind = "passages"\n', "questions is missing"),
+        (HEAD + 'kind = "passages"\nquestions = "no.jsonl"\n', "no.jsonl"),
         (HEAD + 'kind = "api"\napi = "crag"\n', "url is missing"),
         (HEAD + 'kind = "api"\napi = "crag:x"\nurl = "http://a"\n', "domains must be among"),
         (HEAD + 'kind = "api"\napi = "no.toml"\nurl = "http://a"\n', "an API must be a TOML file"),

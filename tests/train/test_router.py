@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,26 @@ def test_each_source_is_answered_from_alone() -> None:
         "question": "Who sang Summer Breeze?",
         "right": {"web": True, "api": False, "memory": False},
     } == labels
+
+
+def test_known_sources_are_the_labels() -> None:
+    """Nobody is asked: neither the sources nor the generator."""
+    llm = ScriptedLLM([])
+    sources = (giving("a", "text"), giving("b", "text"))
+    known = replace(EXAMPLE, metadata={"sources": ["b"]})
+    labels = Labeller(sources, Reader(llm))(known)
+
+    assert {"a": False, "b": True} == labels["right"]
+    assert [] == llm.prompts
+
+
+@pytest.mark.parametrize("said", ["b", ["c"], None])
+def test_known_sources_must_be_there(said: object) -> None:
+    """A list of names of the sources."""
+    known = replace(EXAMPLE, metadata={"sources": said})
+
+    with pytest.raises(InputError, match="metadata 'sources' of question '7' must name sources"):
+        Labeller((giving("a", "text"),), Reader(echo()))(known)
 
 
 def test_evidence_is_filtered_first() -> None:

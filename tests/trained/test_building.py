@@ -21,10 +21,10 @@ import pytest
 
 import ragsieve
 from ragsieve.errors import InputError, ModelError, StoreError
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.score import Clues, Cosine, Pair
 from ragsieve.select import Extract, Truncate
-from ragsieve.trained import Base, Part, Trained, load, save, sha256_of
+from ragsieve.trained import Base, Part, Trained, building, load, save, sha256_of
 
 Make = Callable[..., Path]
 FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
@@ -326,3 +326,29 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     assert {"filter.json", "README.md"} == {
         path.rpartition("/")[2] for path in Hub.asked if path.startswith("me/f/resolve/")
     }
+
+
+def test_what_prunes_is_a_system_by_its_name() -> None:
+    """Its stage filters what is searched; models that it needs are asked for, too."""
+    embedder = HashingEmbedder()
+    options = {"prune": "top-sentences"}
+    made = building.build("hyde", echo(), options, embedder=embedder)
+    documents = ["Bees make honey. It rained.", "Snow fell."]
+
+    assert ("embedder", "clues") == building.roles_of("hyde", {"prune": "clues"})
+    assert "TopK(k=5)" in repr(made.stage)
+    assert all("." in s.text for s in made("Who makes honey?", documents).kept)
+
+
+@pytest.mark.parametrize(
+    ("prune", "message"),
+    [
+        ("nothing-like-it", "system must be one of"),
+        ("oracle", "prune of hyde must not know gold answers, got 'oracle'"),
+        (3, "prune of hyde must be the name of a system, got 3"),
+    ],
+)
+def test_what_prunes_is_checked_before_anything_loads(prune: object, message: str) -> None:
+    """One line that names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        building.check("hyde", {"prune": prune}, {})

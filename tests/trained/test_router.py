@@ -11,10 +11,19 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.models.fake import HashingEmbedder
+from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.retrieve.route import LightRouter, Named, nothing
 from ragsieve.trained import Base, Data
-from ragsieve.trained.router import Known, TrainedRouter, load_router, read_router, save_router
+from ragsieve.trained.router import (
+    Known,
+    TrainedRouter,
+    check_router,
+    load_router,
+    named_router,
+    read_router,
+    router_content,
+    save_router,
+)
 from ragsieve.types import Query
 
 pytest.importorskip("safetensors")
@@ -152,3 +161,24 @@ def test_an_adapter_that_names_modules_is_refused(folder: Path, tmp_path: Path) 
     outside.rename(folder / "adapter")
     with pytest.raises(InputError, match="must be a plain LoRA adapter"):
         load_router(folder)
+
+
+def test_routers_by_name(tmp_path: Path) -> None:
+    """All, some, an untrained LLM's, or a folder's."""
+    sources = [Named("web", "", nothing), Named("api", "", nothing)]
+    folder = save_router(tmp_path / "r", TRAINED, light=LIGHT)
+    asked = Query("x")
+
+    assert ["web", "api"] == named_router("all", echo(), sources)(asked, sources)
+    assert ["api"] == named_router("only: api", echo(), sources)(asked, sources)
+    assert [] == named_router("only:", echo(), sources)(asked, sources)
+    assert LIGHT == named_router(str(folder), echo(), sources)
+    assert router_content("all") == "all" != router_content(str(folder))
+
+
+def test_a_router_of_no_such_name_is_one_line(tmp_path: Path) -> None:
+    """A source that is not there, or no folder."""
+    with pytest.raises(InputError, match="router 'only:x' must name sources of web, got 'x'"):
+        named_router("only:x", echo(), [Named("web", "", nothing)])
+    with pytest.raises(InputError, match="none"):
+        check_router(str(tmp_path / "none"))

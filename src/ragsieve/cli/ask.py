@@ -21,11 +21,11 @@ from ragsieve.evaluate.run import Batch, Tally, judged
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Result, Source, System
 from ragsieve.retrieve.files import read_documents
-from ragsieve.retrieve.route import AskAll, LLMRouter, Routed, Router
+from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
-from ragsieve.systems.sources import read_sources
+from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.trained import building
-from ragsieve.trained.router import load_router
+from ragsieve.trained.router import check_router, named_router, router_content
 from ragsieve.types import Example, Query
 
 FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
@@ -105,7 +105,8 @@ OPTIONS = (  # what `filter` and `ask` share
     click.option(
         "--router",
         show_default="all",
-        help="Which of --sources: all, llm (untrained), or a folder of `ragsieve train router`.",
+        help="Which of --sources: all, only:NAME,…, llm (untrained), or a folder of "
+        "`ragsieve train router`.",
     ),
     click.option(
         "--llm",
@@ -227,6 +228,7 @@ def _check(
     system_options: Sequence[str],
     system_models: Sequence[str],
     index: Path | None,
+    router: str | None,
     **options: Any,
 ) -> None:
     """Everything about the options that can be known before a model is loaded."""
@@ -239,6 +241,8 @@ def _check(
     building.check(system, *_of_system(system_options, system_models))
     if index:
         ready(index)
+    if router:
+        check_router(router)
 
 
 def _of_system(options: Sequence[str], own: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -275,23 +279,17 @@ def _system(
 
         given, own = _of_system(system_options, system_models)
         given |= {part: made(model) for part, model in own.items()}
-        others = {role: made(options[role]) for role in trained.entry(system).roles}
+        others = {role: made(options[role]) for role in building.roles_of(system, given)}
         searched: Source | None = None
         if index:
             searched = index_source(index, made, k=retrieve or 20, by=by)
         elif sources:
-            searched = Routed(read_sources(sources, made), _router(router or "all", generator))
+            asked = read_sources(sources, made)
+            searched = Routed(asked, named_router(router or "all", generator, asked, share))
         found = trained.build(system, generator, given, share=share, source=searched, **others)
         if max_tokens is not None:
             found = found.with_budget(max_tokens)
         yield found.lenient() if on_error == "keep" else found
-
-
-def _router(name: str, llm: Any) -> Router:
-    """All sources, those that an LLM names, or those of a trained router's folder."""
-    if name == "all":
-        return AskAll()
-    return LLMRouter(llm) if name == "llm" else load_router(name)
 
 
 def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) -> int:
@@ -320,13 +318,17 @@ def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) ->
 def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     """What makes the records of a batch, without keys that nobody else should read."""
     options["llm_options"] = tuple(o for o in llm_options if not o.startswith("api_key="))
-    roles = trained.entry(options["system"]).roles
+    given, _ = _of_system(options["system_options"], options["system_models"])
+    roles = building.roles_of(options["system"], given)
     if options["system"] not in systems.SYSTEMS:
         options["system"] = trained.identity(options["system"])
-    given = ("llm_options", "system_options", "system_models")
+    more = ("llm_options", "system_options", "system_models")
     if options["index"]:
         options["index"] = content(options["index"])
-    names = ("system", "llm", *roles, "max_tokens", *given, "on_error", "index", "retrieve", "by")
+    if options["sources"]:
+        options["sources"] = sources_content(options["sources"])
+        options["router"] = router_content(options["router"] or "all")
+    names = ("system", "llm", *roles, "max_tokens", *more, "on_error", "index", "retrieve", "by")
     names += ("sources", "router")
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])

@@ -17,9 +17,10 @@ from ragsieve.evaluate.run import Done
 ROUTER_HELP = """Train a router that chooses sources for your generator, and write it to FOLDER.
 
 The generator answers each question from each source of sources.toml alone; the router learns which
-sources led it to a right answer. QUESTIONS are JSONL files of questions with answers, or names of
-`ragsieve datasets`; a salted hash divides them: half to learn from, a tenth to measure by. An
-interrupted training goes on where it stopped.
+sources led it to a right answer. Where a question's metadata name its "sources", as in
+{"metadata": {"sources": ["news"]}}, these are right, and nobody is asked. QUESTIONS are JSONL files
+of questions with answers, or names of `ragsieve datasets`; a salted hash divides them: half to
+learn from, a tenth to measure by. An interrupted training goes on where it stopped.
 
 \b
   ragsieve train router my-router questions.jsonl --sources sources.toml
@@ -27,7 +28,8 @@ interrupted training goes on where it stopped.
   ragsieve train router my-router questions.jsonl --sources sources.toml --form llm
 
 \b
-A source is a table of sources.toml, of kind index, pages, api or memory (the model by itself):
+A source is a table of sources.toml, of kind index, pages, passages, api or memory (the model
+by itself):
   [[sources]]
   name = "news"
   description = "News articles of 2023."

@@ -17,7 +17,7 @@ from ragsieve.answer.reader import Reader
 from ragsieve.errors import BadReply, InputError, MissingExtra
 from ragsieve.models.base import LLM, complete_parsed
 from ragsieve.prompts import render
-from ragsieve.text import contains_answer, normalise, safe
+from ragsieve.text import begins, contains_answer, normalise, safe, unsure
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 
@@ -27,8 +27,6 @@ JUDGED_CHARS = 4000  # of an output are shown to a judge: twice the longest read
 # A character of a script without spaces counts as a word, and so does what else stands together.
 _SPACELESS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
-_APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
-_UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")
 _INVALID = (  # normalised: without articles
     "invalid question",
     "this is invalid question",
@@ -128,21 +126,21 @@ def crag(
 
     Source: PruningRAG (arXiv 2409.13694), section 4.4; CRAG (arXiv 2406.04744), section 4.
     """
-    if not any(map(str.isalnum, output)) or _begins(output, _UNSURE):
+    if unsure(output):
         return "missing"
     if exact_match(output, answers):
         return "accurate"
-    if _begins(output, _INVALID):
-        invalid = any(_begins(answer, _INVALID) for answer in answers)
+    if begins(output, _INVALID):
+        invalid = any(begins(answer, _INVALID) for answer in answers)
         return "accurate" if invalid else "hallucination"
     if judge is not None and answers and judge(output, answers) >= 0.5:
         return "accurate"
     return "hallucination"
 
 
-def _begins(text: str, phrases: Sequence[str]) -> bool:
-    words = normalise(text.translate(_APOSTROPHES)) + " "
-    return any(words.startswith(f"{phrase} ") for phrase in phrases)
+def contained(_question: str, output: str, answers: Sequence[str]) -> float:
+    """A judge's place taken by a rule: whether a gold answer occurs in the output, 1.0 or 0.0."""
+    return accuracy(output, answers)
 
 
 @dataclass(frozen=True)

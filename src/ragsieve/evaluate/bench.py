@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +24,7 @@ from ragsieve.answer import Reader
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, RagsieveError
 from ragsieve.evaluate import evidence, questions
-from ragsieve.evaluate.answers import Judge
+from ragsieve.evaluate.answers import Judge, contained
 from ragsieve.evaluate.clock import Clock, Timed
 from ragsieve.evaluate.config import Cell, Config, cells
 from ragsieve.evaluate.header import header, without_keys
@@ -39,11 +39,15 @@ from ragsieve.evaluate.metrics import (
     semantic_accuracy,
 )
 from ragsieve.evaluate.run import Batch, Done
+from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.pipeline import Result, System
-from ragsieve.retrieve.corpus import Search
+from ragsieve.pipeline import Result, Source, System
+from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
+from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.trace import Usage
+from ragsieve.trained import building
+from ragsieve.trained.router import check_router, named_router, router_content
 from ragsieve.types import Example
 
 T = TypeVar("T")
@@ -99,6 +103,11 @@ class Bench:
             raise InputError(f"output {self.folder} cannot be made: {reason}") from error
         for index in {data.index for data in self.config.data if data.index}:
             ready(index)
+        for sources in {data.sources for data in self.config.data if data.sources}:
+            sources_content(sources, data=self.data)
+        for cell in self.cells:
+            if cell.data.sources:
+                check_router(cell.system.router)
         about = {}
         for cell in self.cells:
             if cell.questions_file not in about:
@@ -198,20 +207,26 @@ class Bench:
         spec = cell.system
         own = {role: wrap(self._model(name)) for role, name in spec.models.items()}
         entry = trained.entry(spec.name)
-        others = {role: wrap(self._model(getattr(self.config, role))) for role in entry.roles}
+        roles = building.roles_of(spec.name, spec.options)
+        others = {role: wrap(self._model(getattr(self.config, role))) for role in roles}
         llm = wrap(self._model(cell.generator.llm, cell.generator.options))
         llm.count(["?"])  # a model that is not there shows here
         if entry.knows:
             others["answers"] = self._answers(cell)
-        if cell.data.index:
-            others["source"] = self._source(cell, wrap)
+        others["source"] = self._source(cell, llm, wrap)
         return trained.build(spec.name, llm, {**spec.options, **own}, share=wrap, **others)
 
-    def _source(self, cell: Cell, wrap: Share) -> Search:
+    def _source(self, cell: Cell, llm: LLM, wrap: Share) -> Source | None:
         data = cell.data
-        return index_source(
-            data.index, lambda name: wrap(self._model(name)), k=data.retrieve, by=data.by
-        )
+
+        @cache
+        def load(name: str) -> Any:
+            return wrap(self._model(name))
+
+        if data.sources:
+            found = read_sources(data.sources, load, data=self.data)
+            return Routed(found, named_router(cell.system.router, llm, found, wrap))
+        return index_source(data.index, load, k=data.retrieve, by=data.by) if data.index else None
 
     def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
         """Gold answers by question; of a question that comes twice all that are known."""
@@ -223,11 +238,11 @@ class Bench:
 
     def _metrics(self, system: System, wrap: Share) -> list[Metric]:
         """What is measured: every metric, and those that need a model where the run says so."""
-        chosen = dict(METRICS)
-        if self.config.judge:
-            judge = Judge(wrap(self._model(self.config.judge)))
-            more = [judged(judge), semantic_accuracy(judge), *crag_metrics(judge, everywhere=False)]
-            chosen |= {metric.name: metric for metric in more}
+        judge = Judge(wrap(self._model(self.config.judge))) if self.config.judge else None
+        more = [judged(judge), semantic_accuracy(judge)] if judge else []
+        rule = contained if self.config.crag else None
+        more += crag_metrics(judge or rule, everywhere=self.config.crag)
+        chosen = {**METRICS, **{metric.name: metric for metric in more}}
         if self.config.likelihood and isinstance(system.reader, Reader):
             if "loglik" not in system.reader.llm.can:
                 name = system.reader.llm.identity
@@ -247,18 +262,23 @@ class Bench:
         spec, generator = cell.system, cell.generator
         found = {generator.llm: self._model(generator.llm, generator.options)}
         names = [*spec.models.values(), self.config.judge]
-        names += [getattr(self.config, role) for role in trained.entry(spec.name).roles]
+        names += [getattr(self.config, r) for r in building.roles_of(spec.name, spec.options)]
         return found | {name: self._model(name) for name in names if name}
 
     def _made_by(self, cell: Cell) -> str:
         """All that a cell's records depend on beside the questions, in a line."""
         spec, generator = cell.system, cell.generator
         used = {name: model.identity for name, model in self._used(cell).items()}
-        name = spec.name if spec.name in systems.SYSTEMS else trained.identity(spec.name)
+        filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
+        name = " ".join(n if n in systems.SYSTEMS else trained.identity(n) for n in filters)
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
         parts += [used, self.config.likelihood]
         if cell.data.index:
             parts += [content(cell.data.index), cell.data.retrieve, cell.data.by]
+        if cell.data.sources:
+            sources = sources_content(cell.data.sources, data=self.data)
+            parts += [sources, router_content(spec.router)]
+        parts += ["crag"] if self.config.crag else []
         return json.dumps(without_keys(parts), sort_keys=True)
 
     def _questions(self, cell: Cell) -> Path:

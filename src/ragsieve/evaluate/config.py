@@ -41,6 +41,8 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             own documents are only what it is measured by.
         retrieve: Chunks that the index returns for a question.
         by: How it is searched; hybrid, or by BM25 where it has no embedder, where None.
+        sources: TOML file of sources (`ragsieve.systems.sources`): they are asked as each system's
+            router says, and the questions' own documents are only what it is measured by.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     index: str = ""
     retrieve: Count = 20
     by: By | None = None
+    sources: str = ""
 
     @property
     def label(self) -> str:
@@ -63,6 +66,7 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 *([self.by] if self.by else []),
                 f"{self.retrieve} of {Path(self.index).name}",
             ]
+        choices += [f"from {Path(self.sources).stem}"] if self.sources else []
         return f"{stem} ({', '.join(choices)})" if choices else stem
 
 
@@ -75,12 +79,15 @@ class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         options: Its options other than their defaults.
         models: Models of its own, as ``extractor = "transformers:ID"``; `trained.building.MODELS`
             names the parts that may have one.
+        router: Chooses among a data set's sources: ``"all"``, ``"only:NAME,NAME"``, ``"llm"``, or a
+            trained router's folder.
     """
 
     name: str
     label: str = ""
     options: dict[str, Any] = {}
     models: dict[str, str] = {}
+    router: str = "all"
 
 
 class Generator(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,6 +133,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         clues: What the system ``clues`` reads with.
         judge: An LLM that says whether answers mean the same; none where empty.
         likelihood: Whether the gold answer's log-likelihood is measured, too.
+        crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
+            set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
         baseline: Label of the system that the others are compared with.
         questions: The first so many of each data set; all where absent.
         sample: Draws them by ``seed`` instead of taking the first.
@@ -145,6 +154,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clues: str = "clues"
     judge: str = ""
     likelihood: bool = False
+    crag: bool = False
     baseline: str = ""
     questions: Count | None = None
     sample: bool = False
@@ -236,8 +246,12 @@ def _check(config: Config) -> None:
     if config.noise and any(data.poisoned for data in config.data):
         raise InputError("poisoned must be false where the run has noise, which replaces documents")
     for data in config.data:
-        if data.index and (config.noise or data.poisoned):
-            raise InputError(f"index must be empty where documents are noise, got {data.index!r}")
+        asked = {"index": data.index, "sources": data.sources}
+        for option, value in asked.items():
+            if value and (config.noise or data.poisoned):
+                raise InputError(f"{option} must be empty where documents are noise, got {value!r}")
+        if all(asked.values()):
+            raise InputError(f"index and sources exclude each other, got {asked!r}")
     if config.baseline and config.baseline not in map(label, config.systems):
         known = ", ".join(map(label, config.systems))
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")

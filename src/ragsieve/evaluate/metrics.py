@@ -20,6 +20,7 @@ from ragsieve.text import contains_answer
 from ragsieve.trace import Trace
 from ragsieve.types import Answer, Example
 
+Judging = Callable[[str, str, Sequence[str]], float]
 Compute = Callable[[Example, Result], float | None]
 AnswerScore = Callable[[str, Sequence[str]], float]
 
@@ -126,11 +127,12 @@ def likelihood(reader: Reader) -> Metric:
     return Metric("answer_loglik", "log-likelihood of the gold answer a token", compute, "evidence")
 
 
-def crag_metrics(judge: Judge | None = None, *, everywhere: bool = True) -> list[Metric]:
+def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> list[Metric]:
     """CRAG's four numbers; the judge is asked once for all of them.
 
     Args:
-        judge: Decides what is not decided by rules; without one such answers are hallucinations.
+        judge: From question, answer and gold answers, how sure it is from 0 to 1 that they say the
+            same. Decides what is not decided by rules; without one such answers are hallucinations.
         everywhere: For every dataset with gold answers, not only those called ``crag…``.
 
     Source: PruningRAG (arXiv 2409.13694), section 4.4.

@@ -27,6 +27,7 @@ from ragsieve.evaluate.winnowing import Winnowing, tally, winnowing
 
 OVERALL = "overall"
 HEADLINE = ("accuracy", "f1", "exact_match", "answer_present", "tokens_kept")
+_CRAG = ("crag_accuracy", "hallucination", "missing", "crag_score", *HEADLINE[-2:])
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,17 @@ class Report:
     def metrics(self) -> list[str]:
         """Names of all metrics, the headline's first."""
         found = dict.fromkeys(name for row in self.rows for name in row.metrics)
-        return [m for m in HEADLINE if m in found] + [m for m in found if m not in HEADLINE]
+        first = self._first
+        return [m for m in first if m in found] + [m for m in found if m not in first]
 
     @property
     def headline(self) -> list[str]:
-        """The metrics of the first table."""
-        return [m for m in self.metrics if m in HEADLINE] or self.metrics[:4]
+        """The metrics of the first table: CRAG's four for answers where every row has them."""
+        return [m for m in self.metrics if m in self._first] or self.metrics[:4]
+
+    @property
+    def _first(self) -> tuple[str, ...]:
+        return _CRAG if all("crag_score" in row.metrics for row in self.rows) else HEADLINE
 
     def select(self, dataset: str, *, noisy: bool = False) -> list[Row]:
         """Rows of a dataset, without noise or with it."""

@@ -77,6 +77,20 @@ class AskAll:
 
 
 @dataclass(frozen=True)
+class Only:
+    """The same sources for every question.
+
+    Args:
+        names: Of the sources to ask; none where the model shall answer by itself.
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, query: Query, sources: Sequence[Named], /) -> list[str]:
+        return [*self.names]
+
+
+@dataclass(frozen=True)
 class LLMRouter:
     """The sources that an LLM says would help, each asked about by itself, all in one batch.
 

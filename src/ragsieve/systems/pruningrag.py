@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ragsieve import score, select, split
@@ -11,9 +12,11 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED
+from ragsieve.text import unsure
+from ragsieve.trace import conclude, note
 from ragsieve.types import Query, Segment
 
-Pages = Literal["few", "many", "hybrid"]
+Pages = Literal["few", "many", "hybrid", "sparse"]
 
 SPARSE = 50  # windows that BM25 leaves to the embedder, where pages are many
 
@@ -37,6 +40,30 @@ class Within(Pipeline):
         return kept
 
 
+@dataclass(frozen=True)
+class MemoryFirst:
+    """A source that is asked only where the model by itself does not know.
+
+    Args:
+        reader: Answers without evidence; where it does, that is the question's answer.
+        source: Asked where the answer is that it is not known.
+
+    Source: PruningRAG (arXiv 2409.13694), table 3, "LLM → …".
+    """
+
+    reader: Reasoning
+    source: Source
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        answer = self.reader(query, ())
+        if unsure(answer.text):
+            note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
+            return self.source(query)
+        conclude(answer)
+        note("the model answered by itself: no source was asked")
+        return []
+
+
 def pruningrag(
     llm: LLM,
     embedder: Embedder,
@@ -47,8 +74,10 @@ def pruningrag(
     overlap: int = 0,
     k: int = 3,
     examples: int = 3,
+    same_domain: bool = False,
     cot: bool = True,
     domain: str = "",
+    memory_first: bool = False,
     max_tokens: int | None = None,
 ) -> System:
     """Choose sources, prune inside each, reason with examples (arXiv 2409.13694).
@@ -61,24 +90,35 @@ def pruningrag(
         embedder: Ranks windows, and guesses the question's domain.
         source: `ragsieve.retrieve.route.Routed`: the sources with the router that chooses.
         pages: ``"few"``: windows by embedding at once; ``"many"``: the 50 best by BM25 first;
-            ``"hybrid"``: by rank fusion of both.
+            ``"hybrid"``: by rank fusion of both; ``"sparse"``: by BM25 alone.
         window: Tokens of a window, in the generator's tokenizer.
         overlap: Tokens that it shares with the one before.
         k: Windows that stay of each source.
         examples: Worked examples, from 0 to 3.
+        same_domain: Whether they are of the question's own domain.
         cot: Whether the model reasons before it answers.
         domain: Of every question; guessed by the embedder where empty.
+        memory_first: Whether the source is asked only where the model does not know by itself.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
     """
-    reader = Reasoning(llm, None if domain else embedder, domain=domain, examples=examples, cot=cot)
+    reader = Reasoning(
+        llm,
+        None if domain else embedder,
+        domain=domain,
+        examples=examples,
+        same_domain=same_domain,
+        cot=cot,
+    )
     prune = Within(
         split.Windows(llm, max_tokens=window, overlap=overlap),
         *_ranked(embedder, pages),
         select.TopK(k),
     )
+    if memory_first and source:
+        source = MemoryFirst(reader, source)
     return System(prune, reader, max_tokens, source)
 
 
@@ -88,6 +128,8 @@ def _ranked(embedder: Embedder, pages: Pages) -> tuple[Stage, ...]:
             return (score.Cosine(embedder),)
         case "many":
             return score.BM25(), select.TopK(SPARSE), score.Cosine(embedder)
+        case "sparse":
+            return (score.BM25(),)
         case "hybrid":
             return (score.Hybrid((score.BM25(), score.Cosine(embedder))),)
     raise InputError(f"pages must be one of {', '.join(get_args(Pages))}, got {pages!r}")

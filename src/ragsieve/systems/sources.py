@@ -3,36 +3,43 @@
     [[sources]]
     name = "news"                             # what traces and a trained router call it
     description = "News articles of 2023."    # what it holds, for a router
-    kind = "index"                            # "index", "pages", "api" or "memory"
+    kind = "index"                            # "index", "pages", "passages", "api" or "memory"
     folder = "news-index"                     # of an index, as are: k, by
     timeout_s = 20                            # after which it is left out
 
-Pages have ``files`` (HTML, or JSONL with ``html`` a line) and ``off_topic``. An API has ``api``
-(``"crag"``, ``"crag:movie"``, a TOML table, or OpenAPI as JSON), its server's ``url``, and where
-needed ``headers`` (a value ``"env:NAME"`` is taken from the environment), ``entities`` (``"spacy"``
-or ``"rules"``) and ``allow_private``. Paths count from the file's own folder.
+Pages have ``files`` (HTML, or JSONL with ``html`` a line) and ``off_topic``. Passages were found
+before, question by question: ``questions`` is JSONL of questions with documents, or a data set's
+name; of these ``only`` those of one ``source`` count, and ``html`` says that they are pages. An API
+has ``api`` (``"crag"``, ``"crag:movie"``, a TOML table, or OpenAPI as JSON), its server's ``url``,
+and where needed ``headers`` (a value ``"env:NAME"`` is taken from the environment), ``entities``
+(``"spacy"`` or ``"rules"``) and ``allow_private``. Paths count from the file's own folder.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ragsieve import datasets
+from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Source
 from ragsieve.retrieve.route import Named, check_names, nothing
-from ragsieve.systems.indexes import index_source
+from ragsieve.systems.indexes import content, index_source
 
 Load = Callable[[str], Embedder]
 
 KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {  # keys of a table, by its kind
     "index": {"folder": str, "k": int, "by": str},
     "pages": {"files": list, "off_topic": str},
+    "passages": {"questions": str, "only": str, "html": bool},
     "api": {"api": str, "url": str, "headers": dict, "entities": str, "allow_private": bool},
     "memory": {},
 }
@@ -42,16 +49,31 @@ _COMMON: dict[str, type | tuple[type, ...]] = {
     "kind": str,
     "timeout_s": (int, float),
 }
-_NEEDED = {"index": ("folder",), "pages": ("files",), "api": ("api", "url"), "memory": ()}
+_NEEDED = {
+    "index": ("folder",),
+    "pages": ("files",),
+    "passages": ("questions",),
+    "api": ("api", "url"),
+    "memory": (),
+}
 _SAID = {str: "a string", int: "a whole number", list: "a list", dict: "a table", bool: "a boolean"}
 
 
-def read_sources(path: Path | str, load: Load) -> tuple[Named, ...]:
+class _Where(NamedTuple):
+    """Where a table's files, data sets and embedders are found."""
+
+    folder: Path
+    data: Path | None
+    load: Load
+
+
+def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> tuple[Named, ...]:
     """The sources that a TOML file describes, in its order.
 
     Args:
         path: The file; see the head of this module.
         load: Loads an index's embedder by its name.
+        data: Where data sets lie; see `ragsieve.datasets.load`.
 
     Raises:
         InputError: If the file cannot be read, or a table of it has an unknown key or kind, lacks
@@ -60,6 +82,22 @@ def read_sources(path: Path | str, load: Load) -> tuple[Named, ...]:
         StoreError: If an index cannot be opened.
     """
     path = Path(path)
+    where = _Where(path.parent, data, load)
+    found = []
+    for number, table in enumerate(_tables(path), 1):
+        try:
+            found.append(_named(table, where))
+        except InputError as error:
+            which = f"table {number} of [[sources]] ({table.get('name', 'no name')!r:.60})"
+            raise InputError(f"{path}, {which}: {error}") from error
+    try:
+        check_names(found)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return tuple(found)
+
+
+def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open("rb") as file:
             given = tomllib.load(file)
@@ -72,27 +110,35 @@ def read_sources(path: Path | str, load: Load) -> tuple[Named, ...]:
     tables = given.get("sources", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"{path}: sources must be tables [[sources]], got {tables!r:.80}")
-    found = []
-    for number, table in enumerate(tables, 1):
-        try:
-            found.append(_named(table, path.parent, load))
-        except InputError as error:
-            where = f"table {number} of [[sources]] ({table.get('name', 'no name')!r:.60})"
-            raise InputError(f"{path}, {where}: {error}") from error
-    try:
-        check_names(found)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    return tuple(found)
+    return tables
 
 
-def _named(table: Mapping[str, Any], folder: Path, load: Load) -> Named:
+def sources_content(path: Path | str, *, data: Path | None = None) -> str:
+    """Twelve hex digits of what a file of sources says, and of the files that it names.
+
+    Raises:
+        InputError: If one of them cannot be read.
+    """
+    path = Path(path)
+    parts = [json.dumps(tables := _tables(path), sort_keys=True, default=str)]
+    for table in tables:
+        _check(table)
+        if "folder" in table:
+            parts.append(content(path.parent / table["folder"]))
+        if "questions" in table:
+            parts.append(_questions(table, path.parent, data).sha256())
+        files = [path.parent / str(name) for name in table.get("files", [])]
+        parts += [hashlib.sha256(_bytes(file, "files")).hexdigest() for file in files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _named(table: Mapping[str, Any], where: _Where) -> Named:
     _check(table)
-    make = {"index": _index, "pages": _pages, "api": _api}
+    make = {"index": _index, "pages": _pages, "passages": _passages, "api": _api}
     kind, said = table["kind"], table.get("description", "")
     search: Source = nothing
     if kind != "memory":
-        search, own = make[kind](table, folder, load)
+        search, own = make[kind](table, where)
         said = said or own
     return Named(table["name"], said, search, float(table.get("timeout_s", 20)))
 
@@ -116,20 +162,30 @@ def _check(table: Mapping[str, Any]) -> None:
             raise InputError(f"{key} must be {rule}, got {value!r:.80}")
 
 
-def _index(table: Mapping[str, Any], folder: Path, load: Load) -> tuple[Source, str]:
-    return (
-        index_source(folder / table["folder"], load, k=table.get("k", 20), by=table.get("by")),
-        "",
-    )
+def _index(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
+    folder, k = where.folder / table["folder"], table.get("k", 20)
+    return index_source(folder, where.load, k=k, by=table.get("by")), ""
 
 
-def _pages(table: Mapping[str, Any], folder: Path, _: Load) -> tuple[Source, str]:
+def _passages(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
+    from ragsieve.retrieve.passages import Passages
+
+    found = (example for _, example in _questions(table, where.folder, where.data).examples())
+    return Passages(found, only=table.get("only", ""), html=table.get("html", False)), ""
+
+
+def _questions(table: Mapping[str, Any], folder: Path, data: Path | None) -> Dataset:
+    name = table["questions"]
+    return datasets.load(name if name in datasets.DATASETS else folder / name, folder=data)
+
+
+def _pages(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
     from ragsieve.retrieve.web import Pages
 
     names = table["files"]
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(f"files must be names of files, got {names!r:.80}")
-    found = [page for name in names for page in _read(folder / name)]
+    found = [page for name in names for page in _read(where.folder / name)]
     return Pages(found, off_topic=table.get("off_topic", "drop")), ""
 
 
@@ -145,13 +201,17 @@ def _read(path: Path) -> Iterator[Mapping[str, Any]]:
                 raise InputError(f"{path} line {number}: {error}") from error
             yield {"id": f"{path.name}:{number}", **page}
         return
+    yield {"id": path.name, "html": _bytes(path, "files").decode("utf-8-sig", errors="replace")}
+
+
+def _bytes(path: Path, key: str) -> bytes:
     try:
-        yield {"id": path.name, "html": path.read_text(encoding="utf-8-sig", errors="replace")}
+        return path.read_bytes()
     except OSError as error:
-        raise InputError(f"files: {path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{key}: {path} cannot be read: {error.strerror or error}") from error
 
 
-def _api(table: Mapping[str, Any], folder: Path, _: Load) -> tuple[Source, str]:
+def _api(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
     from ragsieve.retrieve import api as apis
     from ragsieve.retrieve.entities import Entities, Rules
     from ragsieve.retrieve.fetch import Http
@@ -161,11 +221,8 @@ def _api(table: Mapping[str, Any], folder: Path, _: Load) -> tuple[Source, str]:
     name, _, domain = table["api"].partition(":")
     if name == "crag":
         api = apis.crag(*filter(None, [domain]))
-    elif (path := folder / table["api"]).suffix == ".json":
-        try:
-            api = described(parse_json(path.read_bytes()))
-        except OSError as error:
-            raise InputError(f"api: {path} cannot be read: {error.strerror or error}") from error
+    elif (path := where.folder / table["api"]).suffix == ".json":
+        api = described(parse_json(_bytes(path, "api")))
     else:
         api = apis.read(path)
     kind = table.get("entities", "spacy")

@@ -38,6 +38,9 @@ NEAREST = 20  # questions that say which source a question without a right answe
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # of the regressions, inverse; chosen by cross-validation
 FOLDS = 5
 
+KNOWN = "sources"
+"""What an example's metadata call the names of the sources that help, where these are known."""
+
 Bools = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
 
@@ -60,12 +63,15 @@ def _own(data: Dataset, part: Part, salt: str) -> Iterator[Example]:
     for _, example in data.examples():
         if part_of(example.query.text, salt) == part and any(map(str.strip, example.answers)):
             query = replace(example.query, id=f"{data.name}:{example.query.id}")
-            yield replace(example, query=query, documents=())
+            told = {name: value for name, value in example.metadata.items() if name == KNOWN}
+            yield replace(example, query=query, documents=(), metadata=told)
 
 
 @dataclass(frozen=True)
 class Labeller:
     """Says of a question from which sources, each alone, the generator answers it correctly.
+
+    Where an example's metadata name its ``sources``, these are right, and nobody is asked.
 
     Args:
         sources: All there are, the model's own memory among them where it shall be chosen, too.
@@ -73,7 +79,7 @@ class Labeller:
         stage: Filters the evidence of each source first.
 
     Raises:
-        InputError: If a name comes twice, or an example has no gold answer.
+        InputError: If a name comes twice, or an example has no gold answer or names other sources.
         ModelError: If a model or a source fails: what a source did not say is no label.
 
     Source: PruningRAG, section 4.2.1.
@@ -90,14 +96,31 @@ class Labeller:
         """The labels as JSON values: ``question`` and ``right``, True or False by source."""
         if not any(map(str.strip, example.answers)):
             raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
+        names = [source.name for source in self.sources]
+        known = KNOWN in example.metadata
+        right = _known(example, names) if known else self._tried(example)
+        return {"question": example.query.text, "right": dict(zip(names, right, strict=True))}
+
+    def _tried(self, example: Example) -> list[bool]:
+        """Which sources lead the generator to a right answer."""
         found = ask(self.sources, example.query)
         if failed := next((one for one in found if one.error), None):
             raise ModelError(f"source {failed.name} failed: {failed.error}")
         kept = [self.stage(example.query, one.segments) for one in found]
         answers = self.reader.answers(example.query, kept)
-        right = [accuracy(answer.text, example.answers) == 1.0 for answer in answers]
-        names = [source.name for source in self.sources]
-        return {"question": example.query.text, "right": dict(zip(names, right, strict=True))}
+        return [accuracy(answer.text, example.answers) == 1.0 for answer in answers]
+
+
+def _known(example: Example, names: Sequence[str]) -> list[bool]:
+    """Which sources the example's metadata name."""
+    said = example.metadata[KNOWN]
+    if not isinstance(said, list) or (unknown := [name for name in said if name not in names]):
+        wrong = said if not isinstance(said, list) else unknown[0]
+        raise InputError(
+            f"metadata {KNOWN!r} of question {example.query.id!r} must name sources of "
+            f"{', '.join(names)}, got {wrong!r:.80}"
+        )
+    return [name in said for name in names]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError
+from ragsieve.evaluate.questions import to_line
 from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.base import Embedder
 from ragsieve.models.sharing import sharing
@@ -34,7 +35,6 @@ from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.retrieve.route import LightRouter, LLMRouter, Named
 from ragsieve.systems.indexes import WordCount
 from ragsieve.systems.sources import read_sources
-from ragsieve.train.lessons import write
 from ragsieve.train.router import Bools, Labeller, Taught, figures, fit_light, questions
 from ragsieve.trained import Base, Data, Split, sha256_of
 from ragsieve.trained.router import Form, Known, TrainedRouter, check_router_folder, save_router
@@ -191,17 +191,21 @@ class RouterCourse:
     ) -> list[dict[str, Any]]:
         """Labels of the questions of ``part``; those that an earlier start made stay."""
         given, name = self.work / f"{part}.jsonl", f"{part}.labels.jsonl"
-        if not given.is_file() and not write(given, questions(self.data, part)):
-            given.unlink()
-            raise InputError(f"data must have a question with a gold answer in part {part}")
+        if not given.is_file():
+            found = b"".join(map(to_line, questions(self.data, part)))
+            if not found:
+                raise InputError(f"data must have a question with a gold answer in part {part}")
+            fresh = given.with_name(f".{given.name}.new")
+            fresh.write_bytes(found)
+            fresh.replace(given)
         label = f"router llm={self.plan.llm} embedder={self.plan.embedder}"
         with Batch(given, self.work / name, label=label) as batch:
             done = batch.run(labeller, workers=self.workers, limit=limit)
-            found = self.told(name, done, batch.total(limit)) if self.told else [*done]
-        errors = [one.error for one in found if one.error]
-        if len(errors) > MAX_FAILED * len(found):
+            labelled = self.told(name, done, batch.total(limit)) if self.told else [*done]
+        errors = [one.error for one in labelled if one.error]
+        if len(errors) > MAX_FAILED * len(labelled):
             raise errors[0]
-        return [one.record for one in sorted(found, key=lambda one: one.line) if one.record]
+        return [one.record for one in sorted(labelled, key=lambda one: one.line) if one.record]
 
     def _tuned(self, taught: Taught, sources: Sequence[Named]) -> LLMRouter:
         """The LLM, tuned where that is not done."""

@@ -29,6 +29,9 @@ MODELS: dict[str, tuple[str, ...]] = {
 }
 """Options of systems that name a model of a part's own: the kinds that it may be of."""
 
+PRUNE = "prune"
+"""An option of systems that search: another system by its name, which filters what is found."""
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
 _WEIGHTS = Path(str(files("ragsieve") / "weights"))
 _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
@@ -131,18 +134,29 @@ def build(
     Args:
         name: Which.
         llm: Its generator.
-        options: Options other than their defaults, or than a trained filter's folder says.
+        options: Options other than their defaults, or than a trained filter's folder says;
+            ``prune`` may name a system.
         source: Finds evidence where the caller passes no documents.
         share: Wraps the models of a trained filter.
-        roles: What it needs of `ragsieve.systems.ROLES`, and gold answers.
+        roles: What it needs of `ragsieve.systems.ROLES` (see `roles_of`), and gold answers.
 
     Raises:
         InputError: If there is no such system or option, or something is missing.
     """
+    if isinstance(prune := (options or {}).get(PRUNE), str):
+        inner = build(prune, llm, share=share, **roles)
+        options = {**(options or {}), PRUNE: inner.stage}
     if name in systems.SYSTEMS:
         return systems.build(name, llm, options=options, source=source, **roles)
     systems.check_options(name, entry(name), options)
     return load(name, llm, options=options, share=share).with_source(source)
+
+
+def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which models of `ragsieve.systems.ROLES` a system needs, with what prunes for it."""
+    prune = options.get(PRUNE)
+    needed = {*entry(name).roles, *(entry(prune).roles if isinstance(prune, str) else ())}
+    return tuple(role for role in systems.ROLES if role in needed)
 
 
 def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None:
@@ -157,7 +171,10 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
     systems.check_options(name, known, options)
     hints = get_type_hints(getattr(known.make, "func", known.make))  # of a partial its function
     for option, value in options.items():
-        if not fits(value, hints[option]):
+        if option == PRUNE and isinstance(value, str):
+            if entry(value).knows:
+                raise InputError(f"{PRUNE} of {name} must not know gold answers, got {value!r}")
+        elif not fits(value, hints[option]):
             raise InputError(
                 f"{option} of {name} {_rule(option, hints[option])}, got {value!r:.80}"
             )
@@ -172,6 +189,8 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
 
 def _rule(option: str, hint: Any) -> str:
     """What a value of an option should have been, where its type is not all there is to say."""
+    if option == PRUNE:
+        return "must be the name of a system"
     if option in MODELS:
         return "is a model's: name one for it, as --model or models = {…} do"
     if get_origin(hint) is Literal:

@@ -8,6 +8,7 @@ README.md                 the same for people
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -20,8 +21,9 @@ import numpy as np
 
 from ragsieve import models
 from ragsieve.errors import InputError, MissingExtra
-from ragsieve.models.base import Embedder
-from ragsieve.retrieve.route import LightRouter, LLMRouter
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.sharing import Share
+from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
 from ragsieve.trained.folder import CARD, shipped
 from ragsieve.trained.recipe import Base, Data, Part, Split, parsed, read_json
 from ragsieve.trained.router_card import card
@@ -124,12 +126,59 @@ def read_router(folder: Path | str) -> TrainedRouter:
         raise InputError(f"trained router {str(folder)!r}: {error}") from error
 
 
-def load_router(folder: Path | str, embedder: Embedder | None = None) -> LightRouter | LLMRouter:
+def named_router(
+    name: str, llm: LLM, sources: Sequence[Named], share: Share = lambda model: model
+) -> Router:
+    """A router by its name.
+
+    Args:
+        name: ``"all"``: every source; ``"only:NAME,NAME"``: these; ``"llm"``: those that an
+            untrained LLM names; else a trained router's folder.
+        llm: Asked where the name is ``"llm"``.
+        sources: What it shall choose among.
+        share: Wraps the model of a trained router.
+
+    Raises:
+        InputError: If there is no such router or source; else as `load_router`.
+    """
+    if name == "all":
+        return AskAll()
+    if name == "llm":
+        return LLMRouter(llm)
+    kind, _, names = name.partition(":")
+    if kind != "only":
+        return load_router(name, share=share)
+    chosen = tuple(filter(None, map(str.strip, names.split(","))))
+    known = [source.name for source in sources]
+    if unknown := next((one for one in chosen if one not in known), ""):
+        raise InputError(
+            f"router {name!r} must name sources of {', '.join(known)}, got {unknown!r}"
+        )
+    return Only(chosen)
+
+
+def check_router(name: str) -> None:
+    """Raise `InputError` unless there is a router of this name; loads no model."""
+    if name not in ("all", "llm") and not name.startswith("only:"):
+        read_router(name)
+
+
+def router_content(name: str) -> str:
+    """A router's name, with twelve hex digits of what its folder holds where it is trained."""
+    weights = [Path(name) / WEIGHTS, *sorted((Path(name) / ADAPTER).glob("*.safetensors"))]
+    held = [file.read_bytes() for file in (Path(name) / ROUTER, *weights) if file.is_file()]
+    return f"{name}@{hashlib.sha256(b''.join(held)).hexdigest()[:12]}" if held else name
+
+
+def load_router(
+    folder: Path | str, embedder: Embedder | None = None, *, share: Share = lambda model: model
+) -> LightRouter | LLMRouter:
     """A trained router; of its folder JSON and safetensors are read, no code of it is run.
 
     Args:
         folder: As `save_router` or ``ragsieve train router`` left it.
         embedder: The one that a light router was trained with, where there is one at hand.
+        share: Wraps the model that is loaded here, as `ragsieve.models.sharing` does.
 
     Raises:
         InputError: If it is no trained router, breaks a rule, or was trained with another embedder.
@@ -146,10 +195,11 @@ def load_router(folder: Path | str, embedder: Embedder | None = None) -> LightRo
             raise InputError(f"trained router {str(folder)!r}: {ADAPTER} must be a folder in it")
         check_part(Part("llm", trained.base.model, ADAPTER), inner)
         verify(trained.base)
-        return LLMRouter(models.load(trained.base.model, adapter=str(inner)), least, trained=True)
+        llm = share(models.load(trained.base.model, adapter=str(inner)))
+        return LLMRouter(llm, least, trained=True)
     if embedder is None:
         verify(trained.base)
-        embedder = models.load(trained.base.model)
+        embedder = share(models.load(trained.base.model))
     if embedder.identity != trained.identity:
         raise InputError(
             f"embedder must be what router {str(folder)!r} was trained with, "

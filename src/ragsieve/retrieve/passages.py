@@ -1,0 +1,51 @@
+"""What was found before, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ragsieve.pipeline import Source, as_documents
+from ragsieve.retrieve.web import Pages
+from ragsieve.types import Document, Example, Query, Segment
+
+
+@dataclass(frozen=True)
+class Passages:
+    """A source over questions with their documents in hand; for other questions it finds nothing.
+
+    Args:
+        examples: Questions with documents; where one comes twice, the first counts.
+        only: Where not empty, only documents whose ``source`` it is.
+        html: Whether they are pages: their metadata ``html``, or their text, as `Pages` reads it.
+
+    Raises:
+        InputError: If a page has no HTML.
+    """
+
+    examples: Iterable[Example] = field(repr=False)
+    only: str = field(default="", kw_only=True)
+    html: bool = field(default=False, kw_only=True)
+    _by_question: dict[str, Source] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for example in self.examples:
+            question = example.query.text
+            if question not in self._by_question:
+                kept = [d for d in example.documents if self.only in ("", d.source)]
+                self._by_question[question] = _pages(kept) if self.html else _whole(kept)
+        object.__setattr__(self, "examples", ())
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        source = self._by_question.get(query.text)
+        return source(query) if source else []
+
+
+def _whole(documents: list[Document]) -> Source:
+    found = [Segment.whole(document) for document in as_documents(documents)]
+    return lambda _query: [*found]
+
+
+def _pages(documents: list[Document]) -> Source:
+    own = ({"html": d.text, "id": d.id, "title": d.title, **d.metadata} for d in documents)
+    return Pages([{"url": page.get("url") or "", **page} for page in own])
