@@ -27,6 +27,7 @@ from ragsieve.models.fake import (
     ScriptedLLM,
 )
 from ragsieve.score.calibrated import Curve, Logistic
+from ragsieve.score.listwise import Permuting
 from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
 
@@ -37,6 +38,11 @@ QUERY = Query("Who sang Summer Breeze?")
 def first_two(prompt: Prompt) -> str:
     """Names sentence 2 and 1 where there are as many, else sentence 1: a function of the prompt."""
     return "[2, 1]" if "\n[2] " in prompt[-1].content else "[1]"
+
+
+def ordered(prompt: Prompt) -> str:
+    """Puts the second passage before the first, and names one that is none."""
+    return "[2] > [1] > [9]"
 
 
 def fewer(prompt: Prompt, options: Sequence[str]) -> list[float]:
@@ -67,13 +73,18 @@ BUILD: dict[str, Callable[[], Any]] = {
     "split.Sentences": split.Sentences,
     "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),
     "score.BM25": score.BM25,
+    "score.CXMI": lambda: score.CXMI(ScriptedLLM(["unused"]), {QUERY.text: ("Seals",)}),
     "score.Calibrated": lambda: score.Calibrated(Curve((0.0, 1.0), (0.2, 0.7)), of="given"),
     "score.Clues": lambda: score.Clues(OverlapClueReader()),
     "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
     "score.Critique": lambda: score.Critique(ScriptedLLM(["unused"], choices=fewer)),
+    "score.Helpful": lambda: score.Helpful(ScriptedLLM(["unused"], choices=fewer)),
     "score.Hybrid": lambda: score.Hybrid((score.BM25(), score.Cosine(HashingEmbedder()))),
+    "score.Inclusion": lambda: score.Inclusion({QUERY.text: ("Seals",)}),
     "score.Likelihood": lambda: score.Likelihood(ScriptedLLM(["unused"])),
+    "score.Listwise": lambda: score.Listwise(Permuting(ScriptedLLM(ordered)), 3, 2),
     "score.Mean": lambda: score.Mean(("given",)),
+    "score.Overlap": score.Overlap,
     "score.Pair": lambda: score.Pair(OverlapPairScorer()),
     "score.Reflection": lambda: score.Reflection(ScriptedLLM(["unused"], choices=fewer)),
     "score.Relevance": lambda: score.Relevance(ScriptedLLM(["unused"], choices=fewer)),
@@ -97,6 +108,13 @@ MORE: dict[str, Callable[[], Any]] = {  # other options that take another way th
         ScriptedLLM(["unused"]), max_tokens=4, overlap=2
     ),
     "score.Calibrated by logistic": lambda: score.Calibrated(Logistic(3.0, -1.0), of="given"),
+    "score.Listwise by first identifiers": lambda: score.Listwise(
+        Permuting(ScriptedLLM([], choices=fewer), "first")
+    ),
+    "score.Listwise of a babbler": lambda: score.Listwise(
+        Permuting(ScriptedLLM(lambda _: "I cannot say."))
+    ),
+    "score.Overlap with an answer": lambda: score.Overlap({QUERY.text: ("Seals",)}),
     "score.Relevance of a babbler": lambda: score.Relevance(
         ScriptedLLM(lambda _: "I cannot say.", can=frozenset({"complete"}))
     ),

@@ -6,7 +6,18 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from ragsieve.trace import Dropped, Step, Trace, Usage, explain, note, segment_to_dict, spend, step
+from ragsieve.trace import (
+    Dropped,
+    Step,
+    Trace,
+    Usage,
+    explain,
+    note,
+    segment_to_dict,
+    spend,
+    step,
+    warn,
+)
 from ragsieve.types import Document, Segment
 
 DOCUMENT = Document("d", "He sang. She danced.")
@@ -92,6 +103,19 @@ def test_a_failure_is_a_warning() -> None:
         record.error = "ModelError: no"
 
     assert ["Broken() was skipped: ModelError: no"] == trace.warnings
+
+
+def test_what_a_stage_does_without_is_a_warning() -> None:
+    """Beside what failed, in the order of the stages; nobody hears it elsewhere than in a step."""
+    trace = Trace()
+    warn("unheard")
+    with trace.recording():
+        with step("first"):
+            warn("a source is missing")
+        with step("Broken()") as record:
+            record.error = "ModelError: no"
+
+    assert ["a source is missing", "Broken() was skipped: ModelError: no"] == trace.warnings
 
 
 def test_a_step_is_kept_where_its_stage_raises() -> None:

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from ragsieve.errors import InputError
 from ragsieve.trace import Trace, explain, note, segment_to_dict, step
@@ -36,6 +36,17 @@ class Reader(Protocol):
 
     def count(self, texts: Sequence[str], /) -> list[int]:
         """Tokens of each text in the reader's own tokenizer."""
+
+
+@runtime_checkable
+class Lenient(Protocol):
+    """A stage that runs stages itself, and can be one that skips those which fail."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        """See `Stage`."""
+
+    def lenient(self) -> Stage:
+        """The same, but what fails inside is skipped."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -76,8 +87,8 @@ class Pipeline:
         return kept
 
     def lenient(self) -> Self:
-        """The same with ``on_error="keep"``, pipelines inside included."""
-        stages = (s.lenient() if isinstance(s, Pipeline) else s for s in self.stages)
+        """The same with ``on_error="keep"``, and so every stage inside that can be ``lenient``."""
+        stages = (s.lenient() if isinstance(s, Lenient) else s for s in self.stages)
         return type(self)(*stages, on_error="keep")
 
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
@@ -122,13 +133,14 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Se
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
     counts = reader.count([s.text for s in segments])
     own = {s.key: n for s, n in zip(segments, counts, strict=True)}
-    kept: set[tuple[str, int, int]] = set()
+    place = {s.key: n for n, s in enumerate(segments)}
+    kept: dict[tuple[str, int, int], Segment] = {}
     used = 0
     for segment in best_first(segments):
         if used + own[segment.key] <= max_tokens:  # else do not even lay it out
-            trial = length([s for s in segments if s.key in kept or s is segment])
+            trial = length(sorted([*kept.values(), segment], key=lambda s: place[s.key]))
             if trial <= max_tokens:
-                kept.add(segment.key)
+                kept[segment.key] = segment
                 used = trial
                 continue
         explain(segment, f"{own[segment.key]} tokens more than {used} pass max_tokens={max_tokens}")

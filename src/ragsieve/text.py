@@ -93,6 +93,11 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def stemmed(text: str) -> str:
+    """Words in small letters without the plural's ``s``, joined by spaces."""
+    return " ".join(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words(text))
+
+
 def normalise(text: str) -> str:
     """Text as answers are compared: NFKC, lower case, no punctuation, no articles, single spaces.
 

@@ -50,6 +50,7 @@ class Step:
         story: What happened, event by event, as JSON values, where a stage tells it.
         answer: What the stage answered, where it ends in an answer.
         unreadable: Replies of a model that could not be read.
+        warnings: What the stage did without, a line each, though it did not fail.
     """
 
     stage: str
@@ -63,6 +64,7 @@ class Step:
     story: list[dict[str, Any]] = field(default_factory=list)
     answer: Answer | None = None
     unreadable: int = 0
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def told(self) -> list[str]:
@@ -128,8 +130,13 @@ class Trace:
 
     @property
     def warnings(self) -> list[str]:
-        """Stages that failed and were skipped, one line each."""
-        return [f"{step.stage} was skipped: {step.error}" for step in self.steps if step.error]
+        """Stages that failed and were skipped, and what others did without, one line each."""
+        found = []
+        for step in self.steps:
+            found += step.warnings
+            if step.error:
+                found.append(f"{step.stage} was skipped: {step.error}")
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as JSON values."""
@@ -175,6 +182,12 @@ def note(text: str) -> None:
         current.notes.append(text)
 
 
+def warn(text: str) -> None:
+    """Tell the running step what it does without; whoever asked shall see it; a no-op elsewhere."""
+    if current := _step.get():
+        current.warnings.append(text)
+
+
 def misread() -> None:
     """Count a reply that could not be read; a no-op outside a step."""
     if current := _step.get():
@@ -207,8 +220,16 @@ def spend(usages: Sequence[Usage]) -> None:
 
 
 def segment_to_dict(segment: Segment) -> dict[str, Any]:
-    """A kept or dropped span as JSON values: where it is, what it says, its scores."""
+    """A kept or dropped span as JSON values: where it is, what it says, its scores.
+
+    Of a text that a model wrote also which one, and from which spans.
+    """
     scores: Mapping[str, float] = segment.scores
+    document = segment.document
+    writer = {
+        "written_by": document.written_by,
+        "parents": [list(parent.key) for parent in document.parents],
+    }
     return {
         "document": segment.document.id,
         "start": segment.start,
@@ -216,4 +237,5 @@ def segment_to_dict(segment: Segment) -> dict[str, Any]:
         "text": segment.text,
         "score": segment.score if scores else None,
         "scores": dict(scores),
+        **(writer if document.written_by else {}),
     }

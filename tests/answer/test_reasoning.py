@@ -10,7 +10,7 @@ import pytest
 
 from ragsieve.answer.reasoning import DOMAINS, Reasoning, read_pool
 from ragsieve.datasets import sample
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.answers import crag
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.text import contains_answer
@@ -295,3 +295,28 @@ def test_options_are_checked(options: dict[str, int], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         Reasoning(ScriptedLLM([]), **options)  # type: ignore[arg-type]
+
+
+def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
+    """No documents are spoken of, and no example with documents is shown."""
+    llm = ScriptedLLM(lambda _: "Reasoning: I know it.\nAnswer: Seals")
+    answer = Reasoning(llm, domain="music")(Query("Who sang it?"), ())
+    (prompt,) = llm.prompts
+
+    assert "Seals" == answer.text
+    assert ["system", "user"] == [message.role for message in prompt]
+    assert "Question: Who sang it?" == prompt[1].content
+    assert "document" not in prompt[0].content.lower()
+
+
+def test_a_domain_that_cannot_be_guessed_is_any() -> None:
+    """The embedder fails, the answer does not."""
+
+    class Broken(HashingEmbedder):
+        def embed(self, texts: Any, *, query: bool = False) -> Any:
+            raise ModelError("the embedder is away")
+
+    llm = ScriptedLLM(lambda _: "Reasoning: It says so.\nAnswer: Seals")
+    evidence = [Segment.whole(Document("0", "Seals sang it."))]
+
+    assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text

@@ -87,6 +87,8 @@ def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
 
             assert bare.complete(prompts) == alone == llm.complete(prompts)
             assert bare.loglik(prompts, texts) == llm.loglik(prompts, texts)
+            pieces = [(text, "\n") for text in texts]
+            assert bare.surprisals(pieces, texts) == llm.surprisals(pieces, texts)
             assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
             assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
             assert scorer.score(pairs).tobytes() == scores.score(pairs).tobytes()

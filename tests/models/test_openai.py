@@ -680,6 +680,8 @@ def test_likelihoods_are_unsupported() -> None:
     llm = OpenAI("m")
     with pytest.raises(Unsupported, match=r"it can complete and choose$"):
         llm.loglik([prompt("a")], ["b"])
+    with pytest.raises(Unsupported, match=r"no surprisals of 1 texts: it can complete and choose$"):
+        llm.surprisals([("a",)], ["b"])
 
     assert {"complete", "choose"} == llm.can
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers, processors  # noqa: 
 from tokenizers.models import Unigram  # noqa: E402
 
 from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.models.seq2seq import Seq2Seq  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
@@ -129,6 +129,14 @@ def test_odds_are_the_likelihoods_of_the_options(llm: Seq2Seq) -> None:
     weights = [math.exp(llm.loglik([prompt], [o])[0][0]) for o in options]
 
     assert llm.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
+
+
+def test_no_text_is_read_without_a_prompt(llm: Seq2Seq) -> None:
+    """What the backend cannot do it says, and names what it can."""
+    with pytest.raises(Unsupported, match=r"no surprisals: it can choose, complete, loglik$"):
+        llm.surprisals([()], ["a"])
+
+    assert "surprisals" not in llm.can
 
 
 def test_a_schema_is_noted_and_left(llm: Seq2Seq) -> None:

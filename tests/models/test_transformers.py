@@ -21,6 +21,7 @@ from tokenizers.models import BPE  # noqa: E402
 from ragsieve.errors import ContextOverflow, InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.models.coalesce import Coalesced  # noqa: E402
+from ragsieve.models.surprisal import windowed  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
@@ -460,3 +461,72 @@ def test_the_default_model_believes_its_document(smollm2: Transformers) -> None:
 
     assert paris > rome
     assert chosen[1] > 0.9
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_surprisals_are_the_same_alone_together_and_after_other_calls(
+    folder: str, dtype: str
+) -> None:
+    """Neither what stands beside a text, nor what was read before, changes a bit of it."""
+    llm = Transformers(folder, dtype=dtype, device="cpu")
+    prefixes = [(), (SENTENCES[0] * 4,), (SENTENCES[0] * 4, "\n", "\n"), (SENTENCES[1],), ()]
+    texts = [*SENTENCES, SENTENCES[1] * 30, ""]
+    together = llm.surprisals(prefixes, texts)
+    alone = [
+        Transformers(folder, dtype=dtype, device="cpu").surprisals([prefix], [text])[0]
+        for prefix, text in zip(prefixes, texts, strict=True)
+    ]
+
+    assert alone == together == llm.surprisals(prefixes, texts)
+
+
+def test_surprisals_are_those_of_the_whole_text(folder: str) -> None:
+    """As the model's own logits of prefix and text say, with the first token chosen evenly."""
+    llm = Transformers(folder, dtype="float32", device="cpu")
+    prefix, text = SENTENCES[1], SENTENCES[0]
+    ids = [t for part in (prefix, text) for t in llm._plain([part])[0]]
+    with torch.no_grad():
+        model = transformers.LlamaForCausalLM.from_pretrained(folder)
+        logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    behind = -logs[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
+    own = len(llm._plain([text])[0])
+    ((first, *_),) = llm.surprisals([()], [text])
+
+    assert [nats for *_, nats in llm.surprisals([(prefix,)], [text])[0]] == pytest.approx(
+        behind[-own:].tolist(), abs=1e-4
+    )
+    assert first[2] == pytest.approx(math.log(logs.shape[-1]))
+
+
+def test_surprisals_cover_the_text(llm: Transformers) -> None:
+    """White space belongs to the token behind it; what several tokens spell is one."""
+    for text in ("Paris  is 你 nice. \n", "😀", " ", "\ud800 \x00"):
+        ((*tokens,),) = llm.surprisals([()], [text])
+
+        assert text == "".join(text[start:end] for start, end, _ in tokens)
+        assert all(start < end and nats >= 0 for start, end, nats in tokens)
+
+
+def test_a_text_over_the_context_is_read_in_parts(folder: str) -> None:
+    """No token is read behind fewer than half a context, where there are as many before it."""
+    llm = Transformers(folder, dtype="float32", device="cpu", max_context=16)
+    text = SENTENCES[1] * 20
+    (tokens,) = llm.surprisals([()], [text])
+    own = llm._plain([text])[0]
+
+    assert len(own) > 5 * 16
+    assert len(own) == len(tokens)
+    assert [(own[:16], 16), (own[8:24], 8), (own[16:32], 8)] == [
+        ([*before, *part], len(part)) for before, part in windowed([], own, 16)[:3]
+    ]
+
+
+@pytest.mark.models
+def test_the_surprisals_of_the_default_model_know_what_a_text_says(
+    smollm2: Transformers,
+) -> None:
+    """What a text said before surprises less when it says it again."""
+    text = "Zorblat Quixley paints barns."
+    new, again = smollm2.surprisals([("She reads.\n",), (f"{text}\n",)], [text, text])
+
+    assert sum(n for *_, n in again) < sum(n for *_, n in new) / 2

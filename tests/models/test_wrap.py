@@ -45,12 +45,14 @@ def test_calls_are_those_of_the_model_inside() -> None:
         wrapper.complete([prompt], max_tokens=1),
         wrapper.choose([prompt], [["x", "y"]]),
         wrapper.loglik([prompt], ["c d e"]),
+        wrapper.surprisals([("a",)], ["c d"]),
         wrapper.count(["a b c"]),
     )
+    nats = [[(0, 1, 1.0), (1, 3, 1.0)]]
 
-    assert (["a"], [[0.5, 0.5]], [[-1.0, -1.0, -1.0]], [3]) == found
+    assert (["a"], [[0.5, 0.5]], [[-1.0, -1.0, -1.0]], nats, [3]) == found
     assert ("me", 99, bare.can) == (wrapper.identity, wrapper.context, wrapper.can)
-    assert ["complete", "choose", "loglik"] == wrapper.called
+    assert ["complete", "choose", "loglik", "surprisals"] == wrapper.called
 
 
 def test_encoders_are_wrapped_alike() -> None:

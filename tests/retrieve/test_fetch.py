@@ -154,7 +154,9 @@ def test_private_addresses_are_refused(host: str) -> None:
     [
         *("10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "169.254.169.254", "0.0.0.0"),
         *("224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1", "ff02::1"),
-        *("::ffff:10.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1"),
+        *("::ffff:10.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1"),
+        *("::127.0.0.1", "::ffff:0:127.0.0.1", "::8.8.8.8", "fec0::1", "5f00::1", "3fff::1"),
+        *("2001:db8::1", "3fff:fff::1", "4000::1"),
     ],
 )
 def test_addresses_that_are_not_on_the_open_internet(address: str) -> None:
@@ -163,7 +165,8 @@ def test_addresses_that_are_not_on_the_open_internet(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+    "address",
+    ["8.8.8.8", "2606:4700::1111", "3fff:1000::1", "::ffff:8.8.8.8", "64:ff9b::808:808"],
 )
 def test_addresses_that_are(address: str) -> None:
     """Both versions."""

@@ -136,6 +136,17 @@ def test_what_is_no_document_is_refused(document: Any) -> None:
         described(document)
 
 
+@pytest.mark.parametrize("required", [True, 5, "q", {"q": 1}, None])
+def test_required_fields_must_be_a_list(required: Any) -> None:
+    """Else none is."""
+    schema = {"required": required, "properties": {"q": {"type": "string"}, "x": {}}}
+    content = {"application/json": {"schema": schema}}
+    post = {"summary": "prices", "requestBody": {"content": content}}
+    api = described({"paths": {"/a": {"post": post}}}, methods=("POST",))
+
+    assert ["q"] == [*api.endpoints[0].takes]
+
+
 def test_references_in_a_circle_end() -> None:
     """They resolve to nothing."""
     circle = {"components": {"parameters": {"A": {"$ref": "#/components/parameters/A"}}}}

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError
-from ragsieve.retrieve.api import Api, parse
+from ragsieve.errors import InputError, ModelError, SourceError
+from ragsieve.retrieve.api import Api, parse, read
 from ragsieve.retrieve.entities import Rules
-from ragsieve.retrieve.fetch import Http
+from ragsieve.retrieve.fetch import Http, NotFound
 from ragsieve.retrieve.linking import best
-from ragsieve.retrieve.records import Records, shortened
+from ragsieve.retrieve.records import RECORD, Records, shortened
 from ragsieve.trace import Trace, step
 from ragsieve.types import Query, Segment
 
@@ -91,7 +94,7 @@ def test_only_fitting_endpoints_are_asked_about_what_is_linked() -> None:
     assert [("/find", {"query": "Blue Lamp"}), ("/pages", {"book": BOOKS[0]})] == server.asked
     assert "The Blue Lamp (novel) has 320 pages." == segment.text
     assert 'GET /pages {"book": "The Blue Lamp (novel)"}' == segment.document.source
-    assert {"pages": 320} == segment.document.metadata["record"]
+    assert {"pages": 320} == segment.document.metadata[RECORD]
     assert 100 > segment.document.metadata["match"] >= 85
 
 
@@ -115,21 +118,62 @@ def test_the_trace_says_why_nothing_was_asked() -> None:
     ] == notes(lambda: ask(library(), "How many pages has Zanzibar Nights?"))
 
 
-def test_an_endpoint_that_fails_is_left_out_with_a_note() -> None:
+def test_an_endpoint_that_fails_is_left_out_with_a_warning() -> None:
     """The others answer; by rules where they have no template."""
     server = library(pages=ModelError("HTTP 500"), author={"result": {"born": 1900, "name": "Ann"}})
     question = "Who wrote The Blue Lamp, and its length?"
     (segment,) = ask(server, question)
 
     assert segment.text.startswith("The born of The Blue Lamp (novel) is 1900. The name of")
-    assert [f"left out, GET /pages {json.dumps({'book': BOOKS[0]})} failed: HTTP 500"] == [
-        note for note in notes(lambda: ask(server, question)) if "failed" in note
-    ]
+    with Trace().recording(), step("records") as record:
+        ask(server, question)
+    failed = f"GET /pages {json.dumps({'book': BOOKS[0]})} failed: HTTP 500"
+
+    assert [f"left out, {failed}"] == [note for note in record.notes if "failed" in note]
+    assert [failed] == record.warnings
 
 
-def test_a_search_that_fails_links_nothing() -> None:
-    """The answer is none, not an error."""
-    assert [] == ask(Server({"/find": ModelError("gone")}), "How many pages has The Blue Lamp?")
+@pytest.mark.parametrize(
+    "server",
+    [
+        Server({"/find": SourceError("gone")}),
+        Server({"/find": ModelError("HTTP 401")}),
+        library(pages=SourceError("gone")),
+        library(pages=NotFound("HTTP 404")),
+    ],
+)
+def test_an_api_that_fails_is_not_one_that_knows_nothing(server: Server) -> None:
+    """Where no call has an answer, and one failed, the source fails."""
+    with pytest.raises(SourceError, match=r"(POST /find|GET /pages) .* failed: (gone|HTTP 40)"):
+        ask(server, "How many pages has The Blue Lamp?")
+
+
+def test_an_error_of_the_client_is_raised() -> None:
+    """Where it can be seen, not in the thread that asked."""
+    with pytest.raises(KeyError, match="broken"):
+        ask(Server({"/find": KeyError("broken")}), "How many pages has The Blue Lamp?")
+
+
+def test_a_call_that_hangs_does_not_keep_the_process() -> None:
+    """It ends when its main thread does."""
+    program = f"""
+import threading, time
+from ragsieve.retrieve.api import parse
+from ragsieve.retrieve.calls import Asker
+class Hanging:
+    def post_json(self, path, body):
+        asked.set()
+        time.sleep(30)
+asked = threading.Event()
+asker = Asker(parse({LIBRARY!r}), Hanging())
+work = threading.Thread(target=asker.ask, args=([asker.about("find", "x")],), daemon=True)
+work.start()
+asked.wait(10)
+"""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=25)
+
+    assert time.monotonic() - began < 20
 
 
 def test_an_answer_of_another_shape_is_told_by_rules() -> None:
@@ -160,7 +204,7 @@ def test_long_and_hostile_answers_are_bounded() -> None:
     for value in (deep, {"b": "y" * 10_000_000}, {"n": 10**6000, "m": math.nan, "ok": 1}, wide):
         server = library(author={"result": value})
         for segment in ask(server, "Who wrote The Blue Lamp?", max_chars=300):
-            kept = json.dumps(segment.document.metadata["record"], allow_nan=False)
+            kept = json.dumps(segment.document.metadata[RECORD], allow_nan=False)
 
             assert len(segment.text) <= 300 and len(kept) < 50_000_000
             assert not set("\ud800\x00") & set(segment.text)
@@ -230,6 +274,25 @@ def test_values_in_a_path_cannot_leave_it() -> None:
     assert [("/of/Ann", {})] == server.asked
 
 
+def test_a_name_in_a_path_may_be_unknown() -> None:
+    """There is nothing at its path: that is an answer, and a name that may not stand there none."""
+    link = "[[link]]\nkind = 'n'\n[[endpoint]]\npath = '/of/{name}'\ntakes = { name = 'n' }"
+    server = Server({"/of/Bob": NotFound("HTTP 404")})
+
+    assert [] == ask(server, "Is 'Bob' old, or '../Bob'?", parse("name = 'x'\n" + link))
+    assert [("/of/Bob", {})] == server.asked
+
+
+def test_a_reply_of_many_names_is_compared_in_part() -> None:
+    """The trace says how many count: the first 1,000."""
+    names = [f"Book {n}" for n in range(1000)]
+    found = {"/find": {"result": [*names, "The Blue Lamp"]}}
+
+    assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
+        lambda: ask(Server(found), "How many pages has The Blue Lamp?")
+    )[:1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -267,9 +330,27 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
         ("name = 'x'\n[[link]]\nkind = 'k'\nsearch = 's'", "must search an endpoint"),
         ("name = 'x'\n[[link]]\nkind = 'k'\npattern = '('", "must be a regular expression"),
         ("name = 'x'\nendpoint = 5", "the table: "),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\nabout = [1]", "about must hold strings only"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 1 }", "takes must hold strings"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\nentities = [1]", "entities must hold strings only"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\nnames = { x = [1] }", "names must hold strings only"),
+        (
+            "name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = 2024-01-01 }",
+            "fixed of 'a' must be JSON values: Object of type date",
+        ),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = nan }", "must be JSON values"),
+        ("name = " + "[" * 3000, "the table must be TOML: maximum recursion depth"),
+        (f"name = 'x'\n[[endpoint]]\npath = '/a'\nfixed.{'a.' * 3000}a = 1", "must be JSON values"),
+        ("name = " + "1" * 5000, "the table must be TOML: "),
     ],
 )
 def test_a_wrong_table_is_one_clear_error(table: str, message: str) -> None:
     """Where it is read, by the name of what is wrong."""
     with pytest.raises(InputError, match=message):
         parse(table)
+
+
+def test_a_table_must_be_a_file() -> None:
+    """Also where its name cannot be one."""
+    with pytest.raises(InputError, match=r"an API must be a TOML file, got 'a\\x00'"):
+        read("a\0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from ragsieve.retrieve.route import (
     ask,
     nothing,
 )
-from ragsieve.trace import Step, Trace, Usage, misread, note, spend, step, tell
+from ragsieve.trace import Step, Trace, Usage, misread, note, spend, step, tell, warn
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang it?")
@@ -172,18 +173,71 @@ def test_a_late_source_writes_into_no_trace() -> None:
 
 
 def test_a_source_that_never_returns_is_not_asked_for_ever() -> None:
-    """When many questions wait for it, the next ones do without it at once."""
+    """When many questions gave up on it, the next ones do without it at once, until it goes on."""
     end = threading.Event()
-    hanging = named("x", lambda _: end.wait(20) or [], 0.001)
+
+    def hangs(_: Query) -> list[Segment]:
+        end.wait(20)
+        return []
+
+    hanging = named("x", hangs, 0.001)
     for _ in range(MAX_LATE):
         ask([hanging], QUERY)
     before = threading.active_count()
     (last,) = ask([hanging], QUERY)
     after = threading.active_count()
     end.set()
+    while threading.active_count() > before - MAX_LATE:
+        time.sleep(0.01)
+    (again,) = ask([hanging], QUERY)
 
     assert before == after
-    assert f"{MAX_LATE} questions wait for it already" == last.error
+    assert f"it is still busy with {MAX_LATE} questions that gave up on it" == last.error
+    assert "busy" not in again.error
+
+
+def test_many_questions_at_once_are_not_late() -> None:
+    """A source that is in its time answers more of them than may be late."""
+    together = threading.Barrier(MAX_LATE + 36, timeout=10)
+
+    def slow(_: Query) -> list[Segment]:
+        together.wait()
+        return giving("found")(QUERY)
+
+    healthy = named("x", slow, 20)
+    with ThreadPoolExecutor(MAX_LATE + 36) as pool:
+        answered = [*pool.map(lambda _: ask([healthy], QUERY)[0], range(MAX_LATE + 36))]
+
+    assert {""} == {one.error for one in answered}
+
+
+def test_a_source_without_a_thread_is_left_out() -> None:
+    """The system has none left for it, here because none has room for such a stack."""
+    before = threading.stack_size(1 << 46)
+    try:
+        (found,) = ask([named("x", giving("found"))], QUERY)
+    finally:
+        threading.stack_size(before)
+    (again,) = ask([named("x", giving("found"))], QUERY)
+
+    assert ("can't start new thread", "") == (found.error, again.error)
+
+
+def test_who_asked_is_warned_of_what_was_left_out() -> None:
+    """Of a source, and of what a source did without."""
+
+    def partly(_: Query) -> list[Segment]:
+        warn("half of it is missing")
+        return []
+
+    trace = Trace()
+    with trace.recording(), step("Routed"):
+        Routed((named("bad", raising(ModelError("gone"))), named("half", partly)))(QUERY)
+
+    assert [
+        "bad was left out: ModelError: gone",
+        "half: half of it is missing",
+    ] == trace.warnings
 
 
 def test_what_sources_note_and_spend_reaches_the_trace() -> None:
@@ -256,9 +310,11 @@ def test_options_show_in_the_repr() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Named(" ", "", nothing), "name must not be blank, got ' '"),
-        (lambda: Named("a", "", nothing, 0), "timeout_s must be finite and over 0, got 0"),
-        (lambda: Named("a", "", nothing, np.nan), "timeout_s must be finite and over 0, got nan"),
+        (lambda: Named(" ", "", nothing), "name must be printable and not blank, got ' '"),
+        (lambda: Named("a\n", "", nothing), r"name must be printable and not blank, got 'a\\n'"),
+        (lambda: Named("a", "", nothing, 0), "timeout_s must be over 0 and at most 86,400, got 0"),
+        (lambda: Named("a", "", nothing, np.nan), "timeout_s must be over 0 .*, got nan"),
+        (lambda: Named("a", "", nothing, 1e300), r"timeout_s must be over 0 .*, got 1e\+300"),
         (lambda: Routed(()), "sources must not be empty"),
         (
             lambda: Routed((named("a", nothing), named("a", nothing))),

@@ -280,6 +280,36 @@ def test_off_topic_pages_are_left_out() -> None:
     assert ["page 1 is left out: it shares no word with the question but stop words"] == told.notes
 
 
+def test_a_plural_is_on_the_topic_of_its_singular() -> None:
+    """And the other way round."""
+    found, _ = asked(Pages([{"html": HONEY}, {"html": ROADS}]), Query("What is a flower, a road?"))
+
+    assert 2 == len(found)
+    assert 1 == len(asked(Pages([{"html": HONEY}, {"html": ROADS}]), Query("Which hives?"))[0])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "count"),
+    [("10%", "10$", 2), ("-5", "5", 2), ("<10", ">10", 2), ("10 %.", "(10%)", 1)],
+)
+def test_figures_with_other_signs_are_other_words(one: str, other: str, count: int) -> None:
+    """However short the page, and however it is punctuated."""
+    pages = [{"html": f"<p>Honey sells at {sign} a year"} for sign in (one, other)]
+
+    assert count == len(asked(Pages(pages))[0])
+
+
+def test_pages_may_be_read_before_a_question() -> None:
+    """Those that cannot be are told of with the question, which waits for none of them."""
+    source = Pages([{"html": "<p>" + "a & " * 1_000_000}, {"html": HONEY}], timeout_s=0.5)
+    source.read()
+    began = time.monotonic()
+    found, told = asked(source)
+
+    assert time.monotonic() - began < 0.4
+    assert (1, 1) == (len(found), len(told.notes))
+
+
 def test_off_topic_pages_may_come_last() -> None:
     """Behind the others, which keep their order."""
     pages = [{"html": ROADS}, {"html": HONEY}, {"html": WASPS}]

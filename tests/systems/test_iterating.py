@@ -13,7 +13,8 @@ from ragsieve import select
 from ragsieve.errors import InputError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
-from ragsieve.systems.iterating import Iterate, Search, Searching, Within, iterating
+from ragsieve.retrieve.route import Named, Routed
+from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang it?"
@@ -23,7 +24,10 @@ DOCUMENTS = [
     {"id": "cat", "text": "A cat slept."},
 ]
 INDEX = {
-    word: [Segment.whole(Document(f"{word}{n}", f"{word} says {n}.")) for n in range(3)]
+    word: [
+        Segment.whole(Document(f"{word}{n}", f"{word} says {n}.")).scored("bm25", 3 - n)
+        for n in range(3)
+    ]
     for word in ("red", "blue")
 }
 
@@ -44,7 +48,7 @@ class Asking:
 
 
 def finds(query: Query, /) -> list[Segment]:
-    """Three documents of an index by the query's word."""
+    """Three documents of an index by the query's word, which it ranks."""
     return list(INDEX[query.text])
 
 
@@ -89,12 +93,13 @@ def test_without_documents_the_source_is_asked() -> None:
     result = made("red", "blue", source=finds).ask(QUESTION)
 
     assert ["blue0", "blue1"] == ids(result.kept)
-    assert ["red0", "red1", "blue0", "blue1"] == [d.id for d in result.documents]
+    assert ["red0", "red1", "red2", "blue0", "blue1", "blue2"] == [d.id for d in result.documents]
     # "red says 0." and the others are 4 tokens each.
-    assert (16, 8) == (result.tokens.before, result.tokens.after)
-    assert {"red0": False, "red1": False, "blue0": True, "blue1": True} == {
-        v.segment.document.id: not v.stage for v in result.verdicts
-    }
+    assert (24, 8) == (result.tokens.before, result.tokens.after)
+    why = {v.segment.document.id: v.reason for v in result.verdicts}
+    assert ["", ""] == [why["blue0"], why["blue1"]]
+    assert ["rank 3 is past k=2"] * 2 == [why["red2"], why["blue2"]]
+    assert all("Asking" in why[name] for name in ("red0", "red1"))
 
 
 def test_filtering_alone_asks_the_source_too() -> None:
@@ -116,7 +121,8 @@ def test_documents_that_share_a_name_are_told_apart() -> None:
 
     def numbers(query: Query, /) -> list[Segment]:
         texts = ["always", query.text]
-        return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+        found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+        return [segment.scored("bm25", 1.0) for segment in found]
 
     result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
 
@@ -125,13 +131,45 @@ def test_documents_that_share_a_name_are_told_apart() -> None:
     ]
 
 
+def test_whole_documents_of_several_sources_are_cut_and_ranked() -> None:
+    """Each by itself gives its best first; the embedder says which of all count."""
+    long = "It rained. " * 300
+    bees, songs = (
+        Named("bees", "", lambda _: [Segment.whole(Document(str(n), long)) for n in range(3)]),
+        Named("songs", "", lambda _: [Segment.whole(Document("0", f"{long}Ann sang it."))]),
+    )
+    result = made("Ann sang", source=Routed((bees, songs)), k=1).ask(QUESTION)
+    (kept,) = result.kept
+
+    assert "songs/0" == kept.document.id
+    assert kept.text.endswith("Ann sang it.") and len(kept.text) < len(long)
+    assert all(v.stage and v.reason for v in result.verdicts if v.segment.key != kept.key)
+
+
+def test_a_filter_that_fails_costs_nothing_where_that_is_said() -> None:
+    """What the search found passes, and a warning says so."""
+
+    def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        raise StoreError("it is broken")
+
+    system = made("red", source=finds, prune=fails)
+    result = system.lenient().ask(QUESTION)
+
+    assert ["red0", "red1"] == ids(result.kept)
+    assert any("it is broken" in warning for warning in result.trace.warnings)
+    with pytest.raises(StoreError, match="it is broken"):
+        system.ask(QUESTION)
+
+
 def test_a_filter_prunes_what_each_search_finds() -> None:
     """It is told the question; what it lets go is in the trace, what it keeps is verbatim."""
     result = made("red", source=finds, prune=select.TopK(1)).ask(QUESTION)
     cut = made("red", every=True, source=finds, prune=first).ask(QUESTION)
 
     assert ["red0"] == ids(result.kept)
-    assert ["rank 2 is past k=1"] == [v.reason for v in result.verdicts if v.stage]
+    assert ["rank 3 is past k=2", "rank 2 is past k=1"] == [
+        v.reason for v in result.verdicts if v.stage
+    ]
     assert ["red ", "red "] == [s.text for s in cut.kept]
     assert all(s.document.text[s.start : s.end] == s.text for s in cut.kept)
 
@@ -189,10 +227,10 @@ def test_a_budget_holds() -> None:
 
 def test_the_first_search_asks_nothing_of_the_system() -> None:
     """The system's own source finds nothing: the stage asks in its own words."""
-    assert [] == Within(loses)(Query(QUESTION))
+    assert [] == Deferred(loses)(Query(QUESTION))
 
 
 def test_at_least_one_segment_counts() -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match="k must be at least 1, got 0"):
-        Iterate(Asking(()), HashingEmbedder(), k=0)
+        Iterate(Asking(()), HashingEmbedder(), first, k=0)

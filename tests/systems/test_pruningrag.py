@@ -11,6 +11,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
+from ragsieve.retrieve.records import RECORD
 from ragsieve.retrieve.route import AskAll, Named, Routed
 from ragsieve.systems import pruningrag
 from ragsieve.types import Document, Query, Segment
@@ -55,11 +56,21 @@ def test_each_source_is_pruned_by_itself() -> None:
 
 def test_records_of_an_api_stay_as_they_are() -> None:
     """They are facts already; the windows of pages beside them are pruned."""
-    api = Named("api", "", finds(FACT, "It has one writer.", record={"year": 1972}))
+    api = Named("api", "", finds(FACT, "It has one writer.", **{RECORD: {"year": 1972}}))
     result = system(source=Routed((Named("web", "", finds(*PAGES)), api))).ask(QUESTION)
 
     assert [FACT, "It has one writer."] == [s.text for s in result.kept if "api" in s.document.id]
     assert 3 == len(result.kept)
+    assert all("cosine" in segment.scores for segment in result.kept)
+
+
+def test_a_budget_takes_the_best_of_records_and_pages() -> None:
+    """A record that answers goes before a window that does not."""
+    told = "Seals sang Summer Breeze in 1972."
+    api = Named("api", "", finds(told, **{RECORD: {}}))
+    made = system(source=Routed((Named("web", "", finds("It rained.")), api)), max_tokens=9)
+
+    assert [told] == [segment.text for segment in made(QUESTION).kept]
 
 
 def test_documents_in_hand_are_one_source() -> None:
@@ -74,12 +85,13 @@ def test_documents_in_hand_are_one_source() -> None:
     ("pages", "stages"),
     [
         ("few", ["Windows", "Cosine", "TopK"]),
-        ("many", ["Windows", "BM25", "TopK", "Cosine", "TopK"]),
+        ("many", ["BM25", "TopK", "Windows", "Cosine", "TopK"]),
+        ("sparse", ["Windows", "BM25", "TopK"]),
         ("hybrid", ["Windows", "Hybrid", "TopK"]),
     ],
 )
 def test_pages_say_how_windows_are_ranked(pages: str, stages: list[str]) -> None:
-    """Few: dense at once; many: the 50 best by BM25 before."""
+    """Few: dense at once; many: the 10 best by BM25 before."""
     result = system(pages=pages)(QUESTION, PAGES)
 
     assert stages == [step.stage.split("(")[0] for step in result.trace.steps]
@@ -102,7 +114,9 @@ def test_a_source_that_fails_costs_its_evidence_only() -> None:
 
 def test_options_are_checked() -> None:
     """One line names option, rule and value."""
-    with pytest.raises(InputError, match="pages must be one of few, many, hybrid, sparse, got 'some'"):
+    with pytest.raises(
+        InputError, match="pages must be one of few, many, hybrid, sparse, got 'some'"
+    ):
         system(pages="some")
 
 

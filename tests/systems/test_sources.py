@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,22 @@ def test_memory_and_pages(tmp_path: Path) -> None:
     )
 
     assert (nothing, 20.0) == (memory.search, memory.timeout_s)
+    assert "What the model itself knows: general knowledge." == memory.description
     assert ("Insects.", 2.5) == (web.description, web.timeout_s)
     found = web.search(Query("Who makes honey?"))
     assert ["bees.html", "w"] == [s.document.id for s in found]
     assert "Bees make honey in the summer." == found[0].text.strip()
+
+
+def test_pages_are_read_before_a_question(tmp_path: Path) -> None:
+    """Which takes none of its time: this page takes long."""
+    (tmp_path / "a.html").write_text("<p>" + "a & " * 50_000)
+    began = time.monotonic()
+    (web,) = read(tmp_path, HEAD + 'kind = "pages"\nfiles = ["a.html"]\n')
+    done = time.monotonic()
+    web.search(Query("Who makes honey?"))
+
+    assert time.monotonic() - done < (done - began) / 3
 
 
 def test_passages_of_questions(tmp_path: Path) -> None:
@@ -78,8 +91,36 @@ def test_content_changes_with_any_file(tmp_path: Path) -> None:
     page = sources_content(path)
     read(tmp_path, table + 'description = "Insects."\n')
 
+    described = sources_content(path)
+    (tmp_path / "a.toml").write_text('name = "x"\n')
+    path.write_text(HEAD + 'kind = "api"\napi = "a.toml"\nurl = "http://a"\n')
+    api = sources_content(path)
+    (tmp_path / "a.toml").write_text('name = "y"\n')
+
     assert before == again
-    assert 3 == len({before, page, sources_content(path)})
+    assert 5 == len({before, page, described, api, sources_content(path)})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            HEAD + 'kind = "pages"\nfiles = ["no.html"]\n',
+            r"table 1 of .*: files: .*no\.html",
+        ),
+        (HEAD + 'kind = "memory"\ntimeout_s = 0\n', r"table 1 of .*: timeout_s must be over 0"),
+        (2 * (HEAD + 'kind = "memory"\n'), "names of sources must differ, got 'a' twice"),
+        ("", "sources must not be empty"),
+    ],
+)
+def test_what_is_wrong_is_known_before_anything_is_loaded(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    """One line with file and table, as where the sources are made."""
+    (tmp_path / "sources.toml").write_text(text)
+
+    with pytest.raises(InputError, match=rf"sources\.toml[:,] {message}"):
+        sources_content(tmp_path / "sources.toml")
 
 
 def test_an_index(tmp_path: Path) -> None:
@@ -101,9 +142,11 @@ def test_an_api_with_a_key_from_the_environment(
     (source,) = read(
         tmp_path,
         HEAD + 'kind = "api"\napi = "crag:movie"\nurl = "http://127.0.0.1:9"\n'
-        'entities = "rules"\nallow_private = true\nheaders = { authorization = "env:MY_KEY" }\n',
+        'entities = "rules"\nallow_private = true\nheaders = { authorization = "env:MY_KEY" }\n'
+        "timeout_s = 3\n",
     )
 
+    assert 1.5 == source.search.http.timeout_s  # type: ignore[attr-defined]
     assert "" != source.description
     assert "s3cret" not in repr(source.search)
     assert "s3cret" == source.search.http.headers["authorization"]  # type: ignore[attr-defined]
@@ -126,11 +169,28 @@ def test_an_api_with_a_key_from_the_environment(
         (HEAD + 'kind = "index"\n', "folder is missing"),
         ('[[sources]]\nkind = "memory"\n', r"\('no name'\): name is missing"),
         ('[[sources]]\nkind = "memory"\nname = 3\n', "name must be a string, got 3"),
-        ('[[sources]]\nkind = "memory"\nname = " "\n', "name must not be blank, got ' '"),
+        ('[[sources]]\nkind = "memory"\nname = " "\n', "name must be printable and not blank, "),
+        (
+            '[[sources]]\nkind = "memory"\nname = "a\\u001b[31m\\n"\n',
+            r"name must be printable and not blank, got 'a\\x1b\[31m\\n'",
+        ),
         (HEAD + 'kind = "index"\nfolder = "none"\n', "none holds no index"),
         (HEAD + 'kind = "index"\nfolder = "x"\nk = true\n', "k must be a whole number, got True"),
         (HEAD + 'kind = "memory"\ntimeout_s = "1"\n', "timeout_s must be a number, got '1'"),
-        (HEAD + 'kind = "memory"\ntimeout_s = nan\n', "timeout_s must be finite and over 0"),
+        (
+            HEAD + 'kind = "memory"\ntimeout_s = nan\n',
+            "timeout_s must be over 0 and at most 86,400",
+        ),
+        (HEAD + 'kind = "memory"\ntimeout_s = 1e300\n', "timeout_s must be .*, got 1e\\+300"),
+        (HEAD + f'kind = "memory"\ntimeout_s = {"1" * 400}\n', "timeout_s must be .*, got 111"),
+        (HEAD + f'kind = "memory"\ntimeout_s = {"1" * 5000}\n', "must be TOML: "),
+        ("sources = " + "[" * 3000, "must be TOML: "),
+        (f"sources.{'a.' * 3000}a = 1\n", "must be TOML: "),
+        (HEAD + f'kind = "memory"\nheaders.{"a." * 3000}a = 1\n', "must be TOML: "),
+        (HEAD + 'kind = "pages"\nfiles = ["a\\u0000"]\n', "files must have no NUL character"),
+        (HEAD + 'kind = "index"\nfolder = "a\\u0000"\n', "folder must have no NUL character"),
+        (HEAD + 'kind = "passages"\nquestions = "\\u0000"\n', "questions must have no NUL"),
+        (HEAD + 'kind = "api"\napi = "a\\u0000"\nurl = "http://a"\n', "api must have no NUL"),
         (HEAD + 'kind = "pages"\nfiles = []\n', r"files must be names of files, got \[\]"),
         (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', "files: .*no.html cannot be read"),
         (HEAD + 'kind = "pages"\nfiles = ["no.jsonl"]\n', "no.jsonl cannot be read"),

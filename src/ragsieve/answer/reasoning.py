@@ -11,7 +11,7 @@ from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.answer.parts import bare, parts, text
 from ragsieve.answer.reader import FRAME, TURN, Reader
 from ragsieve.datasets.local import lines, parse_record
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import BadReply, InputError, ModelError
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.pipeline import fit
 from ragsieve.trace import note
@@ -85,6 +85,7 @@ class Reasoning:
     the evidence is not enough and "invalid question" where the question rests on a false premise.
     A reply without these parts is asked for once more; where that is no better, its last line
     counts, and the trace says so. `Answer.text` is the final answer, `Answer.reply` all of it.
+    Without evidence the model answers from what it knows, and no example is shown.
 
     Examples are taken in turn from the domains that follow the question's own in the pool, the
     first of one domain, the second of the next: with ragsieve's own pool an answered one, a false
@@ -93,7 +94,7 @@ class Reasoning:
     Args:
         llm: The generator; its replies are greedy, as at temperature 0.
         embedder: Guesses a question's domain: the one whose description it is nearest to, by
-            cosine. Without one, the domain is ``domain``.
+            cosine. Without one, or where it fails, the domain is ``domain``.
         domain: Of every question, where there is no embedder; where it is none of the pool's,
             examples are of any domain.
         examples: How many are shown, from 0 to 3.
@@ -130,7 +131,7 @@ class Reasoning:
         object.__setattr__(self, "_pool", read_pool(self.pool))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
-        reader = self._reader(query)
+        reader = self._reader(query) if segments else self._plain()
         read = self._fitting(reader, query, segments)
         prompt = reader.messages(query, read)
         names = (_REASONING, _ANSWER) if self.cot else (_ANSWER,)
@@ -161,8 +162,12 @@ class Reasoning:
             return self.domain
         names = list(dict.fromkeys(shown.domain for shown in self._pool))
         about = [f"{name}: {DOMAINS.get(name, '')}" for name in names]
-        asked = self.embedder.embed([query.text], query=True)[0]  # (dim,)
-        near = (self.embedder.embed(about) * asked).sum(axis=1)  # (n_domains,)
+        try:
+            asked = self.embedder.embed([query.text], query=True)[0]  # (dim,)
+            near = (self.embedder.embed(about) * asked).sum(axis=1)  # (n_domains,)
+        except ModelError as error:
+            note(f"the question's domain is not known: {error}")
+            return self.domain
         return names[int(near.argmax())]
 
     def shown(self, query: Query) -> list[Demonstration]:
@@ -192,7 +197,9 @@ class Reasoning:
 
     def _plain(self) -> Reader:
         template = "reasoning" if self.cot else "reasoning_short"
-        return Reader(self.llm, self.max_tokens, template, template, answer_after=f"{_ANSWER}:")
+        return Reader(
+            self.llm, self.max_tokens, template, f"{template}_closed", answer_after=f"{_ANSWER}:"
+        )
 
     def _reader(self, query: Query) -> Reader:
         """What asks the question: with its examples, as many as leave room for evidence."""

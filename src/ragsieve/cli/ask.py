@@ -228,6 +228,7 @@ def _check(
     system_options: Sequence[str],
     system_models: Sequence[str],
     index: Path | None,
+    sources: Path | None,
     router: str | None,
     **options: Any,
 ) -> None:
@@ -241,6 +242,8 @@ def _check(
     building.check(system, *_of_system(system_options, system_models))
     if index:
         ready(index)
+    if sources:
+        sources_content(sources)
     if router:
         check_router(router)
 

@@ -46,6 +46,18 @@ ragsieve train finefilter …`.
   ragsieve train finefilter my-filter nq triviaqa --data ~/questions --extractor llm
   ragsieve ask --system my-filter -q "Who sang it?" notes.txt
 """
+RECOMP_HELP = """Train RECOMP's bi-encoder for your generator, and write it to FOLDER.
+
+The generator says after which sentence of a question's first documents the right answer is likely,
+and after which not; --embedder learns to put the one before the others. A source is a JSONL file of
+questions with documents and answers, or a name of `ragsieve datasets`; a salted hash divides its
+questions: half to learn from, a tenth to choose by. An interrupted training goes on.
+
+\b
+  ragsieve train recomp my-compressor questions.jsonl
+  ragsieve train recomp my-compressor nq triviaqa --data ~/questions --limit 1000
+  ragsieve ask --system recomp --embedder sentence_transformers:my-compressor -q "Who?" notes.txt
+"""
 CALIBRATE_HELP = """Cut a trained filter so that the answer survives as often as you ask.
 
 Sentences of at least a probability stay, and the probability is set on questions that the filter
@@ -64,6 +76,12 @@ DATA = click.option(
     envvar="RAGSIEVE_DATA",
     show_envvar=True,
     help="Folder of data sets; the Hugging Face hub where none is named.",
+)
+WORK = click.option(
+    "--work",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where questions, labels and checkpoints lie.",
+    show_default="FOLDER.work",
 )
 
 
@@ -182,12 +200,7 @@ train_group.add_command(router_command)
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
 @click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-@click.option(
-    "--work",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where questions, labels and checkpoints lie.",
-    show_default="FOLDER.work",
-)
+@WORK
 def finefilter_command(
     folder: Path,
     sources: tuple[str, ...],
@@ -204,10 +217,7 @@ def finefilter_command(
     asked = {"reranker": reranker, "truncator": truncator}
     plan = Plan(more=tuple(name for name, wanted in asked.items() if wanted), **options)
     found = [datasets.load(name, folder=data) for name in sources]
-    folder = folder.absolute()
-    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
-    if work == folder:
-        raise InputError(f"--work must be another folder than the filter's, got {work}")
+    folder, work = _places(folder, work)
     trained = Course(plan, found, work, workers, _told).run(folder)
     for name in ("before", "after"):
         figures = trained.figures[name]
@@ -218,6 +228,58 @@ def finefilter_command(
         )
     INFO.print(Text(shown(f"written: {folder}; {work} may go")))
     return 0
+
+
+@train_group.command("recomp", help=RECOMP_HELP, short_help="A bi-encoder for system recomp.")
+@FOLDER
+@SOURCES
+@DATA
+@click.option("--llm", default="smollm2", help="The generator; it must give likelihoods.")
+@click.option("--embedder", default="minilm", help="The bi-encoder that is tuned.")
+@click.option("--documents", type=click.IntRange(1), default=5, help="So many of a question.")
+@click.option("--negatives", type=click.IntRange(1), default=5, help="Of a question at most.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0),
+    default=1.0,
+    help="So much less a negative raises the answer's log-likelihood, in nats.",
+)
+@click.option("--limit", type=click.IntRange(1), help="Learn from so many questions only.")
+@click.option("--epochs", type=click.IntRange(1), default=4, help="How often all pairs are read.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
+@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
+@WORK
+def recomp_command(
+    folder: Path,
+    sources: tuple[str, ...],
+    data: Path | None,
+    workers: int,
+    work: Path | None,
+    **options: Any,
+) -> int:
+    """Label what is missing, train, then say how good it is."""
+    from ragsieve.train.recomp import RecompPlan, train_recomp
+
+    plan = RecompPlan(**options)
+    found = [datasets.load(name, folder=data) for name in sources]
+    folder, work = _places(folder, work)
+    made = train_recomp(folder, found, plan, work=work, workers=workers, told=_told)
+    rows = [
+        (name, f"{row['first']:.3f}", f"{row['pairs']:.3f}", str(row["questions"]))
+        for name, row in made["validation"].items()
+    ]
+    table(("", "best first", "pairs in order", "questions"), rows)
+    INFO.print(Text(shown(f"written: {folder}; {work} may go")))
+    return 0
+
+
+def _places(folder: Path, work: Path | None) -> tuple[Path, Path]:
+    """Where to write, and where to work."""
+    folder = folder.absolute()
+    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
+    if work == folder:
+        raise InputError(f"--work must be another folder than FOLDER, got {work}")
+    return folder, work
 
 
 def _told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:

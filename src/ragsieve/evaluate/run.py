@@ -287,5 +287,5 @@ class Tally:
         if self.judged:
             parts.append(f"accuracy {self.right / self.judged:.1%} of {self.judged}")
         if self.skipped:
-            parts.append(f"a stage skipped in {self.skipped}")
+            parts.append(f"a warning in {self.skipped}")
         return "; ".join(parts)

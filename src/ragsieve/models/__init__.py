@@ -17,6 +17,9 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "rerank": ("rerank", "Rerank", "pair scorer"),
     "clues": ("clues", "ClueEncoder", "clue reader"),
     "clue_llm": ("clue_llm", "ClueLLM", "clue reader"),
+    "jina_bert": ("jina_bert", "JinaBert", "embedder"),
+    "provence": ("provence", "Provence", "clue reader"),
+    "pe_rank": ("pe_rank", "PERank", "list ranker"),
 }
 NAMED = {"smollm2": "transformers", "minilm": "sentence_transformers", "clues": "clues"}
 FAKE = {  # for trying a pipeline without weights
@@ -54,7 +57,7 @@ def load(name: str, **options: Any) -> Any:
 def check(name: str, *kinds: str) -> None:
     """Raise `InputError` unless ``name`` names a model of one of ``kinds``; imports nothing.
 
-    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"`` and ``"clue reader"``.
+    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"``, ``"clue reader"`` and ``"list ranker"``.
     """
     if (found := _row(name)[2]) not in kinds:
         raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {found}")

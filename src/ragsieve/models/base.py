@@ -26,10 +26,15 @@ class Message(NamedTuple):
 
 
 Prompt = tuple[Message, ...]
+Nats = tuple[int, int, float]
+"""A token's first character in its text, one past the last, and its surprisal."""
 
 
 class LLM(Protocol):
-    """A generative model. ``can`` says which of ``complete``, ``choose`` and ``loglik`` it has."""
+    """A generative model.
+
+    ``can`` says which of ``complete``, ``choose``, ``loglik`` and ``surprisals`` it has.
+    """
 
     @property
     def identity(self) -> str:
@@ -66,6 +71,18 @@ class LLM(Protocol):
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """For each prompt the natural log-probability of each token of its continuation."""
+
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """For each text the tokens and how little the model expected each, in nats, at least 0.
+
+        Text is read as such, without the chat format, behind its prefix: pieces that are tokenized
+        one by one, so that what was cut is not glued to other tokens. Tokens follow one another
+        and cover the text, white space first; those that share a character are one, and nats add
+        up. What nothing stands before counts as chosen evenly from the vocabulary. Of what does not
+        fit the context, each token is read behind at least the half of it.
+        """
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the model's own tokenizer, nothing added."""

@@ -158,6 +158,8 @@ def _pack(method: str, value: Any, cost: _Cost) -> bytes:
         plain = float(np.float32(value))
     elif method in ("choose", "loglik", "clues"):
         plain = [float(number) for number in value]
+    elif method == "surprisals":
+        plain = [[int(start), int(end), float(nats)] for start, end, nats in value]
     return canonical([plain, *cost])
 
 
@@ -165,6 +167,8 @@ def _unpack(method: str, body: bytes) -> _Entry:
     plain, tokens_in, tokens_out, text = json.loads(body.decode("utf-8", "surrogatepass"))
     if method == "embed":
         plain = np.frombuffer(b64decode(plain, validate=True), dtype="<f4").astype(np.float32)
+    elif method == "surprisals":
+        plain = [(int(start), int(end), float(nats)) for start, end, nats in plain]
     return plain, (int(tokens_in), int(tokens_out), str(text))
 
 
@@ -176,6 +180,14 @@ def _is_sound(method: str, item: Sequence[Any], value: Any) -> bool:
         return isinstance(value, float) and math.isfinite(value)
     if method == "embed":
         return value.size > 0 and bool(np.isfinite(value).all())
+    if method == "surprisals":
+        bounds = [0, *(end for _, end, _ in value)]
+        follows = all(a == start < b for a, (start, b, _) in zip(bounds, value, strict=False))
+        finite = all(0 <= nats < math.inf for *_, nats in value)
+        return follows and finite and bounds[-1] == len(item[1])
+    if method == "rank":
+        whole = isinstance(value, list) and all(type(place) is int for place in value)
+        return whole and sorted(value) == [*range(len(item[1]))]
     if not isinstance(value, list) or not all(isinstance(number, float) for number in value):
         return False
     if method == "clues":

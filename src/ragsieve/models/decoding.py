@@ -12,14 +12,17 @@ of a reply, which attends place by place, are not: a prompt that goes on after i
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 try:
     import torch
+    from torch.nn.functional import cross_entropy
     from transformers import Cache, DynamicCache
     from transformers.cache_utils import DynamicLayer
 except ModuleNotFoundError as error:
@@ -32,6 +35,7 @@ from ragsieve.models.loading import rowwise
 from ragsieve.models.prefixes import Prefixes, common
 
 PREFIX_TOKENS = 16  # a shorter common prefix is not worth copying
+CHUNK = 256  # tokens whose logits are in memory at once
 
 Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 """What masks a row's logits, and what is told its token and says whether the reply is whole."""
@@ -69,6 +73,11 @@ class Decoder:
     def __init__(self, model: Any, *, eos: frozenset[int]) -> None:
         self.model = model
         self.eos = eos
+
+    @property
+    def words(self) -> int:
+        """How many tokens the model chooses from."""
+        return int(self.model.get_output_embeddings().out_features)
 
     @torch.inference_mode()
     def generate(
@@ -108,6 +117,22 @@ class Decoder:
                 self._run(row[:-1], deepcopy(cache), 0) if row[1:] else None for row in wanted
             ]
             scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
+        return scores
+
+    @torch.inference_mode()
+    def read(
+        self, prefixes: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """The log-probability of every token of each row, none empty, behind its prefix.
+
+        The first token of a row without a prefix counts as chosen evenly.
+        """
+        scores = []
+        for prefix, row in zip(prefixes, rows, strict=True):
+            cache = DynamicCache(config=self.model.config)
+            first = self._run(prefix, cache, 1) if prefix else None
+            chunks = (self._run(chunk, cache, 0) for chunk in _chunks(row))
+            scores.append(_followed(first, chunks, row, self.words))
         return scores
 
     def _run(self, tokens: Sequence[int], cache: Cache, keep: int) -> torch.Tensor:
@@ -196,6 +221,20 @@ class RowsDecoder(Decoder):
             scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
         return scores
 
+    @torch.inference_mode()
+    def read(
+        self, prefixes: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """See `Decoder.read`."""
+        sizes = [len(prefix) + len(row) for prefix, row in zip(prefixes, rows, strict=True)]
+        memory = _Memory(self.model, self.prefixes, 1, max(sizes, default=0))
+        scores = []
+        for prefix, row in zip(prefixes, rows, strict=True):
+            first = memory.read(prefix, 0) if prefix else None
+            chunks = memory.follow(prefix, _chunks(row))
+            scores.append(_followed(first, chunks, row, self.words))
+        return scores
+
 
 class _Memory:
     """Keys and values that some rows have seen so far, of every layer of a model.
@@ -263,6 +302,17 @@ class _Memory:
             where = (torch.tensor(rows)[:, None], slice(None), places)
         return self._run(tokens, where, rows, starts, blocks=False, keep=0)
 
+    def follow(
+        self, prompt: Sequence[int], chunks: Iterable[Sequence[int]]
+    ) -> Iterator[torch.Tensor]:
+        """Read chunks behind the prompt of the first row; logits of each, ``(tokens, words)``."""
+        self.prompts[0] = prompt  # what the row held behind it is written over
+        start = len(prompt)
+        for chunk in chunks:
+            where = (slice(0, 1), slice(None), slice(start, start + len(chunk)))
+            yield self._run([chunk], where, [0], [start], blocks=True, keep=0)[0]
+            start += len(chunk)
+
     def copy(self, prompt: Sequence[int]) -> None:
         """Give the prompt that the first row has read to all others."""
         places = slice(min(common(known, prompt) for known in self.prompts), len(prompt))
@@ -314,6 +364,22 @@ class _Layer(DynamicLayer):
         self.keys[self.where] = key_states
         self.values[self.where] = value_states
         return self.keys, self.values
+
+
+def _chunks(row: Sequence[int]) -> Iterator[Sequence[int]]:
+    """All tokens but the last, which predicts none, in parts."""
+    return (row[at : min(at + CHUNK, len(row) - 1)] for at in range(0, len(row) - 1, CHUNK))
+
+
+def _followed(
+    first: torch.Tensor | None, rest: Iterable[torch.Tensor], row: Sequence[int], words: int
+) -> list[float]:
+    """Log-probabilities of a row's tokens, by logits of the first, ``(1, words)``, and the rest."""
+    found = [-math.log(words)] if first is None else []
+    for logits in chain([] if first is None else [first], rest):
+        wanted = torch.tensor(row[len(found) : len(found) + len(logits)], device=logits.device)
+        found += (-cross_entropy(logits.float(), wanted, reduction="none")).tolist()
+    return found
 
 
 def _picked(first: torch.Tensor, longer: torch.Tensor | None, tokens: Sequence[int]) -> list[float]:

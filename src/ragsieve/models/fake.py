@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.base import Passage, Prompt
+from ragsieve.models.base import Nats, Passage, Prompt
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, spend
 
@@ -33,15 +33,16 @@ _EVIDENCE = re.compile(
 class ScriptedLLM:
     r"""An LLM that replies from a script. A token is a match of ``\w+|[^\w\s]``.
 
-    It keeps everything it was asked in ``prompts``, in order. ``schema`` is ignored, and ``loglik``
+    It keeps everything it was asked in ``prompts``, in order. ``schema`` is ignored, ``loglik``
     gives every token -1.
 
     Args:
         replies: Strings used in turn, or a function from a prompt to its reply; only with a
             function do replies depend on the prompt alone.
         context: Tokens that prompt and reply may have together.
-        can: The calls that work, of ``complete``, ``choose`` and ``loglik``.
+        can: The calls that work, of ``complete``, ``choose``, ``loglik`` and ``surprisals``.
         choices: Weights of a prompt's options, not negative; uniform where not given.
+        nats: Surprisal of a token behind what stands before it, not negative; 1 where not given.
         identity: What a cache knows it by.
 
     Raises:
@@ -51,11 +52,12 @@ class ScriptedLLM:
     replies: Sequence[str] | Callable[[Prompt], str] = field(repr=False)
     context: int = field(default=8192, kw_only=True)
     can: frozenset[str] = field(
-        default=frozenset({"complete", "choose", "loglik"}), kw_only=True, repr=False
+        default=frozenset({"complete", "choose", "loglik", "surprisals"}), kw_only=True, repr=False
     )
     choices: Callable[[Prompt, Sequence[str]], Sequence[float]] | None = field(
         default=None, kw_only=True, repr=False
     )
+    nats: Callable[[str, str], float] | None = field(default=None, kw_only=True, repr=False)
     identity: str = field(default="scripted", kw_only=True)
     prompts: list[Prompt] = field(default_factory=list, init=False, repr=False)
     _taken: int = field(default=0, init=False, repr=False)
@@ -105,6 +107,17 @@ class ScriptedLLM:
         spend([Usage(self.identity, size + more) for size, more in zip(sizes, added, strict=True)])
         return [[-1.0] * tokens for tokens in added]
 
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """What ``nats`` says of each token; one of white space alone where there is none."""
+        _check_lengths("texts", prefixes, texts)
+        if "surprisals" not in self.can:
+            raise Unsupported(f"{self.identity} cannot surprisals, it can {sorted(self.can)!r}")
+        sizes = self.count(["\n".join([*p, text]) for p, text in zip(prefixes, texts, strict=True)])
+        spend([Usage(self.identity, size) for size in sizes])
+        return [self._surprised("".join(p), text) for p, text in zip(prefixes, texts, strict=True)]
+
     def count(self, texts: Sequence[str]) -> list[int]:
         """Words and punctuation marks of each text."""
         return [len(_TOKEN.findall(text)) for text in texts]
@@ -129,6 +142,16 @@ class ScriptedLLM:
                 raise ModelError(f"the script has {len(self.replies)} replies, asked for {end}")
             start, self._taken = self._taken, end
         return list(self.replies[start:end])
+
+    def _surprised(self, before: str, text: str) -> list[Nats]:
+        ends = [match.end() for match in _TOKEN.finditer(text)] or [len(text)]
+        starts = [0, *ends[:-1]]
+        ends[-1] = len(text)
+        return [
+            (start, end, self.nats(before + text[:start], text[start:end]) if self.nats else 1.0)
+            for start, end in zip(starts, ends, strict=True)
+            if end
+        ]
 
     def _weigh(self, prompt: Prompt, options: Sequence[str]) -> list[float]:
         if not options:

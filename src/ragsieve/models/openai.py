@@ -21,7 +21,7 @@ from ragsieve.errors import (
     Unsupported,
 )
 from ragsieve.models import protocol
-from ragsieve.models.base import Prompt, complete_parsed
+from ragsieve.models.base import Nats, Prompt, complete_parsed
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, spend
 
@@ -167,6 +167,13 @@ class OpenAI:
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """Not possible, so `Unsupported`: a chat server does not score a given text."""
         asked = f"loglik of {len(continuations)} continuations of {len(prompts)} prompts"
+        raise Unsupported(f"{self.identity} has no {asked}: it can complete and choose")
+
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """Not possible, so `Unsupported`: see `loglik`."""
+        asked = f"surprisals of {len(texts)} texts"
         raise Unsupported(f"{self.identity} has no {asked}: it can complete and choose")
 
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -15,9 +15,9 @@ except ModuleNotFoundError as error:
 
     raise MissingExtra(error.name or "transformers", extra="local") from error
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models import store
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import Nats, Prompt
 from ragsieve.models.decoding import Decoder, Mask
 from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.models.transformers import Transformers
@@ -32,8 +32,10 @@ class Seq2Seq(Transformers):
     knows places by their distance, as T5 does, has 4096 tokens of context unless told otherwise.
 
     Differs: Replies are not held to a schema. The pieces of such a tokenizer begin with the space
-    before a word, and a schema knows of none.
+    before a word, and a schema knows of none. There are no `surprisals`: the decoder reads no text.
     """
+
+    can = frozenset({"complete", "choose", "loglik"})
 
     @once
     def identity(self) -> str:
@@ -52,6 +54,14 @@ class Seq2Seq(Transformers):
         if schema is not None:
             note(f"replies of {self.model} are not held to a schema")
         return super().complete(prompts, max_tokens=max_tokens)
+
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """Not possible, so `Unsupported`: an encoder-decoder does not go on with a text."""
+        raise Unsupported(
+            f"{self.identity} has no surprisals: it can {', '.join(sorted(self.can))}"
+        )
 
     @once
     def _config(self) -> Any:

@@ -30,7 +30,7 @@ def sharing(
             size, wait = 2048, 0.02
             if hasattr(model, "complete"):  # takes seconds: it pays to wait for who embeds
                 size, wait = 32, 0.2
-            elif hasattr(model, "clues"):  # computes one question at a time
+            elif hasattr(model, "clues") or hasattr(model, "rank"):  # one question at a time
                 size, wait = 1, 0.0
             model = inner(model) if inner else model
             if callers > 1:

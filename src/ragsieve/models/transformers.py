@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 try:
@@ -25,7 +26,7 @@ except ModuleNotFoundError as error:
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.attention import ATTENTION
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import Message, Nats, Prompt
 from ragsieve.models.decoding import Decoder, Mask, RowsDecoder
 from ragsieve.models.loading import (
     DTYPES,
@@ -39,6 +40,7 @@ from ragsieve.models.loading import (
     own_tokenizer,
     precision,
 )
+from ragsieve.models.surprisal import spanned, windowed
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, spend
@@ -85,7 +87,7 @@ class Transformers:
     words: Sequence[str] = field(default=(), kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
-    can = frozenset({"complete", "choose", "loglik"})
+    can = frozenset({"complete", "choose", "loglik", "surprisals"})
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -169,6 +171,26 @@ class Transformers:
             for place, value in zip(group, values, strict=True):
                 found[place] = value
         return found
+
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """See `ragsieve.models.base.LLM.surprisals`; what the tokenizer begins with comes first."""
+        check_columns([prefixes, texts])
+        start = self._frame_tokenizer.encode("").ids
+        rows = [[*start, *chain(*self._plain(pieces))] for pieces in prefixes]
+        shown = [safe(text) for text in texts]
+        read = self._plain_tokenizer.encode_batch(shown, add_special_tokens=False)
+        wanted = [encoding.ids for encoding in read]
+        windows = [windowed(*item, self.context) for item in zip(rows, wanted, strict=True)]
+        asked = [window for group in windows for window in group]
+        scores = compute(self._decoder.read, *map(list, zip(*asked, strict=True))) if asked else []
+        found = iter(scores)
+        self._spend([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
+        return [
+            spanned(encoding.offsets, [v for _ in group for v in next(found)], len(text))
+            for encoding, group, text in zip(read, windows, texts, strict=True)
+        ]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, nothing added."""

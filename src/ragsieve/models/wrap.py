@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError, Unsupported
-from ragsieve.models.base import LLM, ClueReader, Embedder, PairScorer, Passage, Prompt
+from ragsieve.models.base import (
+    LLM,
+    ClueReader,
+    Embedder,
+    Nats,
+    PairScorer,
+    Passage,
+    Prompt,
+)
 
 Model = LLM | Embedder | PairScorer | ClueReader
 
@@ -65,6 +73,12 @@ class Wrapper(ABC):
         """The log-probabilities that the LLM inside gives."""
         return list(self._call("loglik", [prompts, continuations], {}))
 
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """The tokens and surprisals that the LLM inside gives."""
+        return list(self._call("surprisals", [prefixes, texts], {}))
+
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """The vectors that the embedder inside gives, ``(len(texts), dim)``."""
         return np.asarray(self._call("embed", [texts], {"query": query}), dtype=np.float32)
@@ -78,6 +92,10 @@ class Wrapper(ABC):
     ) -> list[list[float]]:
         """The probabilities that the clue reader inside gives."""
         return list(self._call("clues", [questions, passages], {}))
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """The orders that the list ranker inside gives."""
+        return list(self._call("rank", [questions, texts], {}))
 
     def __repr__(self) -> str:
         return repr(self.model)  # as in a trace: no wrapper changes what a stage does

@@ -6,6 +6,7 @@ A TOML file has ``name``, ``description``, ``at`` (see `Api`) and any number of 
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -18,7 +19,7 @@ from typing import Any, Literal, TypeVar, get_args
 from ragsieve.errors import InputError
 from ragsieve.retrieve.entities import NAMES, Entity
 from ragsieve.retrieve.wording import check
-from ragsieve.text import words
+from ragsieve.text import stemmed
 
 Method = Literal["GET", "POST"]
 Form = Literal["text", "integer", "list"]
@@ -66,6 +67,10 @@ class Endpoint:
         if self.method not in get_args(Method):
             raise InputError(f"method must be one of {list(get_args(Method))}, got {self.method!r}")
         check(self.template, f"the template of endpoint {self.name!r}")
+        try:
+            json.dumps(self.fixed, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"fixed of {self.name!r} must be JSON values: {error}") from error
 
     @cached_property
     def _topics(self) -> tuple[str, ...]:
@@ -172,11 +177,6 @@ class Api:
         return next(endpoint for endpoint in self.endpoints if endpoint.name == name)
 
 
-def stemmed(text: str) -> str:
-    """Words in small letters without the plural's ``s``, joined by spaces."""
-    return " ".join(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words(text))
-
-
 def read(path: str | Path) -> Api:
     """The API that a TOML file describes.
 
@@ -184,9 +184,10 @@ def read(path: str | Path) -> Api:
         InputError: If the file cannot be read, or breaks a rule of `Api`, `Endpoint` or `Link`.
     """
     try:
-        return parse(Path(path).read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # also a name that cannot be one
         raise InputError(f"an API must be a TOML file, got {str(path)!r}: {error}") from error
+    return parse(text, str(path))
 
 
 def crag(*domains: str) -> Api:
@@ -233,7 +234,7 @@ def parse(text: str, where: str = "the table") -> Api:
     """The API that a TOML text describes; errors as in `read`, and call it ``where``."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers too long, tables too deep
         raise InputError(f"{where} must be TOML: {error}") from error
     try:
         endpoints = tuple(_made(Endpoint, part) for part in table.pop("endpoint", []))
@@ -255,6 +256,10 @@ def _made(kind: type[T], table: Mapping[str, Any]) -> T:
         wanted = tuple if "tuple" in expected else dict if "Mapping" in expected else str
         if not isinstance(value, wanted):
             raise InputError(f"{kind.__name__.lower()} {name} must be a {wanted.__name__}")
+        parts = value.values() if isinstance(value, dict) else value
+        of_strings = expected in ("tuple[str, ...]", "Mapping[str, str]")
+        if of_strings and not all(isinstance(part, str) for part in parts):
+            raise InputError(f"{kind.__name__.lower()} {name} must hold strings only")
         values[name] = value
     missing = [f.name for f in known.values() if f.default is MISSING and f.name not in values]
     if missing := [m for m in missing if known[m].default_factory is MISSING]:

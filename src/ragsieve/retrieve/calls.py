@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from ragsieve.errors import InputError, RagsieveError
 from ragsieve.retrieve.api import TEXT, Api, Endpoint
+from ragsieve.retrieve.fetch import NotFound
 from ragsieve.retrieve.wording import bounded
 from ragsieve.trace import note
 
@@ -53,12 +56,17 @@ class Call(NamedTuple):
 
 
 class Asker:
-    """Asks an API for one question, and remembers the answers."""
+    """Asks an API for one question, and remembers the answers.
+
+    ``failed`` says, a line a call, what the server did not answer. That it has nothing by a name
+    that stands in the path is an answer.
+    """
 
     def __init__(self, api: Api, http: Http) -> None:
         self.api = api
         self._http = http
         self._known: dict[str, Any] = {}
+        self.failed: list[str] = []
 
     def about(self, name: str, text: str) -> Call:
         """The call of the endpoint ``name``, which takes an entity's own words, for ``text``."""
@@ -69,31 +77,53 @@ class Asker:
     def ask(self, calls: Iterable[Call]) -> None:
         """Make the calls that were not made yet, all at once; note what fails."""
         new = {call.label: call for call in calls if call.label not in self._known}
-        if not new:
-            return
-        with ThreadPoolExecutor(min(_CONCURRENCY, len(new))) as pool:
-            replies = list(pool.map(self._made, new.values()))
-        for label, reply in zip(new, replies, strict=True):
-            if isinstance(reply, RagsieveError):
+        replies = self._replies(new)
+        for label, call in new.items():
+            reply = self._known[label] = replies[label]
+            if isinstance(reply, Exception):
+                self._known[label] = None
+                if not isinstance(reply, RagsieveError):
+                    raise reply
                 note(f"left out, {label} failed: {reply}")
-            self._known[label] = None if isinstance(reply, RagsieveError) else reply
+                unknown = isinstance(reply, NotFound) and "{" in call.endpoint.path
+                if not unknown and not isinstance(reply, InputError):
+                    self.failed.append(f"{label} failed: {reply}")
 
     def answer(self, call: Call) -> Any:
         """The answer of a call that was made, as `wording.bounded` JSON; None where it has none."""
         return self._known.get(call.label)
 
+    def _replies(self, calls: Mapping[str, Call]) -> dict[str, Any]:
+        """By label, what came back, or the error; a server that hangs keeps no process alive."""
+        left: SimpleQueue[Call] = SimpleQueue()
+        for call in calls.values():
+            left.put(call)
+        replies: dict[str, Any] = {}
+
+        def work() -> None:
+            with suppress(Empty):
+                while call := left.get_nowait():
+                    try:
+                        replies[call.label] = self._made(call)
+                    except Exception as error:  # anyone's client: raised where it can be seen
+                        replies[call.label] = error
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in calls][:_CONCURRENCY]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return replies
+
     def _made(self, call: Call) -> Any:
         arguments, path = call.arguments, call.endpoint.path
         ask = self._http.get_json if call.endpoint.method == "GET" else self._http.post_json
-        try:
-            for key in re.findall(r"\{(\w+)\}", path):
-                value = str(arguments.pop(key, ""))
-                if not value.strip(". ") or set("/\\") & set(value):
-                    raise InputError(f"{key} stands in the path, it cannot be {value!r}")
-                path = path.replace(f"{{{key}}}", value)
-            reply = ask(path, arguments)
-        except RagsieveError as error:
-            return error
+        for key in re.findall(r"\{(\w+)\}", path):
+            value = str(arguments.pop(key, ""))
+            if not value.strip(". ") or set("/\\") & set(value):
+                raise InputError(f"{key} stands in the path, it cannot be {value!r}")
+            path = path.replace(f"{{{key}}}", value)
+        reply = ask(path, arguments)
         for key in filter(None, self.api.at.split(".")):
             reply = reply.get(key) if isinstance(reply, Mapping) else None
         return bounded(reply)

@@ -31,6 +31,12 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 3
 _PIECE = 65_536  # bytes
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL = ipaddress.ip_network("2000::/3")  # of version 6: all else is special
+_SHOWN = ipaddress.ip_network("3fff::/20")  # for documents (RFC 9637), which Python does not know
+
+
+class NotFound(SourceError):
+    """The server has nothing at a path (HTTP 404 or 410)."""
 
 
 class _Reply(NamedTuple):
@@ -89,6 +95,7 @@ class Http:
 
         Raises:
             InputError: If ``path`` breaks its rule.
+            NotFound: If there is nothing at ``path``.
             SourceError: If the host cannot be asked, must not be, or sends no JSON in time.
         """
         query = urlencode(params, errors="replace") if params else ""
@@ -121,10 +128,11 @@ class Http:
             reply = self._followed(method, target, body, deadline)
             if not 200 <= reply.status < 300:
                 known = {status.value: f" {status.phrase}" for status in HTTPStatus}
-                raise SourceError(f"it answers HTTP {reply.status}{known.get(reply.status, '')}")
+                kind = NotFound if reply.status in (404, 410) else SourceError
+                raise kind(f"it answers HTTP {reply.status}{known.get(reply.status, '')}")
             return _parsed(reply)
         except SourceError as error:
-            raise SourceError(f"{shown} failed: {error}") from None
+            raise type(error)(f"{shown} failed: {error}") from None
         except TimeoutError:
             raise SourceError(f"{shown} failed: no reply within {self.timeout_s} s") from None
         except http.client.HTTPException as error:  # its text may be what was sent, key and all
@@ -225,8 +233,10 @@ def is_public(address: str) -> bool:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner is not None and not is_public(str(inner)):
             return False
-        if ip.ipv4_mapped:
+        if ip.ipv4_mapped or ip in _NAT64:
             return True
+        if ip not in _GLOBAL or ip in _SHOWN:
+            return False
     return ip.is_global and not ip.is_multicast
 
 

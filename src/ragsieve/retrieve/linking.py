@@ -9,13 +9,14 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from ragsieve.retrieve.api import Endpoint, Link, stemmed
+from ragsieve.retrieve.api import Endpoint, Link
 from ragsieve.retrieve.calls import Asker, Value
 from ragsieve.retrieve.entities import Entity
-from ragsieve.text import words
+from ragsieve.text import stemmed, words
 from ragsieve.trace import note
 
 Pair = tuple[Link, Entity]
+_MOST_NAMES = 1000  # of a search's reply: comparing ten thousand takes seconds
 
 
 def linked(
@@ -100,7 +101,12 @@ def _known(link: Link, entity: Entity, asker: Asker, min_match: float) -> Value 
     names: Mapping[str, str] = link.names
     if link.search:
         answer = asker.answer(asker.about(link.search, entity.text))
-        names = {**names, **{name: name for name in _listed(answer, link.key)}}
+        listed = _listed(answer, link.key)
+        if len(listed) > _MOST_NAMES:
+            note(
+                f"of {len(listed)} names that {link.search!r} found, the first {_MOST_NAMES} count"
+            )
+        names = {**names, **{name: name for name in listed[:_MOST_NAMES]}}
     name, match = best(entity.text, names, link.ignore)
     if match < min_match:
         if link.search:

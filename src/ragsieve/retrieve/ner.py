@@ -64,6 +64,11 @@ class Spacy:
             reason = " ".join(str(error).split())[:200]
             raise ModelError(f"model {str(self.model)!r} cannot be loaded: {reason}") from error
 
+    def load(self) -> None:
+        """Load the model now, and not when the first question comes."""
+        with self._lock:
+            _ = self._read
+
     def __call__(self, text: str, /) -> list[Entity]:
         shown = safe(text[:MAX_CHARS])
         with self._lock:  # spaCy keeps the strings that it meets

@@ -142,12 +142,13 @@ def _parameters(
     body = _resolved(document, operation.get("requestBody"))
     content = _mapping(_mapping(body.get("content")).get("application/json"))
     schema = _resolved(document, content.get("schema"))
-    required = schema.get("required") or []
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
     properties = _mapping(schema.get("properties"))
     if body.get("required") and not properties:
         yield _Parameter("body", {"type": "object"}, True, "body")
     for name, given in properties.items():
-        yield _Parameter(str(name), _single(document, given), name in required, "body")
+        yield _Parameter(str(name), _single(document, given), name in needed, "body")
 
 
 def _single(document: Mapping[str, Any], given: Any) -> Mapping[str, Any]:

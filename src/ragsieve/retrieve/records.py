@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
-from ragsieve.errors import InputError
-from ragsieve.retrieve.api import TEXT, Api, Endpoint, stemmed
+from ragsieve.errors import InputError, SourceError
+from ragsieve.retrieve.api import TEXT, Api, Endpoint
 from ragsieve.retrieve.calls import Asker, Call, Http, Value
 from ragsieve.retrieve.entities import MAX_CHARS, Entities
 from ragsieve.retrieve.linking import linked, name_words
 from ragsieve.retrieve.wording import render, sentences
-from ragsieve.text import safe
-from ragsieve.trace import note
+from ragsieve.text import safe, stemmed
+from ragsieve.trace import note, warn
 from ragsieve.types import Document, Query, Segment
 
 _DATES = ("date", "month", "year")
+
+
+RECORD = "ragsieve.record"
+"""What the metadata of a document made of an API's answer call that answer."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Records:
     Entities of the question are linked to what the API knows: names that its search finds, or that
     the table lists, and that match closely enough. An endpoint is called if the question has a
     word of it and a value for each argument that it takes; who names nothing known calls nothing.
-    Calls run at once; what fails is left out, and the trace says so. Each answer is a document,
+    Calls run at once; what fails is left out, and the trace warns of it. Each answer is a document,
     best fitting endpoint first: sentences by the endpoint's template (by rules where the answer
     does not fit that), its source the call, its metadata the record as JSON.
 
@@ -42,6 +46,7 @@ class Records:
 
     Raises:
         InputError: If an option breaks its rule.
+        SourceError: On a question, if calls fail, and no other call has an answer.
 
     Source: PruningRAG (arXiv 2409.13694), section 4.2.2: entities guide the API, queries go to
         fitting calls only, rules make natural language of the answer.
@@ -79,6 +84,10 @@ class Records:
         dates = [entity.text for entity in found if entity.kind in _DATES]
         documents = [self._document(call, asker.answer(call), dates) for call in calls]
         told = [document for document in documents if document]
+        if asker.failed and not told:  # what a server did not say is not what it does not know
+            raise SourceError(asker.failed[0])
+        for failed in asker.failed:
+            warn(failed)
         return [Segment.whole(replace(document, rank=rank)) for rank, document in enumerate(told)]
 
     def _document(self, call: Call, answer: Any, dates: list[str]) -> Document | None:
@@ -99,7 +108,7 @@ class Records:
                 "arguments": call.arguments,
                 "names": names,
                 "match": min((value.match for value in call.values.values()), default=100.0),
-                "record": record,
+                RECORD: record,
             },
         )
 

@@ -16,15 +16,15 @@ from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Embedder, Prompt, complete_parsed
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
-from ragsieve.trace import Step, Trace, misread, note, overheard, spend, tell
+from ragsieve.trace import Step, Trace, misread, note, overheard, spend, tell, warn
 from ragsieve.types import Document, Query, Segment
 
 MAX_LATE = 64
-"""A source that so many questions wait for at once, or have given up on, is not asked again."""
+"""A source that is still busy with so many questions that gave up on it is not asked again."""
 
 _SHOWN = 2000  # characters of a question, so that a long one does not pass a model's context
 
-ASKED = "asked"
+ASKED = "ragsieve.source"
 """What a document's metadata call the source that it is from."""
 
 
@@ -33,27 +33,28 @@ class Named:
     """A source with what a router knows of it.
 
     Args:
-        name: What the trace calls it, and the ids of its documents begin with; not blank.
+        name: What the trace calls it, and the ids of its documents begin with; printable, not
+            blank.
         description: What it holds, for a router.
         search: Gives evidence for a question, best first.
-        timeout_s: Seconds after which it is left out, finite and over 0.
+        timeout_s: Seconds after which it is left out, over 0 and at most 86,400.
 
     Raises:
-        InputError: If ``name`` is blank, or ``timeout_s`` breaks its rule.
+        InputError: If ``name`` or ``timeout_s`` breaks its rule.
     """
 
     name: str
     description: str
     search: Source = field(repr=False)
     timeout_s: float = 20.0
-    _waiting: threading.BoundedSemaphore = field(init=False, repr=False, compare=False)
+    _late: set[threading.Thread] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise InputError(f"name must not be blank, got {self.name!r}")
-        if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
-        object.__setattr__(self, "_waiting", threading.BoundedSemaphore(MAX_LATE))
+        if not self.name.strip() or not self.name.isprintable():
+            raise InputError(f"name must be printable and not blank, got {self.name!r:.80}")
+        if not 0 < self.timeout_s <= 86_400:
+            got = f"{self.timeout_s!r:.80}"
+            raise InputError(f"timeout_s must be over 0 and at most 86,400, got {got}")
 
 
 def nothing(_query: Query, /) -> list[Segment]:
@@ -267,11 +268,16 @@ class _Asked:
         self._found: list[Segment] = []
         self._error = ""
         self._heard: tuple[Trace, Step] | None = None
-        self._busy = not source._waiting.acquire(blocking=False)
-        if not self._busy:
-            run = contextvars.copy_context().run
-            self._thread = threading.Thread(target=run, args=(self._ask, query), daemon=True)
+        self._refused = ""  # why it is not asked
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self._ask, query), daemon=True)
+        if _busy(source):
+            self._refused = f"it is still busy with {MAX_LATE} questions that gave up on it"
+            return
+        try:
             self._thread.start()
+        except RuntimeError as error:  # the system has no thread left
+            self._refused = str(error)
 
     def _ask(self, query: Query) -> None:
         trace = Trace()  # not the caller's: a late thread must not write into what was handed out
@@ -280,18 +286,17 @@ class _Asked:
                 self._found = _checked(self._source.search(query))
             except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
                 self._error = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-            finally:
-                self._source._waiting.release()
         self._heard = trace, step
 
     def evidence(self) -> Evidence:
         """What it gave, once that is there; what it told and spent is now the running step's."""
         name, limit = self._source.name, self._source.timeout_s
-        if self._busy:
-            return self._left_out(f"{MAX_LATE} questions wait for it already")
+        if self._refused:
+            return self._left_out(self._refused)
         self._thread.join(max(0.0, self._began + limit - time.monotonic()))
         heard = self._heard
         if heard is None:
+            self._source._late.add(self._thread)
             return self._left_out(f"not done after {limit:g} s")
         story = _charged(name, *heard)
         if self._error:
@@ -305,8 +310,16 @@ class _Asked:
     def _left_out(self, reason: str, story: Sequence[Any] = ()) -> Evidence:
         name, seconds = self._source.name, time.monotonic() - self._began
         facts = {"name": name, "error": reason, "seconds": round(seconds, 4)}
-        tell(f"warning: {name} was left out: {reason}", "source", **facts, story=[*story])
+        said = f"{name} was left out: {reason}"
+        tell(f"warning: {said}", "source", **facts, story=[*story])
+        warn(said)
         return Evidence(name, [], reason, seconds)
+
+
+def _busy(source: Named) -> bool:
+    """Whether too many threads still ask ``source`` for questions that gave up on it."""
+    source._late.difference_update([t for t in source._late.copy() if not t.is_alive()])
+    return len(source._late) >= MAX_LATE
 
 
 def _charged(name: str, trace: Trace, own: Step) -> list[dict[str, Any]]:
@@ -319,6 +332,8 @@ def _charged(name: str, trace: Trace, own: Step) -> list[dict[str, Any]]:
         story += step.story
         for text in step.notes:  # what is said of single items goes with the usages
             note(f"{name}: {text}")
+        for text in step.warnings:
+            warn(f"{name}: {text}")
         for _ in range(step.unreadable):
             misread()
     return story

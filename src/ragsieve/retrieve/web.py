@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +16,14 @@ from bm25s.stopwords import STOPWORDS_EN_PLUS
 from ragsieve.errors import InputError
 from ragsieve.pipeline import as_documents
 from ragsieve.retrieve.markdown import to_markdown
-from ragsieve.text import normalise, safe, words
+from ragsieve.text import normalise, safe, stemmed, words
 from ragsieve.trace import tell
 from ragsieve.types import Document, Query, Segment
 
 OffTopic = Literal["drop", "last"]
 
 _SHINGLE = 5  # words
+_SIGNS = re.compile(r"[%‰°$€£¥±]|[-+<>=](?=\d)")  # which make another figure of a number
 _STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)
 
 
@@ -68,7 +70,8 @@ class Pages:
 
     Empty pages, pages that cannot be read, and those that say what one before them says are left
     out; so are off-topic ones: those that share no word with the question but stop words, unless no
-    page does. The trace tells which and why. Pages are read when the first question comes.
+    page does (a plural is its singular). The trace tells which and why. Pages are read when `read`
+    is called, or else when the first question comes.
 
     A document's metadata say which page it was: ``url``, ``place`` in the list from 0, and
     ``sha256`` of the HTML in UTF-8, beside what the caller says of it.
@@ -106,13 +109,17 @@ class Pages:
         if not 0 < self.timeout_s < math.inf:
             raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
 
+    def read(self) -> None:
+        """Read the pages now, so that this takes none of a question's time."""
+        _ = self._stems
+
     def __call__(self, query: Query, /) -> list[Segment]:
         documents, left_out = self._read
         for page in left_out:
             _tell(page)
-        asked = {*words(query.text)} - _STOP_WORDS
-        about = [d for d in documents if asked & self._words[d.id]]
-        others = [d for d in documents if not asked & self._words[d.id]] if about else []
+        asked = {stemmed(word) for word in words(query.text) if word not in _STOP_WORDS}
+        about = [d for d in documents if asked & self._stems[d.id]]
+        others = [d for d in documents if not asked & self._stems[d.id]] if about else []
         for document in others:
             done = "put last" if self.off_topic == "last" else "left out"
             reason = f"{done}: it shares no word with the question but stop words"
@@ -136,10 +143,10 @@ class Pages:
                 raise InputError(f"a page must have html, got {page!r:.80} at place {place}")
 
     @cached_property
-    def _words(self) -> Mapping[str, frozenset[str]]:
+    def _stems(self) -> Mapping[str, frozenset[str]]:
         """The words of each document and its title, by its id."""
         documents, _ = self._read
-        return {d.id: frozenset(words(f"{d.title} {d.text}")) for d in documents}
+        return {d.id: frozenset(stemmed(f"{d.title} {d.text}").split()) for d in documents}
 
     @cached_property
     def _read(self) -> tuple[tuple[Document, ...], tuple[_LeftOut, ...]]:
@@ -150,7 +157,7 @@ class Pages:
         for page in self._given():
             try:
                 title, text = self._converted(page)
-                said = normalise(text)
+                said = normalise(_SIGNS.sub(lambda sign: f" x{ord(sign[0])} ", text))
                 shingles = _shingles(said)
                 if before := self._repeated(said, shingles, seen):
                     raise InputError(before)

@@ -4,20 +4,28 @@ from ragsieve.score.calibrated import Calibrated
 from ragsieve.score.clues import Clues
 from ragsieve.score.combine import Hybrid, Mean
 from ragsieve.score.embedding import Cosine
+from ragsieve.score.helpful import Helpful
+from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.score.judge import Critique, Reflection, Relevance
 from ragsieve.score.lexical import BM25
 from ragsieve.score.likelihood import Likelihood
+from ragsieve.score.listwise import Listwise
 from ragsieve.score.pair import Pair
 
 __all__ = [
     "BM25",
+    "CXMI",
     "Calibrated",
     "Clues",
     "Cosine",
     "Critique",
+    "Helpful",
     "Hybrid",
+    "Inclusion",
     "Likelihood",
+    "Listwise",
     "Mean",
+    "Overlap",
     "Pair",
     "Reflection",
     "Relevance",

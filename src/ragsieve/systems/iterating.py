@@ -12,6 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.remember import Remembered
 from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.retrieve.route import ASKED
 from ragsieve.text import safe
 from ragsieve.trace import step, tell
 from ragsieve.types import Document, Query, Segment
@@ -42,14 +43,17 @@ class Iterate:
     """A stage that searches as its strategy asks; whatever a search finds is filtered.
 
     What comes in is searched by its embeddings, where there is anything: documents in hand. Else
-    the source is asked. Each search is told in the trace.
+    the source is asked. What it ranks itself, as an index does, counts in its order; whole
+    documents, and what several sources found, are cut into chunks and ranked by the embedder. Each
+    search is told in the trace.
 
     Args:
         strategy: Says what is searched.
-        embedder: Ranks documents in hand.
-        source: What is asked where there are none.
+        embedder: Ranks documents.
+        cut: Cuts whole documents that the source finds.
+        source: What is asked where there are none in hand.
         prune: Filters what a search finds for the question that it is about; nothing where None.
-        k: The first so many segments of a search count, before they are filtered; at least 1.
+        k: The best so many segments of a search count, before they are filtered; at least 1.
 
     Raises:
         InputError: If ``k`` is below 1.
@@ -58,6 +62,7 @@ class Iterate:
 
     strategy: Strategy
     embedder: Embedder
+    cut: Stage
     source: Source | None = None
     prune: Stage | None = None
     k: int = 5
@@ -72,18 +77,20 @@ class Iterate:
         searching = self.strategy(query)
         seen: dict[tuple[str, int, int], Segment] = {}
         documents: dict[str, Document] = {}
-        try:
-            search = next(searching)
-            while True:
-                evidence = self._evidence(search, segments, documents)
-                seen |= {segment.key: segment for segment in evidence}
-                search = searching.send(evidence)
-        except StopIteration as end:
-            kept = list({segment.key: segment for segment in end.value}.values())
+        search = _next(searching)
+        while isinstance(search, Search):
+            evidence = self._evidence(search, segments, documents)
+            seen |= {segment.key: segment for segment in evidence}
+            search = _next(searching, evidence)
+        kept = list({segment.key: segment for segment in search}.values())
         if not segments:  # what was found and is not kept is let go in a step of its own
             with step(repr(self.strategy), list(seen.values())) as record:
                 record.after = tuple(kept)
         return kept
+
+    def lenient(self) -> Iterate:
+        """The same, but a filter that fails is skipped."""
+        return replace(self, prune=Pipeline(self.prune).lenient()) if self.prune else self
 
     def _evidence(
         self, search: Search, given: Sequence[Segment], documents: dict[str, Document]
@@ -103,12 +110,26 @@ class Iterate:
     def _found(
         self, query: Query, given: Sequence[Segment], documents: dict[str, Document]
     ) -> list[Segment]:
+        near, best = score.Cosine(self.embedder), select.TopK(self.k)
         if given or self.source is None:
-            return select.TopK(self.k)(query, score.Cosine(self.embedder)(query, given))
+            return best(query, near(query, given))
         with step(repr(self.source)) as record:  # nothing before: the system counts it as given
-            found = [_apart(segment, documents) for segment in self.source(query)[: self.k]]
+            found = [_apart(segment, documents) for segment in self.source(query)]
             record.after = tuple(found)
-        return found
+        asked = {segment.document.metadata.get(ASKED) for segment in found}
+        ranked = len(asked) == 1 and all(segment.scores for segment in found)
+        return Pipeline(*(() if ranked else (self.cut, near)), best)(query, found)
+
+
+def _next(
+    searching: Searching, evidence: list[Segment] | None = None
+) -> Search | Sequence[Segment]:
+    """The next search, or after the last what is kept."""
+    try:
+        return next(searching) if evidence is None else searching.send(evidence)
+    except StopIteration as end:
+        kept: Sequence[Segment] = end.value
+        return kept
 
 
 def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
@@ -122,7 +143,7 @@ def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
 
 
 @dataclass(frozen=True)
-class Within:
+class Deferred:
     """A source that finds nothing by itself: the stage asks ``source``, in words of its own."""
 
     source: Source
@@ -142,12 +163,10 @@ def iterating(
     max_tokens: int | None,
 ) -> System:
     """A system that searches as ``strategy`` says; documents in hand are cut into chunks first."""
+    chunks = split.Windows(llm, max_tokens=CHUNK)
     return System(
-        Pipeline(
-            split.Windows(llm, max_tokens=CHUNK),
-            Iterate(strategy, Remembered(embedder), source, prune, k),
-        ),
+        Pipeline(chunks, Iterate(strategy, Remembered(embedder), chunks, source, prune, k)),
         Reader(llm),
         max_tokens,
-        Within(source) if source else None,
+        Deferred(source) if source else None,
     )

@@ -10,21 +10,24 @@ from ragsieve import score, select, split
 from ragsieve.answer.reasoning import Reasoning
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.remember import Remembered
 from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.retrieve.records import RECORD
 from ragsieve.retrieve.route import ASKED
+from ragsieve.score.base import Scorer
 from ragsieve.text import unsure
 from ragsieve.trace import conclude, note
 from ragsieve.types import Query, Segment
 
 Pages = Literal["few", "many", "hybrid", "sparse"]
 
-SPARSE = 50  # windows that BM25 leaves to the embedder, where pages are many
+PAGES = 10  # that BM25 leaves to the embedder, where they are many; the paper does not say
 
 
 class Within(Pipeline):
-    """Stages run on what each source found by itself; records of an API stay as they are.
+    """Stages run on what each source found by itself; records of an API are scored, never cut.
 
-    Documents in hand are one source. A record is a document with ``record`` in its metadata.
+    Documents in hand are one source.
 
     Source: PruningRAG (arXiv 2409.13694), section 4.2.2.
     """
@@ -33,10 +36,12 @@ class Within(Pipeline):
         groups: dict[tuple[str, bool], list[Segment]] = {}
         for segment in segments:
             told = segment.document.metadata
-            groups.setdefault((str(told.get(ASKED, "")), "record" in told), []).append(segment)
+            groups.setdefault((str(told.get(ASKED, "")), RECORD in told), []).append(segment)
+        scorers = [stage for stage in self.stages if isinstance(stage, Scorer)]
+        whole = Pipeline(*scorers, on_error=self.on_error)
         kept: list[Segment] = []
         for (_, is_record), group in groups.items():
-            kept += group if is_record else super().__call__(query, group)
+            kept += whole(query, group) if is_record else super().__call__(query, group)
         return kept
 
 
@@ -89,8 +94,8 @@ def pruningrag(
         llm: The generator.
         embedder: Ranks windows, and guesses the question's domain.
         source: `ragsieve.retrieve.route.Routed`: the sources with the router that chooses.
-        pages: ``"few"``: windows by embedding at once; ``"many"``: the 50 best by BM25 first;
-            ``"hybrid"``: by rank fusion of both; ``"sparse"``: by BM25 alone.
+        pages: ``"few"``: windows by embedding at once; ``"many"``: of the 10 best pages by
+            BM25; ``"hybrid"``: by rank fusion of both; ``"sparse"``: by BM25 alone.
         window: Tokens of a window, in the generator's tokenizer.
         overlap: Tokens that it shares with the one before.
         k: Windows that stay of each source.
@@ -104,6 +109,7 @@ def pruningrag(
     Raises:
         InputError: If an option breaks its rule.
     """
+    embedder = Remembered(embedder)
     reader = Reasoning(
         llm,
         None if domain else embedder,
@@ -112,9 +118,11 @@ def pruningrag(
         same_domain=same_domain,
         cot=cot,
     )
+    fewer: list[Stage] = [score.BM25(), select.TopK(PAGES)] if pages == "many" else []
     prune = Within(
+        *fewer,
         split.Windows(llm, max_tokens=window, overlap=overlap),
-        *_ranked(embedder, pages),
+        _ranked(embedder, pages),
         select.TopK(k),
     )
     if memory_first and source:
@@ -122,14 +130,12 @@ def pruningrag(
     return System(prune, reader, max_tokens, source)
 
 
-def _ranked(embedder: Embedder, pages: Pages) -> tuple[Stage, ...]:
+def _ranked(embedder: Embedder, pages: Pages) -> Stage:
     match pages:
-        case "few":
-            return (score.Cosine(embedder),)
-        case "many":
-            return score.BM25(), select.TopK(SPARSE), score.Cosine(embedder)
+        case "few" | "many":
+            return score.Cosine(embedder)
         case "sparse":
-            return (score.BM25(),)
+            return score.BM25()
         case "hybrid":
-            return (score.Hybrid((score.BM25(), score.Cosine(embedder))),)
+            return score.Hybrid((score.BM25(), score.Cosine(embedder)))
     raise InputError(f"pages must be one of {', '.join(get_args(Pages))}, got {pages!r}")

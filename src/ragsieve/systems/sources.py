@@ -5,14 +5,15 @@
     description = "News articles of 2023."    # what it holds, for a router
     kind = "index"                            # "index", "pages", "passages", "api" or "memory"
     folder = "news-index"                     # of an index, as are: k, by
-    timeout_s = 20                            # after which it is left out
+    timeout_s = 20                            # after which it is left out; at most 86400
 
 Pages have ``files`` (HTML, or JSONL with ``html`` a line) and ``off_topic``. Passages were found
 before, question by question: ``questions`` is JSONL of questions with documents, or a data set's
 name; of these ``only`` those of one ``source`` count, and ``html`` says that they are pages. An API
 has ``api`` (``"crag"``, ``"crag:movie"``, a TOML table, or OpenAPI as JSON), its server's ``url``,
 and where needed ``headers`` (a value ``"env:NAME"`` is taken from the environment), ``entities``
-(``"spacy"`` or ``"rules"``) and ``allow_private``. Paths count from the file's own folder.
+(``"spacy"`` or ``"rules"``) and ``allow_private``; one call takes half of ``timeout_s`` at most.
+Paths count from the file's own folder.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ragsieve import datasets
 from ragsieve.datasets import Dataset
@@ -35,6 +37,7 @@ from ragsieve.retrieve.route import Named, check_names, nothing
 from ragsieve.systems.indexes import content, index_source
 
 Load = Callable[[str], Embedder]
+T = TypeVar("T")
 
 KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {  # keys of a table, by its kind
     "index": {"folder": str, "k": int, "by": str},
@@ -56,6 +59,8 @@ _NEEDED = {
     "api": ("api", "url"),
     "memory": (),
 }
+_TIMEOUT_S = 20.0
+_MEMORY = "What the model itself knows: general knowledge."
 _SAID = {str: "a string", int: "a whole number", list: "a list", dict: "a table", bool: "a boolean"}
 
 
@@ -68,7 +73,7 @@ class _Where(NamedTuple):
 
 
 def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> tuple[Named, ...]:
-    """The sources that a TOML file describes, in its order.
+    """The sources that a TOML file describes, in its order, read and loaded as far as can be.
 
     Args:
         path: The file; see the head of this module.
@@ -79,31 +84,52 @@ def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> t
         InputError: If the file cannot be read, or a table of it has an unknown key or kind, lacks
             a key, or names what is not there: one line that names table and key.
         MissingExtra: If a source needs a package that is not installed.
-        StoreError: If an index cannot be opened.
+        ModelError: If what finds entities cannot be loaded.
+        SourceError: If pages cannot be read here at all.
+        StoreError: If an index cannot be opened, or weights cannot be fetched.
     """
     path = Path(path)
     where = _Where(path.parent, data, load)
-    found = []
+    return tuple(_each(path, lambda table: _named(table, where)))
+
+
+def sources_content(path: Path | str, *, data: Path | None = None) -> str:
+    """Twelve hex digits of what a file of sources says, and of the files that it names.
+
+    Raises:
+        InputError: If one of them cannot be read, or a table breaks a rule: one line that names
+            table and key.
+    """
+    path = Path(path)
+    parts = _each(path, lambda table: _content(table, path.parent, data))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _each(path: Path, make: Callable[[dict[str, Any]], T]) -> list[T]:
+    """What ``make`` gives for each table that keeps the rules; an error names file and table."""
+    found, plain = [], []
     for number, table in enumerate(_tables(path), 1):
         try:
-            found.append(_named(table, where))
+            plain.append(_plain(table))
+            found.append(make(table))
         except InputError as error:
             which = f"table {number} of [[sources]] ({table.get('name', 'no name')!r:.60})"
             raise InputError(f"{path}, {which}: {error}") from error
     try:
-        check_names(found)
+        check_names(plain)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return tuple(found)
+    return found
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open("rb") as file:
             given = tomllib.load(file)
+        json.dumps(given, default=str)  # dotted keys may nest deeper than any value can be shown
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also what is too long or too deep
         raise InputError(f"{path} must be TOML: {error}") from error
     if unknown := given.keys() - {"sources"}:
         raise InputError(f"{path} must hold tables [[sources]] only, got {min(unknown)!r}")
@@ -113,34 +139,33 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     return tables
 
 
-def sources_content(path: Path | str, *, data: Path | None = None) -> str:
-    """Twelve hex digits of what a file of sources says, and of the files that it names.
+def _content(table: Mapping[str, Any], folder: Path, data: Path | None) -> str:
+    parts = [json.dumps(table, sort_keys=True, default=str)]
+    if "folder" in table:
+        parts.append(content(folder / table["folder"]))
+    if "questions" in table:
+        parts.append(_questions(table, folder, data).sha256())
+    if "api" in table and table["api"].partition(":")[0] != "crag":
+        parts.append(hashlib.sha256(_bytes(folder / table["api"], "api")).hexdigest())
+    files = [folder / str(name) for name in table.get("files", [])]
+    parts += [hashlib.sha256(_bytes(file, "files")).hexdigest() for file in files]
+    return "\n".join(parts)
 
-    Raises:
-        InputError: If one of them cannot be read.
-    """
-    path = Path(path)
-    parts = [json.dumps(tables := _tables(path), sort_keys=True, default=str)]
-    for table in tables:
-        _check(table)
-        if "folder" in table:
-            parts.append(content(path.parent / table["folder"]))
-        if "questions" in table:
-            parts.append(_questions(table, path.parent, data).sha256())
-        files = [path.parent / str(name) for name in table.get("files", [])]
-        parts += [hashlib.sha256(_bytes(file, "files")).hexdigest() for file in files]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+def _plain(table: Mapping[str, Any]) -> Named:
+    """A table that keeps the rules, as a source of nothing."""
+    _check(table)
+    said = table.get("description") or (_MEMORY if table["kind"] == "memory" else "")
+    return Named(table["name"], said, nothing, table.get("timeout_s", _TIMEOUT_S))
 
 
 def _named(table: Mapping[str, Any], where: _Where) -> Named:
-    _check(table)
     make = {"index": _index, "pages": _pages, "passages": _passages, "api": _api}
-    kind, said = table["kind"], table.get("description", "")
-    search: Source = nothing
-    if kind != "memory":
-        search, own = make[kind](table, where)
-        said = said or own
-    return Named(table["name"], said, search, float(table.get("timeout_s", 20)))
+    plain = _plain(table)
+    if table["kind"] == "memory":
+        return plain
+    search, own = make[table["kind"]](table, where)
+    return replace(plain, description=plain.description or own, search=search)
 
 
 def _check(table: Mapping[str, Any]) -> None:
@@ -160,6 +185,9 @@ def _check(table: Mapping[str, Any]) -> None:
         if not isinstance(value, wanted) or (type(value) is bool and wanted is not bool):
             rule = "a number" if isinstance(wanted, tuple) else _SAID[wanted]
             raise InputError(f"{key} must be {rule}, got {value!r:.80}")
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and "\0" in text for text in texts):
+            raise InputError(f"{key} must have no NUL character, got {value!r:.80}")
 
 
 def _index(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
@@ -186,7 +214,9 @@ def _pages(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(f"files must be names of files, got {names!r:.80}")
     found = [page for name in names for page in _read(where.folder / name)]
-    return Pages(found, off_topic=table.get("off_topic", "drop")), ""
+    pages = Pages(found, off_topic=table.get("off_topic", "drop"))
+    pages.read()
+    return pages, ""
 
 
 def _read(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -228,13 +258,18 @@ def _api(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
     kind = table.get("entities", "spacy")
     if kind not in ("spacy", "rules"):
         raise InputError(f"entities must be spacy or rules, got {kind!r}")
+    http = Http(
+        table["url"],
+        timeout_s=table.get("timeout_s", _TIMEOUT_S) / 2,  # time for what the other calls told
+        headers=_headers(table.get("headers", {})),
+        allow_private=table.get("allow_private", False),
+    )
     entities: Entities = Rules()
     if kind == "spacy":
         from ragsieve.retrieve.ner import Spacy
 
-        entities = Spacy()
-    headers = _headers(table.get("headers", {}))
-    http = Http(table["url"], headers=headers, allow_private=table.get("allow_private", False))
+        entities = spacy = Spacy()
+        spacy.load()
     return Records(api, http, entities=entities), api.description
 
 

@@ -32,6 +32,7 @@ from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.retrieve.route import LightRouter, Named, ask, check_names
 from ragsieve.text import normalise
+from ragsieve.trace import overheard
 from ragsieve.types import Example, Query
 
 NEAREST = 20  # questions that say which source a question without a right answer gets
@@ -103,9 +104,12 @@ class Labeller:
 
     def _tried(self, example: Example) -> list[bool]:
         """Which sources lead the generator to a right answer."""
-        found = ask(self.sources, example.query)
+        with overheard() as told:
+            found = ask(self.sources, example.query)
         if failed := next((one for one in found if one.error), None):
             raise ModelError(f"source {failed.name} failed: {failed.error}")
+        if told.warnings:
+            raise ModelError(f"a source failed in part: {told.warnings[0]}")
         kept = [self.stage(example.query, one.segments) for one in found]
         answers = self.reader.answers(example.query, kept)
         return [accuracy(answer.text, example.answers) == 1.0 for answer in answers]

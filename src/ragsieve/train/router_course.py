@@ -31,14 +31,16 @@ from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.base import Embedder
 from ragsieve.models.sharing import sharing
 from ragsieve.models.wrap import bare
-from ragsieve.pipeline import Pipeline, Stage
+from ragsieve.pipeline import Stage
 from ragsieve.retrieve.route import LightRouter, LLMRouter, Named
 from ragsieve.systems.indexes import WordCount
-from ragsieve.systems.sources import read_sources
+from ragsieve.systems.pruningrag import Within
+from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.train.router import Bools, Labeller, Taught, figures, fit_light, questions
 from ragsieve.trained import Base, Data, Split, sha256_of
 from ragsieve.trained.router import Form, Known, TrainedRouter, check_router_folder, save_router
 from ragsieve.trained.weights import verify
+from ragsieve.types import Example
 
 FORMS = ("light", "llm")
 MAX_FAILED = 0.1  # share of questions that may fail: they are left out, and tried again next time
@@ -104,9 +106,11 @@ class RouterPlan:
 def pruned(embedder: Embedder) -> Stage:
     """What the generator reads of a source: its best 3 windows of 200 words, by embedding.
 
+    Records of an API stay as they are, as in `ragsieve.systems.pruningrag`.
+
     Source: PruningRAG (arXiv 2409.13694), section 4.2.2.
     """
-    return Pipeline(
+    return Within(
         split.Windows(WordCount(), max_tokens=200), score.Cosine(embedder), select.TopK(3)
     )
 
@@ -168,23 +172,25 @@ class RouterCourse:
     def _claim(self) -> None:
         """Note what ``work`` is of, or check that it says the same."""
         path, told = self.work / "plan.json", json.dumps(self._about(), indent=1)
+        fresh = path.with_name(f".{path.name}.new")
         try:
             self.work.mkdir(parents=True, exist_ok=True)
-            if path.is_file() and path.read_text(encoding="utf-8") != told:
+            if not path.is_file():
+                fresh.write_text(told, encoding="utf-8")
+                fresh.replace(path)
+            if path.read_text(encoding="utf-8") != told:
                 raise InputError(f"work must be a new folder or that of this plan, got {self.work}")
-            path.write_text(told, encoding="utf-8")
         except OSError as error:
             raise InputError(f"work cannot be used: {error.strerror or error}") from error
 
     def _about(self) -> dict[str, Any]:
-        try:
-            digest = hashlib.sha256(self.sources.read_bytes()).hexdigest()
-        except OSError as error:
-            reason = error.strerror or error
-            raise InputError(f"sources {self.sources} cannot be read: {reason}") from error
         data = [[source.origin, source.sha256()] for source in self.data]
         known = {"llm": self.plan.llm, "embedder": self.plan.embedder}
-        return {**known, "sources": digest, "data": data}  # what labels depend on
+        return {
+            **known,
+            "sources": sources_content(self.sources),
+            "data": data,
+        }  # what labels depend on
 
     def _labelled(
         self, part: parts.Part, limit: int | None, labeller: Labeller
@@ -192,7 +198,7 @@ class RouterCourse:
         """Labels of the questions of ``part``; those that an earlier start made stay."""
         given, name = self.work / f"{part}.jsonl", f"{part}.labels.jsonl"
         if not given.is_file():
-            found = b"".join(map(to_line, questions(self.data, part)))
+            found = b"".join(map(to_line, sorted(questions(self.data, part), key=_hash)))
             if not found:
                 raise InputError(f"data must have a question with a gold answer in part {part}")
             fresh = given.with_name(f".{given.name}.new")
@@ -247,6 +253,11 @@ class RouterCourse:
         )
         save_router(folder, made, light=light, adapter=None if light else self._adapter(taught))
         return made
+
+
+def _hash(example: Example) -> bytes:
+    """An order that has nothing to do with that of the file: the first so many are a sample."""
+    return hashlib.sha256(example.query.text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _counted(source: Dataset, taught: Taught) -> Data:

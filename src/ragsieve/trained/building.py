@@ -26,6 +26,9 @@ MODELS: dict[str, tuple[str, ...]] = {
     "truncator": ("LLM",),
     "reranker": ("pair scorer",),
     "critic": ("LLM",),
+    "evaluator": ("pair scorer", "LLM"),
+    "ranker": ("LLM", "list ranker"),
+    "writer": ("LLM",),
 }
 """Options of systems that name a model of a part's own: the kinds that it may be of."""
 

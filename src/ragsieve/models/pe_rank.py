@@ -1,0 +1,296 @@
+"""PE-Rank: a language model that orders passages which it reads as one vector each."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+try:
+    import torch
+    import transformers
+    from huggingface_hub import snapshot_download
+    from safetensors import safe_open
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra(error.name or "torch", extra="local") from error
+
+from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.models import store
+from ragsieve.models.base import Embedder, Message, Prompt
+from ragsieve.models.loading import (
+    DTYPES,
+    compute,
+    found_device,
+    loaded,
+    marked,
+    once,
+    precision,
+)
+from ragsieve.models.wrap import check_columns
+from ragsieve.prompts import render
+from ragsieve.text import safe
+from ragsieve.trace import Usage, spend
+
+PUBLISHED = "liuqi6777/pe-rank-mistral-jina"
+PLACE = "<PLACEHOLDER>"  # the token in whose place a passage's vector is read
+CONTEXT = 4096  # tokens, where a model does not say how many it was made for
+_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
+_MLP = re.compile(r"mlp([1-9])x_gelu")
+
+
+@dataclass(frozen=True)
+class PERank:
+    """Orders passages that an encoder embeds: `ragsieve.score.listwise.ListRanker`.
+
+    Each passage's vector, projected into the space of the language model's words, stands in the
+    prompt as a token of its own. What is decoded next is the passage, of those left, whose vector
+    has the largest product with the last hidden state; it is read as the next token, until one is
+    left. A folder holds what the paper's authors publish: the language model as safetensors, with
+    ``projector.*`` among its tensors, its tokenizer, and ``config.json`` with ``encoder_name``,
+    ``encoder_pooling``, ``projector_type`` and ``embedding_size``. No code is run.
+
+    Args:
+        model: A folder, or a hub id.
+        encoder: Embeds passages as the projector was trained on; of the name in ``config.json``
+            where None.
+        prompt: What is asked, with ``$question``, ``$most`` for how many, and ``$documents`` for
+            the list: the words that the weights were trained on. Those of the template
+            ``pe_rank`` where empty.
+        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
+        device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model cannot be loaded.
+        ContextOverflow: If question and list do not fit its context.
+
+    Source: PE-Rank (arXiv 2406.14848), section 3, and "Dynamic-Constrained Decoding" there.
+    Differs: Asked in words of our own unless ``prompt`` says the ones trained on. Passages are
+        read by their vectors alone, never with their text beside. Not tried on the published
+        weights.
+    """
+
+    model: str = PUBLISHED
+    encoder: Embedder | None = field(default=None, kw_only=True)
+    prompt: str = field(default="", kw_only=True)
+    dtype: str = field(default="auto", kw_only=True)
+    device: str | None = field(default=None, kw_only=True)
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        named = Template(self.prompt)
+        if self.prompt and not (named.is_valid() and "documents" in named.get_identifiers()):
+            raise InputError(f"prompt must have a place $documents, got {self.prompt!r:.80}")
+        if unknown := {*named.get_identifiers()} - {"question", "most", "documents"}:
+            raise InputError(f"prompt cannot have a place ${min(unknown)}")
+
+    @once
+    def identity(self) -> str:
+        """Model, encoder, precision and words: what orders depend on."""
+        told = f":{self.prompt!r}" if self.prompt else ""
+        precise = precision(self.dtype, self._device)
+        return f"pe_rank:{marked(self.model)}+{self._encoder.identity}:{precise}{told}"
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """See `ragsieve.score.listwise.ListRanker.rank`."""
+        check_columns([questions, texts])
+        net = Net(self._model, self._projector, self._place)
+        found = []
+        for question, passages in zip(questions, texts, strict=True):
+            tokens = self._tokens(question, len(passages))
+            vectors = torch.from_numpy(self._encoder.embed(passages))
+            found.append(compute(net.order, tokens, vectors) if passages else [])
+            spend([Usage(self.identity, len(tokens), len(passages))])
+        return found
+
+    def _tokens(self, question: str, count: int) -> list[int]:
+        """The prompt in which ``count`` place tokens stand, and none that the question opens."""
+        tokenizer = self._tokenizer
+        question = safe(question)
+        for token in tokenizer.get_added_vocab():
+            question = question.replace(token, f"{token[0]} {token[1:]}")
+        listed = "\n".join(f"Passage {n}: [{PLACE}]" for n in range(1, count + 1))
+        ids: list[int] = tokenizer(
+            _framed(tokenizer, self._asked(question, listed, count)), add_special_tokens=False
+        )["input_ids"]
+        if ids.count(self._place) != count:
+            raise ModelError(f"model {self.model!r} must read {PLACE} as one token, it does not")
+        limit = getattr(self._config, "max_position_embeddings", None) or CONTEXT
+        if len(ids) + count > limit:
+            raise ContextOverflow(needed=len(ids) + count, limit=limit, model=self.model)
+        return ids
+
+    def _asked(self, question: str, documents: str, count: int) -> Prompt:
+        values = {"question": question, "documents": documents, "most": str(count)}
+        if not self.prompt:
+            return render("pe_rank", **values)
+        return (Message("user", Template(self.prompt).substitute(values)),)
+
+    @property
+    def _device(self) -> str:
+        return self.device or found_device()
+
+    @once
+    def _folder(self) -> Path:
+        found = store.resolve(self.model)
+        if isinstance(found, Path):
+            return found
+        where = loaded(self.model, snapshot_download, found, allow_patterns=list(_FILES))
+        return Path(where)
+
+    @once
+    def _values(self) -> dict[str, Any]:
+        """What ``config.json`` says."""
+        try:
+            values = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
+            lacking = {"encoder_name", "embedding_size", "model_type"} - values.keys()
+        except (OSError, ValueError, AttributeError) as error:
+            raise ModelError(f"model {self.model!r} needs a config.json: {error}") from error
+        if lacking:
+            raise ModelError(f"config.json of {self.model!r} must say {min(lacking)}")
+        return dict(values)
+
+    @once
+    def _config(self) -> Any:
+        """Of the language model, whose type the authors' code calls ``embed_mistral``."""
+        rest = {k: v for k, v in self._values.items() if k not in ("model_type", "auto_map")}
+        kind = str(self._values["model_type"]).removeprefix("embed_")
+        return loaded(self.model, transformers.AutoConfig.for_model, kind, **rest)
+
+    @once
+    def _tokenizer(self) -> Any:
+        load = transformers.AutoTokenizer.from_pretrained
+        options = {"config": self._config, "trust_remote_code": False}
+        tokenizer = loaded(self.model, load, str(self._folder), **options)
+        tokenizer.add_tokens([PLACE], special_tokens=True)  # where it is not there
+        return tokenizer
+
+    @once
+    def _place(self) -> int:
+        return int(self._tokenizer.convert_tokens_to_ids(PLACE))
+
+    @once
+    def _encoder(self) -> Embedder:
+        return self.encoder or named_encoder(self._values)
+
+    @once
+    def _projector(self) -> torch.nn.Module:
+        hidden = self._config.hidden_size
+        found = loaded(self.model, _read_projector, self._folder, self._values, hidden)
+        return found.to(self._device)  # type: ignore[no-any-return]
+
+    @once
+    def _model(self) -> Any:
+        dtype = getattr(torch, precision(self.dtype, self._device))
+        options = {"config": self._config, "dtype": dtype, "use_safetensors": True}
+        load, where = transformers.AutoModel.from_pretrained, str(self._folder)
+        model, read = compute(loaded, self.model, load, where, output_loading_info=True, **options)
+        if missing := sorted(read["missing_keys"]):
+            raise ModelError(
+                f"model {self.model!r} must be a language model, it lacks {missing[0]}"
+            )
+        return model.eval().to(self._device)
+
+
+@dataclass(frozen=True, eq=False)
+class Net:
+    """The language model, what maps vectors into its words' space, and the place token."""
+
+    model: Any
+    projector: torch.nn.Module
+    place: int
+
+    @torch.inference_mode()
+    def order(self, tokens: Sequence[int], vectors: torch.Tensor) -> list[int]:
+        """Places of ``vectors``, ``(n, dim)``, which stand where ``tokens`` has the place token."""
+        model = self.model
+        ids = torch.tensor(tokens, device=model.device)
+        known = ids != self.place  # the place token may have no vector of its own
+        passages = self.projector(vectors.to(model.device)).to(model.dtype)  # (n, hidden)
+        rows = model.get_input_embeddings()(ids * known)
+        rows[~known] = passages
+        cache = transformers.DynamicCache(config=model.config)
+        left, order = list(range(len(passages))), list[int]()
+        while len(left) > 1:
+            out = model(inputs_embeds=rows[None], past_key_values=cache, use_cache=True)
+            state = out.last_hidden_state[0, -1].float()  # (hidden,)
+            order.append(left.pop(int((passages[left].float() @ state).argmax())))
+            rows = passages[order[-1:]]
+        return order + left
+
+
+def projector(values: dict[str, Any], hidden: int) -> torch.nn.Module:
+    """The projector that a configuration names, with weights still to be read.
+
+    Args:
+        values: ``embedding_size``, and ``projector_type``: ``linear``, ``identity``, or
+            ``mlp2x_gelu`` and others of more maps.
+        hidden: Length of the language model's vectors.
+
+    Raises:
+        ValueError: If the type is none of these.
+    """
+    kind, size = values.get("projector_type", "linear"), int(values["embedding_size"])
+    if kind == "identity":
+        return torch.nn.Identity()
+    if kind == "linear":
+        return torch.nn.Linear(size, hidden)
+    depth = _MLP.fullmatch(str(kind))
+    if not depth:
+        raise ValueError(f"projector_type must be linear, mlpNx_gelu or identity, got {kind!r}")
+    layers: list[torch.nn.Module] = [torch.nn.Linear(size, hidden)]
+    for _ in range(1, int(depth[1])):
+        layers += [torch.nn.GELU(), torch.nn.Linear(hidden, hidden)]
+    return torch.nn.Sequential(*layers)
+
+
+def _read_projector(folder: Path, values: dict[str, Any], hidden: int) -> torch.nn.Module:
+    tensors = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, "pt") as opened:
+            for name in opened.keys():  # noqa: SIM118, it is no mapping
+                _, mark, own = name.rpartition("projector.")
+                if mark:
+                    tensors[own] = opened.get_tensor(name).float()
+    made = projector(values, hidden)
+    made.load_state_dict(tensors)
+    return made.eval()
+
+
+def named_encoder(values: dict[str, Any]) -> Embedder:
+    """The encoder that a configuration names.
+
+    Args:
+        values: ``encoder_name``, and ``encoder_pooling``.
+
+    Raises:
+        ModelError: If it needs code of its own, other than a JinaBERT's, which is here.
+    """
+    from ragsieve.models.jina_bert import JinaBert, is_jina_bert
+    from ragsieve.models.sentence_transformers import SentenceTransformer
+
+    name = str(values["encoder_name"])
+    where = str(store.resolve(name))
+    told, _ = loaded(name, transformers.PretrainedConfig.get_config_dict, where)
+    if is_jina_bert(told):
+        return JinaBert(name)
+    if "auto_map" in told:
+        raise ModelError(f"encoder {name!r} needs code of its own, which is not run: pass another")
+    return SentenceTransformer(name)
+
+
+def _framed(tokenizer: Any, prompt: Prompt) -> str:
+    """The prompt in the model's chat format; its contents alone where it has none."""
+    turns = [turn._asdict() for turn in prompt]
+    if tokenizer.chat_template:
+        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+    return (tokenizer.bos_token or "") + "\n\n".join(turn.content for turn in prompt) + "\n"

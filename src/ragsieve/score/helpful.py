@@ -1,0 +1,124 @@
+"""An LLM asked, of each sentence within its whole document, whether it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.prompts import context, quoted, render, titled
+from ragsieve.score.base import Scorer
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment
+
+YES, NO = "Yes", "No"
+_CHARS = 16  # of a token, at most on average: a longer text need not be counted
+
+
+@dataclass(frozen=True)
+class Helpful(Scorer):
+    """Probability that a segment helps to answer, as an LLM reads it in its document, in [0, 1].
+
+    That of "Yes" against "No" as the reply to question, document and segment: one forward pass,
+    nothing is written. A model that cannot `choose` writes the word: 1 or 0, and 1 where its reply
+    stays unreadable, of which the trace tells. All segments go as one batch, those of a document
+    together and behind the same words, so that a backend that remembers what prompts begin with
+    reads question and document once; what would be asked twice is asked once.
+
+    Args:
+        llm: Judges; plain, or tuned for it by `ragsieve.train.exit`.
+        window: Tokens of a document that are read with a segment: the whole document where it has
+            no more, else as many of its segments around this one; at least 1.
+
+    Raises:
+        InputError: If ``window`` is under 1.
+        ModelError: If the model fails, or window and segment do not fit its context.
+
+    Source: EXIT (arXiv 2412.12559), section 3.2, "Context-Aware Relevance Classification".
+    Differs: Asked in our own words, in the same order. The paper reads documents of 100 words; a
+        longer one is cut into windows, so that the cost of a segment stays the same.
+    """
+
+    llm: LLM
+    window: int = 512
+    name: ClassVar[str] = "helpful"
+
+    def __post_init__(self) -> None:
+        if self.window < 1:
+            raise InputError(f"window must be at least 1, got {self.window!r}")
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Probabilities, ``(len(segments),)``."""
+        spans, prompts = self.asked(query, segments)
+        different = list(dict.fromkeys(prompts))
+        found = dict(zip(different, self._yes(different), strict=True))
+        known = {span.key: found[asked] for span, asked in zip(spans, prompts, strict=True)}
+        return np.array([known[s.key] for s in segments], np.float32)
+
+    def asked(
+        self, query: Query, segments: Sequence[Segment], /
+    ) -> tuple[list[Segment], list[Prompt]]:
+        """Different segments, document by document, each with what the model is asked about it."""
+        question = quoted(query.text)
+        spans: list[Segment] = []
+        prompts: list[Prompt] = []
+        known: dict[tuple[str, str], Prompt] = {}
+        for document, some in self._windows(segments):
+            shown = quoted(document)
+            for span in some:
+                key = shown, quoted(span.text)
+                if key not in known:  # a document may repeat itself a thousand times
+                    known[key] = render(
+                        self.name, question=question, document=shown, segment=key[1]
+                    )
+                spans.append(span)
+                prompts.append(known[key])
+        return spans, prompts
+
+    def _yes(self, prompts: Sequence[Prompt]) -> list[float]:
+        if "choose" in self.llm.can:
+            return [yes for yes, _ in self.llm.choose(prompts, [(YES, NO)] * len(prompts))]
+        replies = complete_parsed(self.llm, prompts, _said, max_tokens=8)
+        for reply in replies:
+            if isinstance(reply, BadReply):
+                note(f"unreadable twice, so the segment counts as helpful: {reply}")
+        return [1.0 if isinstance(reply, BadReply) else float(reply) for reply in replies]
+
+    def _windows(self, segments: Sequence[Segment]) -> Iterator[tuple[str, list[Segment]]]:
+        """What is read of a document, and the segments that are judged by it."""
+        documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
+        for s in segments:
+            documents.setdefault(s.document.id, {})[s.key] = s
+        for spans in documents.values():
+            ordered = sorted(spans.values(), key=lambda s: (s.start, s.end))
+            whole = Segment.whole(ordered[0].document)
+            short = len(whole.text) <= _CHARS * self.window
+            if short and self.llm.count([titled(whole)])[0] <= self.window:
+                yield titled(whole), ordered
+            else:
+                yield from ((context(some), some) for some in self._cut(ordered))
+
+    def _cut(self, ordered: Sequence[Segment]) -> Iterator[list[Segment]]:
+        """Segments in runs of at most ``window`` tokens; one that is longer is a run by itself."""
+        some: list[Segment] = []
+        title, *costs = self.llm.count([ordered[0].document.title, *(s.text for s in ordered)])
+        left = room = self.window - title
+        for segment, cost in zip(ordered, costs, strict=True):
+            if some and cost > left:
+                yield some
+                some, left = [], room
+            some.append(segment)
+            left -= cost
+        yield some
+
+
+def _said(reply: str) -> bool:
+    word = reply.strip().strip("\"'.").lower()
+    if word not in ("yes", "no"):
+        raise BadReply("one word, yes or no", reply)
+    return word == "yes"

@@ -1,0 +1,203 @@
+"""A model that puts a list of segments into order, read window by window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import BadReply, InputError, ModelError
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.prompts import numbered, render, titled
+from ragsieve.score.base import Scorer
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment
+
+Mode = Literal["write", "first"]
+
+FRAME = 64  # tokens of the chat format around the contents, at most
+WORD = 8  # characters that count as a word, where a text has no spaces
+_CHAIN = re.compile(r"\[\d{1,9}\](?:\s*>\s*\[\d{1,9}\])*(?:\s*>\s*(?:\[\d*)?)?\s*\.?")  # may be cut
+_PLACE = re.compile(r"\[(\d{1,9})\]")
+
+
+class ListRanker(Protocol):
+    """A model that orders a list of texts by a question."""
+
+    @property
+    def identity(self) -> str:
+        """What orders depend on beside the input."""
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """For each question the places of its texts, from 0, each once, the best first."""
+
+
+@dataclass(frozen=True)
+class Listwise(Scorer):
+    """A segment's place in the order that a model gives the list, in (0, 1]: the first of n has 1.
+
+    The place r, from 0, of n scores 1 - r/n. Of a list longer than a window the last segments are
+    ordered first, then a window that begins ``step`` before; so the best of each goes on into the
+    next, up to the head of the list.
+
+    Args:
+        ranker: Orders a window: `Permuting` with an LLM, or a model trained for it.
+        window: Segments that are ordered at once; at least 2.
+        step: By which the window moves towards the head; at least 1, at most ``window``.
+        titles: Whether a segment is read behind its document's title.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails, or gives no order of the list.
+
+    Source: RankGPT (arXiv 2304.09542), section 3.2, "Sliding Window Strategy"; 20 and 10.
+    """
+
+    ranker: ListRanker
+    window: int = 20
+    step: int = 10
+    titles: bool = True
+    name: ClassVar[str] = "listwise"
+
+    def __post_init__(self) -> None:
+        if self.window < 2:
+            raise InputError(f"window must be at least 2, got {self.window!r}")
+        if not 1 <= self.step <= self.window:
+            raise InputError(f"step must be from 1 to window={self.window}, got {self.step!r}")
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Places as shares, ``(len(segments),)``."""
+        texts = [titled(s) if self.titles else s.text for s in segments]
+        order = list(range(len(texts)))
+        end = len(order)
+        while True:
+            start = max(0, end - self.window)
+            order[start:end] = self._ordered(query, texts, order[start:end])
+            if start == 0:
+                break
+            end -= self.step
+        scores = np.empty(len(order), np.float32)
+        scores[order] = 1 - np.arange(len(order)) / len(order)
+        return scores
+
+    def _ordered(self, query: Query, texts: Sequence[str], window: list[int]) -> list[int]:
+        if len(window) < 2:
+            return window
+        (places,) = self.ranker.rank([query.text], [[texts[place] for place in window]])
+        if sorted(places) != [*range(len(window))]:
+            raise ModelError(f"an order must have each of {len(window)} once, got {places!r:.100}")
+        return [window[place] for place in places]
+
+
+@dataclass(frozen=True)
+class Permuting:
+    """An LLM asked for the order of passages: a `ListRanker`.
+
+    Written orders are read strictly, as ``[2] > [1] > …`` and nothing else; what cannot be read is
+    asked for once more, then the given order stands. In what can be read, identifiers that are
+    missing follow in the given order, and those that come again or name no passage are left out;
+    the trace counts such replies.
+
+    Args:
+        llm: Orders.
+        mode: ``"write"``: the order is written out, as in the paper. ``"first"``: one pass gives
+            the probability of each identifier as the reply, and these are the order; the model
+            must be able to `choose`.
+        max_words: So many words of each passage are read, fewer where they do not fit the model's
+            context; at least 1.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        Unsupported: If the model cannot do what the mode asks of it.
+        ModelError: If it fails.
+
+    Source: RankGPT (arXiv 2304.09542), section 3.1 and appendix A; FIRST (arXiv 2406.15657),
+        section 3, for ``"first"``.
+    Differs: Passages stand in one turn, not one each with a reply between. Identifiers in a
+        passage's text are written with parentheses. In the paper's code any digits of a reply are
+        read, and nothing is asked again. FIRST trains its model and reads one letter a passage.
+    """
+
+    llm: LLM
+    mode: Mode = "write"
+    max_words: int = 300
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise InputError(f"mode must be 'write' or 'first', got {self.mode!r}")
+        if self.max_words < 1:
+            raise InputError(f"max_words must be at least 1, got {self.max_words!r}")
+
+    @property
+    def identity(self) -> str:
+        """The LLM's."""
+        return self.llm.identity
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """See `ListRanker.rank`."""
+        prompts = [self._fitting(*item) for item in zip(questions, texts, strict=True)]
+        sizes = [len(group) for group in texts]
+        return (self._first if self.mode == "first" else self._written)(prompts, sizes)
+
+    def _first(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
+        options = [[f"[{n}]" for n in range(1, size + 1)] for size in sizes]
+        odds = self.llm.choose(prompts, options)
+        return [np.argsort(-np.array(row), kind="stable").tolist() for row in odds]
+
+    def _written(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
+        replies = complete_parsed(
+            self.llm, prompts, _chain, max_tokens=_room(max(sizes, default=1))
+        )
+        found = []
+        for reply, size in zip(replies, sizes, strict=True):
+            if isinstance(reply, BadReply):
+                note(f"unreadable twice, so the order of {size} stays as given: {reply}")
+                reply = [*range(1, size + 1)]
+            found.append(_repaired(reply, size))
+        return found
+
+    def _fitting(self, question: str, texts: Sequence[str]) -> Prompt:
+        """The prompt with as many words of each text as fit."""
+        room = self.llm.context - _room(len(texts)) - FRAME
+        words = self.max_words
+        while True:
+            prompt = _asked(question, texts, words)
+            size = sum(self.llm.count([turn.content for turn in prompt]))
+            if size <= room or words == 1:
+                break
+            words = max(1, min(words - 1, words * room // size))
+        if words < self.max_words:
+            note(f"{words} words of each passage are read: more do not fit the context")
+        return prompt
+
+
+def _room(size: int) -> int:
+    """Tokens of an order of so many: brackets, digits and the sign between, each one at most."""
+    return 8 * size + 8
+
+
+def _asked(question: str, texts: Sequence[str], words: int) -> Prompt:
+    heads = [" ".join(text[: WORD * words].split()[:words]) for text in texts]
+    plain = [_PLACE.sub(r"(\1)", head) for head in heads]
+    return render("permute", question=question, documents=numbered(plain), most=str(len(texts)))
+
+
+def _chain(reply: str) -> list[int]:
+    if not _CHAIN.fullmatch(reply.strip()):
+        raise BadReply("identifiers in order, as in [2] > [1]", reply)
+    return [int(number) for number in _PLACE.findall(reply)]
+
+
+def _repaired(numbers: Sequence[int], size: int) -> list[int]:
+    """Each place from 0 to ``size`` - 1 once: those that are named, then the others."""
+    named = list(dict.fromkeys(n - 1 for n in numbers if 1 <= n <= size))
+    known = {*named}
+    missing = [place for place in range(size) if place not in known]
+    if missing or len(named) < len(numbers):
+        extra = len(numbers) - len(named)
+        note(f"an order of {size} lacked {len(missing)} and named {extra} too many: repaired")
+    return [*named, *missing]

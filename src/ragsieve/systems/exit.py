@@ -1,0 +1,51 @@
+"""EXIT: an LLM says of each sentence, read within its document, whether it helps."""
+
+from __future__ import annotations
+
+from ragsieve import select, split
+from ragsieve.answer import Reader
+from ragsieve.models.base import LLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.score.helpful import Helpful
+
+
+def exit_sentences(
+    llm: LLM,
+    *,
+    extractor: LLM | None = None,
+    min_score: float = 0.5,
+    min_keep: int = 0,
+    window: int = 512,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the sentences of which a model says "Yes", each read in its document (EXIT).
+
+        documents ─ sentences ─ p(Yes | question, document, sentence) ≥ 0.5 ─ in their order
+
+    Args:
+        llm: The generator; judges the sentences, too, unless another does.
+        extractor: Judges them: an LLM with the adapter that `ragsieve.train.exit` makes.
+        min_score: From which probability a sentence stays, in [0, 1]; the paper's τ.
+        min_keep: At least so many sentences stay, the most probable ones.
+        window: Tokens of a document that are read with a sentence.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: EXIT (arXiv 2412.12559), section 3: splitting, classification in context, threshold,
+        reassembly; τ = 0.5.
+    Differs: The paper tunes Gemma-2B with HotpotQA's supporting sentences; without tuning a small
+        model's probabilities say little. `ragsieve.score.Helpful` says how it is asked, and how
+        long documents are read.
+    """
+    return System(
+        Pipeline(
+            split.Sentences(),
+            Helpful(extractor or llm, window),
+            select.Threshold(min_score, min_keep),
+            select.Order("document"),
+        ),
+        Reader(llm),
+        max_tokens,
+    )

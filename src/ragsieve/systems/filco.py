@@ -1,0 +1,133 @@
+"""FILCO: a model writes the sentence that helps; an oracle picks it by a measure of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ragsieve import select, split
+from ragsieve.answer import Reader
+from ragsieve.models.base import LLM
+from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
+
+LEAST = 1e-6  # of a share of words, or of 0 and 1: over nothing
+LIKELIER = 0.5  # of CXMI: the sentence makes the answer no less likely
+
+
+def filco(
+    llm: LLM,
+    *,
+    extractor: LLM | None = None,
+    documents: int = 5,
+    min_keep: int = 0,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the sentences that a filter model writes out of the documents, each where it stands.
+
+    Args:
+        llm: The generator.
+        extractor: The filter model (the paper's M_ctx), tuned to write the sentence that a measure
+            chose, see `ragsieve.train.filco`; ``llm`` where None.
+        documents: So many of the first documents are read; not negative.
+        min_keep: Where fewer sentences are written, the first others are kept too; not negative.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: FILCO (arXiv 2311.08377), sections 2 and 3; the authors' code reads the first passage or
+        the first five.
+    Differs: What the model writes is found in the documents (see `select.Extract`, mode
+        ``"write"``), and what is not there is dropped: the paper gives the generator the text as it
+        was written. The generator is not tuned to filtered contexts.
+    """
+    extract = select.Extract(extractor or llm, mode="write", min_keep=min_keep)
+    return _filtering(llm, documents, max_tokens, extract)
+
+
+def filco_strinc(
+    llm: LLM,
+    answers: Mapping[str, Sequence[str]],
+    *,
+    documents: int = 5,
+    k: int = 1,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the first sentences that hold a gold answer: an oracle.
+
+    Args:
+        llm: The generator.
+        answers: Gold answers by question.
+        documents: So many of the first documents are read; not negative.
+        k: So many sentences stay at most; the paper's 1.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: FILCO (arXiv 2311.08377), section 2: the silver context by StrInc.
+    Differs: See `ragsieve.score.Inclusion`.
+    """
+    return _filtering(llm, documents, max_tokens, *_best(Inclusion(answers), LEAST, k))
+
+
+def filco_lexical(
+    llm: LLM, *, documents: int = 5, k: int = 1, max_tokens: int | None = None
+) -> System:
+    """Keep the sentences that share most words with the question; no answer is needed.
+
+    Args:
+        llm: The generator.
+        documents: So many of the first documents are read; not negative.
+        k: So many sentences stay at most; the paper's 1.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: FILCO (arXiv 2311.08377), section 2: lexical overlap.
+    Differs: With the question, which is known when it is asked; the authors' code compares with the
+        gold output, as training here does. See `ragsieve.score.Overlap`.
+    """
+    return _filtering(llm, documents, max_tokens, *_best(Overlap(), LEAST, k))
+
+
+def filco_cxmi(
+    llm: LLM,
+    answers: Mapping[str, Sequence[str]],
+    *,
+    documents: int = 5,
+    k: int = 1,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the sentences after which the generator gives the gold answer more likely: an oracle.
+
+    Args:
+        llm: The generator; it has `loglik`.
+        answers: Gold answers by question.
+        documents: So many of the first documents are read; not negative.
+        k: So many sentences stay at most; the paper's 1.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        Unsupported: When it runs, if the model has no `loglik`.
+
+    Source: FILCO (arXiv 2311.08377), section 2: the silver context by CXMI.
+    Differs: A sentence that makes the answer less likely goes even where it is the best; the
+        authors' code keeps it.
+    """
+    return _filtering(llm, documents, max_tokens, *_best(CXMI(llm, answers), LIKELIER, k))
+
+
+def _best(measure: Stage, least: float, k: int) -> tuple[Stage, ...]:
+    """The ``k`` best sentences by a measure, of those that reach ``least``."""
+    return measure, select.Threshold(least), select.TopK(k)
+
+
+def _filtering(llm: LLM, documents: int, max_tokens: int | None, *chosen: Stage) -> System:
+    return System(
+        Pipeline(select.TopK(documents), split.Sentences(), *chosen, select.Order("document")),
+        Reader(llm),
+        max_tokens,
+    )

@@ -1,0 +1,60 @@
+"""Provence: one pass of a cross-encoder ranks documents and prunes their sentences."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.models.base import LLM, ClueReader, PairScorer
+from ragsieve.models.wrap import bare
+from ragsieve.pipeline import Pipeline, Stage, System
+
+
+def provence(
+    llm: LLM,
+    reader: ClueReader,
+    *,
+    reranker: PairScorer | None = None,
+    k: int = 5,
+    min_score: float = 0.1,
+    min_keep: int = 0,
+    max_tokens: int | None = None,
+) -> System:
+    """Rank the documents, then keep the sentences whose tokens say so, by one pass (Provence).
+
+        [question, document] ─ encoder ─┬─ document's score ─ the k best, best first
+                                        └─ token labels ─ mean of a sentence ≥ 0.1 ─ sentences
+
+    Args:
+        llm: The generator.
+        reader: `ragsieve.models.provence.Provence`; what it read to score a document it remembers
+            when the sentences are asked for. Of another clue reader, which scores no documents,
+            these stay in the order in which they were retrieved.
+        reranker: Scores the documents in its place.
+        k: So many documents stay.
+        min_score: From which mean keep-probability of its tokens a sentence stays, in [0, 1]; 0.1
+            is the paper's careful cut, 0.5 the short one.
+        min_keep: At least so many sentences stay, the most probable ones.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: Provence (arXiv 2501.16214), section 3: unified reranking and pruning.
+    Differs: A title is read in front of its passage but is never kept for itself: it stands before
+        the kept sentences anyhow. Documents are sentences by our splitter.
+    """
+    ranker = reranker or (cast(PairScorer, reader) if hasattr(bare(reader), "score") else None)
+    ranking: tuple[Stage, ...] = (score.Pair(ranker),) if ranker else ()
+    return System(
+        Pipeline(
+            *ranking,
+            select.TopK(k),
+            split.Sentences(),
+            score.Clues(reader),
+            select.Threshold(min_score, min_keep),
+        ),
+        Reader(llm),
+        max_tokens,
+    )

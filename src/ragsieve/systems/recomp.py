@@ -1,0 +1,100 @@
+"""RECOMP: the sentences by which the generator answers, or a summary that may be empty."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+from ragsieve import select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.baselines import top_sentences
+from ragsieve.systems.written import Write
+
+Asked = Literal["auto", "plain", "instructed"]
+PROMPTS = {"plain": "recomp", "instructed": "summarise"}
+
+
+def recomp(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    documents: int = 5,
+    k: int = 1,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the sentences that raise the generator's likelihood of the answer most, by a bi-encoder.
+
+    ``ragsieve train recomp`` makes such a bi-encoder for a generator.
+
+    Args:
+        llm: The generator.
+        embedder: A bi-encoder tuned for it; with any other these are the nearest sentences.
+        documents: So many of the first documents are read; not negative.
+        k: So many sentences stay; the paper has 1 for NQ and TriviaQA, 2 for HotpotQA.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: RECOMP (arXiv 2310.04408), section 3.1, the extractive compressor, and figure 1.
+    Differs: Cosine, not the inner product, so weights of the authors may rank a little differently;
+        each sentence is embedded behind its document's title; sentences stand in the order of the
+        text.
+    """
+    system = top_sentences(llm, embedder, k=k, max_tokens=max_tokens)
+    return replace(system, stage=Pipeline(select.TopK(documents), system.stage))
+
+
+def recomp_abstractive(
+    llm: LLM,
+    *,
+    writer: LLM | None = None,
+    prompt: Asked = "auto",
+    documents: int = 5,
+    summary_tokens: int = 128,
+    max_tokens: int | None = None,
+) -> System:
+    """Have a model sum the documents up for the question; nothing is read where it writes nothing.
+
+    A summary is no span of a document: it is a document of its own, marked as written, with what it
+    was written from as its parents; see `ragsieve.systems.written`.
+
+    Args:
+        llm: The generator.
+        writer: Writes the summary: an encoder-decoder trained for it, as
+            ``"seq2seq:fangyuan/nq_abstractive_compressor"``; ``llm`` where None.
+        prompt: ``"plain"``: question and documents alone, as the authors' models were trained;
+            ``"instructed"``: with what to do; ``"auto"`` asks a ``writer`` plainly and ``llm``
+            with instructions.
+        documents: So many of the first documents are read; not negative.
+        summary_tokens: Of the summary at most, in the writer's tokens, never more than it reads;
+            at least 1.
+        max_tokens: Budget of the context, in the generator's tokens: sentences of the summary go,
+            the last first.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: RECOMP (arXiv 2310.04408), section 3.2, the abstractive compressor, and figure 1; the
+        plain prompt is that of the authors' code.
+    Differs: Untrained without a ``writer``: the paper has T5-large learn from GPT-3.5's summaries.
+        Documents beyond the writer's context are read as far as their first sentences fit; the
+        paper cuts its input at 1024 tokens.
+    """
+    if prompt not in get_args(Asked):
+        raise InputError(f"prompt must be one of {', '.join(get_args(Asked))}, got {prompt!r}")
+    if prompt == "auto":
+        prompt = "plain" if writer else "instructed"
+    return System(
+        Pipeline(
+            select.TopK(documents),
+            split.Sentences(),
+            Write(writer or llm, PROMPTS[prompt], summary_tokens, "summary"),
+            split.Sentences(),
+        ),
+        Reader(llm),
+        max_tokens,
+    )

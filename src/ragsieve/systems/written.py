@@ -1,0 +1,103 @@
+"""Text that a model writes from segments: a document of its own, marked, with its parents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, spoken
+from ragsieve.prompts import context
+from ragsieve.text import normalise, safe
+from ragsieve.trace import explain, note
+from ragsieve.types import Document, Query, Segment
+
+NOTHING = "none"
+"""What a model may write for nothing, where it cannot write nothing; in any case, with any mark."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """One text that a model writes from all segments; none where it writes nothing.
+
+    It is no span of what was given: it is the whole of a new document, which says who wrote it and
+    from which segments. The trace says of each whether it was read. The model has room for at most
+    as many tokens as it was given, so nothing grows. A reply that is empty, or `NOTHING`, is no
+    text. Where not all segments fit its context, the best that do are read, of unscored ones the
+    first; so split long documents before.
+
+    Args:
+        llm: Writes; an encoder-decoder as well.
+        prompt: The template of ``ragsieve/prompts`` that asks it, of ``question`` and
+            ``documents``.
+        max_tokens: Tokens of the text, in the model's own; at least 1.
+        name: Id of the new document; primed where one of the given is called so.
+
+    Raises:
+        InputError: If ``max_tokens`` is below 1 or there is no such template.
+        ModelError: If the model fails, or not even the question fits its context.
+    """
+
+    llm: LLM
+    prompt: str
+    max_tokens: int = 256
+    name: str = "written"
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        given = self.llm.count([context(segments)])[0]
+        if not given:
+            return []
+        most = min(self.max_tokens, given)
+        # Without segments it would be asked to answer by itself, so that prompt is this one, too.
+        writer = Reader(self.llm, most, self.prompt, self.prompt)
+        reply = writer(query, segments)
+        text = spoken(reply.reply) if reply.segments else ""
+        made = written(
+            "" if normalise(text) == NOTHING else text,
+            by=self.llm.identity,
+            parents=reply.segments,
+            name=self.name,
+            beside=segments,
+        )
+        told = "read for what it wrote" if made else "read, but it wrote nothing"
+        for segment in reply.segments:  # of the others it is told why they do not fit
+            explain(segment, f"{self.llm.identity}: {told}")
+        if reply.segments and not made:
+            note(f"{self.llm.identity} wrote nothing: nothing is kept")
+        return made
+
+
+def written(
+    text: str,
+    *,
+    by: str,
+    parents: Sequence[Segment],
+    name: str = "written",
+    beside: Sequence[Segment] = (),
+) -> list[Segment]:
+    """A model's text as one segment of a document of its own; none of blank text.
+
+    Args:
+        text: What it wrote; unsafe characters become U+FFFD, white space around it goes.
+        by: The model's name.
+        parents: What it was written from.
+        name: The document's id; primed until no document of ``parents`` or ``beside`` has it.
+        beside: The question's other segments, written ones included.
+
+    Raises:
+        InputError: If ``by`` is empty and there are parents.
+    """
+    text = safe(text).strip()
+    if not text:
+        return []
+    taken = {segment.document.id for segment in (*parents, *beside)}
+    while name in taken:
+        name += "'"
+    rank = min((segment.document.rank for segment in parents), default=0)
+    made = Document(name, text, rank=rank, written_by=by, parents=tuple(parents))
+    return [Segment.whole(made)]

@@ -1,0 +1,276 @@
+"""RECOMP's extractive compressor: after which sentence the generator's answer is likely.
+
+WORK/train.jsonl, validation.jsonl                the questions, with the documents that are read
+WORK/train.labels.jsonl, validation.labels.jsonl  what each sentence does for the answer
+WORK/model                                        checkpoints
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragsieve import models, split
+from ragsieve.datasets import Dataset, parts
+from ragsieve.errors import InputError
+from ragsieve.evaluate.run import Batch, Done
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.sharing import sharing
+from ragsieve.pipeline import as_documents
+from ragsieve.score import Cosine
+from ragsieve.score.inclusion import gains
+from ragsieve.train.lessons import Lesson, gather, lessons, write
+from ragsieve.trained.card import hub_id, markdown_table
+from ragsieve.trained.recipe import place
+from ragsieve.types import Example, Segment
+
+CARD = "README.md"
+RECIPE = "recipe.json"
+PARTS: tuple[parts.Part, ...] = ("train", "validation")
+HELD_OUT = 5  # under a limit, a question of validation to so many of training
+Told = Callable[[str, Iterator[Done], int | None], list[Done]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecompPlan:
+    """How an extractive compressor is trained.
+
+    Args:
+        llm: The generator, by whose likelihoods it learns; it has `loglik`.
+        embedder: The bi-encoder that is tuned, and finds hard negatives before.
+        documents: So many of the first documents of a question are read; at least 1.
+        negatives: So many sentences of a question at most are negatives; at least 1.
+        margin: By so much less than the best one a negative raises the answer's log-likelihood, in
+            nats; not negative. Ours: the paper names none that we know.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all pairs are read; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    llm: str = "smollm2"
+    embedder: str = "minilm"
+    documents: int = 5
+    negatives: int = 5
+    margin: float = 1.0
+    limit: int | None = None
+    epochs: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("documents", "negatives", "limit", "epochs"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value!r}")
+        if not 0 <= self.margin < np.inf:
+            raise InputError(f"margin must be finite and not negative, got {self.margin!r}")
+        models.check(self.llm, "LLM")
+        models.check(self.embedder, "embedder")
+        if self.embedder.startswith("fake:"):
+            raise InputError(f"embedder must be one that can be tuned, got {self.embedder!r}")
+
+
+@dataclass(frozen=True)
+class Chosen(Lesson):
+    """A question whose clues are the sentences at places ``chosen``, by whatever measure."""
+
+    chosen: tuple[int, ...] = ()
+
+    @cached_property
+    def clues(self) -> tuple[int, ...]:
+        """The places, in the order chosen."""
+        return self.chosen
+
+    @classmethod
+    def by(cls, lesson: Lesson, chosen: Sequence[int], useful: Mapping[int, bool]) -> Chosen:
+        """``lesson`` with other clues, and for places of them whether they are useful."""
+        return cls(
+            lesson.query, lesson.answers, lesson.sentences, dict(useful), chosen=tuple(chosen)
+        )
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """The sentence of a question after which the answer is likeliest, and those that do far less.
+
+    Args:
+        llm: The generator.
+        embedder: Says which negatives are hard: those nearest to the question.
+        negatives: See `RecompPlan`; so for ``margin``.
+        margin: In nats.
+
+    Source: RECOMP (arXiv 2310.04408), section 3.1.
+    Differs: By the likelihood for questions, too; the labels of the authors' code for them say
+        whether the generator answers rightly.
+    """
+
+    llm: LLM
+    embedder: Embedder
+    negatives: int = 5
+    margin: float = 1.0
+
+    def __call__(self, example: Example) -> dict[str, Any]:
+        """The labels as JSON values, as `ragsieve.train.lessons.lessons` reads them.
+
+        Returns:
+            ``sentences``: the document's id, start and end of each; ``gains`` of each, in nats;
+            ``clues``: places of the positive and the negatives, hardest first, none where there
+            is no such pair; ``useful``: which of these is the positive.
+        """
+        given = [Segment.whole(d) for d in as_documents(example.documents)]
+        sentences = split.Sentences()(example.query, given)
+        answer = next(text for text in example.answers if text.strip())
+        found = gains(self.llm, example.query, sentences, answer) if sentences else np.zeros(0)
+        clues = self._pair(example, sentences, found.tolist())
+        return {
+            "sentences": [list(s.key) for s in sentences],
+            "gains": [round(gain, 4) for gain in found.tolist()],
+            "clues": clues,
+            "useful": [place == 0 for place in range(len(clues))],
+            **{"ranking": [], "scores": [], "right": [], "k": None},  # nothing is cut
+        }
+
+    def _pair(
+        self, example: Example, sentences: Sequence[Segment], found: Sequence[float]
+    ) -> list[int]:
+        if not found:
+            return []
+        best = max(range(len(found)), key=found.__getitem__)
+        worse = [n for n, gain in enumerate(found) if gain < found[best] - self.margin]
+        if not worse:
+            return []
+        near = Cosine(self.embedder).scores(example.query, [sentences[n] for n in worse])
+        hard = [worse[n] for n in np.argsort(-near, kind="stable").tolist()]
+        return [best, *hard[: self.negatives]]
+
+
+def train_recomp(
+    folder: Path,
+    sources: Sequence[Dataset],
+    plan: RecompPlan,
+    *,
+    work: Path,
+    workers: int = 16,
+    told: Told | None = None,
+) -> dict[str, Any]:
+    """Label questions by the generator, tune the bi-encoder on them, and write it to ``folder``.
+
+    ``models.load(f"sentence_transformers:{folder}")`` is the tuned model. What an earlier start has
+    labelled or trained is kept.
+
+    Args:
+        folder: New, or one of an earlier training; gets ``README.md``, the card, too.
+        sources: Questions with documents and gold answers, divided by a salted hash.
+        plan: How.
+        work: Folder of this training, and of no other; made where missing.
+        workers: Questions at once, where the generator is asked.
+        told: Runs through questions as they are labelled; it is given the file's name and how many
+            there are.
+
+    Returns:
+        What ``recipe.json`` says: see `ragsieve.train.reranker.train_reranker`.
+
+    Raises:
+        InputError: If ``folder`` holds something else, ``work`` is of another training, or there is
+            nothing to learn.
+        ModelError: If a model fails.
+
+    Source: RECOMP (arXiv 2310.04408), section 3.1.
+    Differs: The loss is over pairs of the positive and a negative, not over all of a question's at
+        once nor over those of others in the batch; similarity is a cosine over 0.05, not an inner
+        product. MiniLM, where the paper begins from Contriever.
+    """
+    if folder.exists() and any(folder.iterdir()) and not (folder / RECIPE).is_file():
+        raise InputError(f"folder must be new or a trained compressor, got {str(folder)!r}")
+    work.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        _gather(part, sources, plan, work)
+    from ragsieve.train.reranker import train_reranker  # labels need none of its libraries
+
+    with sharing(workers, cache=work / "cache.sqlite") as share:
+        llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
+        labeller = Labeller(llm, embedder, plan.negatives, plan.margin)
+        train, validation = (_labelled(part, plan, labeller, work, workers, told) for part in PARTS)
+    train_reranker(
+        folder,
+        train,
+        validation,
+        work=work / "model",
+        embedder=place(plan.embedder),
+        epochs=plan.epochs,
+        rank=None,
+        temperature=0.05,
+        seed=plan.seed,
+    )
+    recipe: dict[str, Any] = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
+    (folder / CARD).write_text(card(recipe, plan, sources), encoding="utf-8")
+    return recipe
+
+
+def taught(questions: Path, labels: Path) -> list[Lesson]:
+    """Lessons of questions with labels of a `Labeller`: the positive is useful, negatives not."""
+    return [Chosen.by(o, tuple(o.useful), o.useful) for o in lessons(questions, labels)]
+
+
+def card(recipe: Mapping[str, Any], plan: RecompPlan, sources: Sequence[Dataset]) -> str:
+    """The model card: what it is, from what, how good."""
+    base = hub_id(plan.embedder)
+    header = (
+        f'---\nlibrary_name: sentence-transformers\nbase_model: "{base}"\n---\n' if base else ""
+    )
+    rows = [(name, *row.values()) for name, row in recipe["validation"].items()]
+    figures = markdown_table(("", "questions", "best first", "pairs in order"), rows)
+    options = markdown_table(("option", "value"), [*asdict(plan).items()])
+    data = markdown_table(
+        ("data", "licence"),
+        [(s.name, s.entry.licence if s.entry else "the user's own") for s in sources],
+    )
+    return (
+        f"{header}# An extractive compressor for {plan.llm}\n\n"
+        "It ranks sentences by how much likelier they make this generator's right answer (RECOMP, "
+        "arXiv 2310.04408).\n\n"
+        "    ragsieve ask --system recomp --embedder sentence_transformers:FOLDER …\n\n"
+        f"## How good it is\n\nOn other questions of the same data: the best sentence against "
+        f"those that fall short and were nearest to the question before.\n\n{figures}\n"
+        f"## What it was trained on\n\n{data}\n## How it was trained\n\n{options}"
+    )
+
+
+def _gather(part: parts.Part, sources: Sequence[Dataset], plan: RecompPlan, work: Path) -> None:
+    """Write the questions of ``part``, with the documents that are read."""
+    given = (
+        replace(example, documents=example.documents[: plan.documents])
+        for example in gather(sources, part)
+    )
+    limit = plan.limit if part == "train" else plan.limit and -(-plan.limit // HELD_OUT)
+    if not write(work / f"{part}.jsonl", islice(given, limit)):
+        raise InputError(f"data must have a question with documents and answers in {part}")
+
+
+def _labelled(
+    part: parts.Part,
+    plan: RecompPlan,
+    labeller: Labeller,
+    work: Path,
+    workers: int,
+    told: Told | None,
+) -> list[Lesson]:
+    """Lessons of the questions of ``part``; labels that an earlier start made stay."""
+    questions, name = work / f"{part}.jsonl", f"{part}.labels.jsonl"
+    known = {k: v for k, v in asdict(plan).items() if k not in ("limit", "epochs", "seed")}
+    with Batch(questions, work / name, label=f"recomp {json.dumps(known)}") as batch:
+        done = batch.run(labeller, workers=workers)
+        found = told(name, done, batch.total()) if told else [*done]
+    if errors := [one.error for one in found if one.error]:
+        raise errors[0]
+    return taught(questions, work / name)

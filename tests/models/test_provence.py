@@ -1,0 +1,278 @@
+"""Pruners: tiny encoders of random weights with two heads, as trained here and as published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
+from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
+from tokenizers import models as kinds  # noqa: E402
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.models.base import Passage  # noqa: E402
+from ragsieve.models.cache import Cached  # noqa: E402
+from ragsieve.models.provence import NOTHING, Provence  # noqa: E402
+from ragsieve.models.provence_net import TwoHeads, layout_for  # noqa: E402
+from ragsieve.trace import Usage, step  # noqa: E402
+
+TEXT = "the a cat dog river town runs sleeps through old paris is capital of france"
+WORDS = TEXT.split()
+POSITIONS = 40
+CITY = Passage("paris", ["paris is the capital of france.", "the old river runs."])
+PETS = Passage("", ["a cat runs.", "", "the dog sleeps."])
+LONG = Passage("the river", [f"{' '.join(WORDS[n : n + 5])}." for n in range(9)])
+QUESTION = "is paris the capital?"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads take longer to meet than a tiny model takes to compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def bert(folder: Path) -> Path:
+    """What training here writes: a BERT below ``bert.``, and the heads."""
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", ".", "?", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(known))
+    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    config = transformers.BertConfig(
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=POSITIONS,
+        vocab_size=len(known),
+        initializer_range=0.3,
+    )
+    net = TwoHeads(transformers.BertModel(config))
+    config.save_pretrained(folder)
+    save_file(net.tensors(), folder / "model.safetensors")
+    return folder
+
+
+def deberta(folder: Path) -> Path:
+    """What is published: a DeBERTa-v3 whose configuration only its own code knows."""
+    pieces = [("[PAD]", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), ("▁", -4.0)]
+    pieces += [(mark, -3.0) for mark in ":.?"] + [(f"▁{word}", -2.0) for word in WORDS]
+    made = Tokenizer(kinds.Unigram(pieces, unk_id=3))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    names = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(folder)
+    config = transformers.DebertaV2Config(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=POSITIONS, vocab_size=len(pieces), initializer_range=0.3,
+        relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True,
+        pos_att_type=["p2c", "c2p"], position_biased_input=False, type_vocab_size=0,
+    )  # fmt: skip
+    net = TwoHeads(transformers.DebertaV2Model(config), scores=2)
+    save_file(net.tensors(), folder / "model.safetensors")
+    own = {"model_type": "Provence", "architectures": ["Provence"]}
+    own["auto_map"] = {"AutoConfig": "code.ProvenceConfig", "AutoModel": "code.Provence"}  # type: ignore[assignment]
+    (folder / "config.json").write_text(json.dumps({**config.to_dict(), **own}))
+    (folder / "code.py").write_text("raise SystemExit('this code must never run')")
+    return folder
+
+
+@pytest.fixture(scope="module", params=[bert, deberta])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    make: Callable[[Path], Path] = request.param
+    torch.manual_seed(0)
+    return make(tmp_path_factory.mktemp(make.__name__))
+
+
+def by_hand(folder: Path, rows: list[list[str]]) -> tuple[float, list[float]]:
+    """Score and mean keep-probability of each sentence of a short passage, by plain torch."""
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    known = tokenizer.get_vocab()
+
+    def tokens(text: str) -> list[int]:
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    ids = [known["[CLS]"], *tokens(QUESTION), known["[SEP]"]]
+    spans = []
+    for words in rows:
+        start = len(ids)
+        ids += [token for word in words for token in tokens(word)]
+        spans.append((start, len(ids)))
+    net = TwoHeads.load(folder).eval()
+    with torch.no_grad():
+        both = net(torch.tensor([[*ids, known["[SEP]"]]]), torch.ones(1, len(ids) + 1))
+    keep = torch.sigmoid(both[1][0])
+    return float(both[0]), [float(keep[a:b].mean()) for a, b in spans]
+
+
+def test_one_pass_scores_passage_and_sentences(folder: Path) -> None:
+    """The title stands in front; a sentence has the mean of its tokens, one without words 0."""
+    reader = Provence(str(folder), dtype="float32")
+    score, (_, *means) = by_hand(folder, [["paris:"], *(s.split() for s in CITY.sentences)])
+    ((first, second),) = reader.clues([QUESTION], [[CITY]])
+    ((_, empty, _),) = reader.clues([QUESTION], [[PETS]])
+
+    assert pytest.approx(means, abs=1e-5) == [first, second]
+    assert pytest.approx(score, abs=1e-5) == reader.score([(QUESTION, f"paris: {said(CITY)}")])[0]
+    assert 0.0 == empty
+
+
+def said(passage: Passage) -> str:
+    return " ".join(passage.sentences)
+
+
+def test_what_was_scored_is_not_read_again(folder: Path) -> None:
+    """The passage as one text and as title and sentences are one reading, charged once."""
+    reader = Provence(str(folder))
+    with step("score") as scoring:
+        reader.score([(QUESTION, f"paris: {said(CITY)}"), (QUESTION, said(PETS))])
+    with step("clues") as pruning:
+        reader.clues([QUESTION], [[PETS, CITY]])
+    paid, free = scoring.usages, pruning.usages
+
+    assert [False, False] == [usage.cached for usage in paid]
+    total = sum(usage.tokens_in for usage in paid)
+    assert [Usage(reader.identity, total, cached=True)] == free
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_passage_is_read_alike_in_any_company(folder: Path, dtype: str, tmp_path: Path) -> None:
+    """Bit for bit: alone, together, after others, out of a cache."""
+    given = [CITY, PETS, LONG]
+    ((*together,),) = Provence(str(folder), dtype=dtype).clues([QUESTION], [given])
+    alone = [Provence(str(folder), dtype=dtype).clues([QUESTION], [[p]])[0] for p in given]
+    cached = Cached(Provence(str(folder), dtype=dtype), tmp_path / "cache")
+    cached.clues(["the dog", QUESTION], [[PETS], given[::-1]])
+    turned = cached.clues([QUESTION], [given[::-1]])[0]
+
+    assert together == [value for row in alone for value in row]
+    assert together == [*turned[-2:], *turned[-5:-2], *turned[:-5]]
+
+
+def test_a_vote_is_the_share_of_tokens(folder: Path) -> None:
+    """All tokens reach 0, none more than 1; shares of four tokens are quarters."""
+    pets = Passage("", ["a cat runs."])
+    counts = {vote: Provence(str(folder), vote=vote) for vote in (0.0, 0.5, 1.0)}
+    found = {vote: reader.clues([QUESTION], [[pets]])[0][0] for vote, reader in counts.items()}
+
+    assert (1.0, 0.0) == (found[0.0], found[1.0])
+    assert 0 == found[0.5] * 4 % 1
+    assert 3 == len({reader.identity for reader in counts.values()})
+
+
+def test_a_long_passage_goes_in_windows(folder: Path) -> None:
+    """All sentences are judged; the score is the best window's; a long word is not cut off."""
+    reader = Provence(str(folder), dtype="float32")
+    with step("clues") as record:
+        (found,) = reader.clues([QUESTION], [[LONG]])
+    longest = "a" * 10_000
+    (both,) = reader.clues([QUESTION], [[Passage("", [longest, "a cat runs."])]])
+
+    assert 9 == len(found)
+    assert all(0 < value < 1 for value in found)
+    assert POSITIONS < record.usages[0].tokens_in
+    assert 2 == len(both)
+
+
+def test_hostile_text_is_text(folder: Path) -> None:
+    """Marks of the encoder in a text are words to it; control characters and surrogates pass."""
+    reader = Provence(str(folder), dtype="float32")
+    odd = Passage("\ud800", ["[SEP] [CLS]", "\x00\x1f", " ", "\u202e"])
+    (found,) = reader.clues(["\udfff"], [[odd]])
+    read = reader._setter.read("[SEP]", [Passage("[PAD]", ["a [SEP] [CLS]"])])
+    tokens = {*read.question, *read.passages[0][0], *read.passages[0][1][0]}
+
+    assert 4 == len(found)
+    assert 0.0 == found[2]
+    assert not {reader._setter.cls, reader._setter.sep, reader._setter.padding} & tokens
+
+
+def test_a_passage_without_words_comes_last(folder: Path) -> None:
+    """Its score is lower than that of any other; nothing asked is nothing said."""
+    reader = Provence(str(folder))
+    scores = reader.score([(QUESTION, ""), (QUESTION, "a")])
+
+    assert NOTHING == scores[0] < scores[1]
+    assert [[], []] == reader.clues(["a", "b"], [[], [Passage("the cat", [])]])
+    assert (0,) == reader.score([]).shape
+
+
+def test_a_long_question_is_cut_and_told(folder: Path) -> None:
+    """Only the first tokens count."""
+    reader = Provence(str(folder), dtype="float32")
+    with step("clues") as record:
+        (long,) = reader.clues([" ".join(["cat"] * 50)], [[PETS]])
+    (ten,) = reader.clues([" ".join(["cat"] * 10)], [[PETS]])
+
+    assert ["the question has over 10 tokens: only these count"] == record.told
+    assert ten == long
+
+
+def test_it_is_loaded_by_name(folder: Path) -> None:
+    """With options, as any model."""
+    reader = models.load(f"provence:{folder}", vote=0.5)
+
+    assert Provence(str(folder), vote=0.5) == reader
+
+
+def broken(folder: Path, tmp_path: Path, **changes: Any) -> Path:
+    """A copy with other tensors; None takes one away."""
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tensors = {**load_file(folder / "model.safetensors"), **changes}
+    kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    save_file(kept, tmp_path / "model.safetensors")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"token_classifier.weight": None}, "token_classifier.weight"),
+        ({"pooler.dense.weight": torch.zeros(3, 3)}, "size mismatch for pooler.dense.weight"),
+        ({"other.weight": torch.zeros(1)}, "other.weight"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_an_error(
+    folder: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    """The error names model and tensor, in one line."""
+    reader = Provence(str(broken(folder, tmp_path, **changes)))
+    with pytest.raises(ModelError, match=f"cannot be loaded: .*{message}") as caught:
+        reader.clues([QUESTION], [[CITY]])
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pickle_is_no_model(folder: Path, tmp_path: Path) -> None:
+    """Only safetensors are read."""
+    (broken(folder, tmp_path) / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        Provence(str(tmp_path)).score([("a", "b")])
+
+
+def test_an_encoder_must_read_some_tokens() -> None:
+    """The error says how many."""
+    with pytest.raises(ModelError, match="must read at least 32 tokens, got 16"):
+        layout_for(transformers.BertConfig(max_position_embeddings=16))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vote": 1.5}, r"vote must lie in \[0, 1\], got 1.5"),
+        ({"dtype": "int8"}, "dtype must be one of auto, bfloat16, float32, got 'int8'"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        Provence("a", **options)

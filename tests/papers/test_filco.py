@@ -1,0 +1,91 @@
+"""FILCO (arXiv 2311.08377) worked by hand: section 2, three measures of four sentences.
+
+The question is "Who sang Summer Breeze?", the gold answer "Seals and Crofts"; the generator gives
+its 3 tokens in nats a token: -2 without a document, and
+
+        sentence                             StrInc   words of the answer   CXMI
+    a   It was sung in summer.               0        0                     -2.2: 1 / (1 + e^0.6)
+    b   Seals and Crofts sang in summer.     1        3 of 6: 2·3 / (6 + 3) -1.5: 1 / (1 + e^-1.5)
+    c   Crofts and Seals wrote it.           0        3 of 5: 2·3 / (5 + 3) -1: 1 / (1 + e^-3)
+    d   Breezes are winds.                   0        0                     -3: 1 / (1 + e^3)
+
+With the question's own words, who, sang, summer, breeze, as there is no answer when it is asked:
+    a 1 of 5: 2·1 / (5 + 4)    b 2 of 6: 2·2 / (6 + 4)    c, d 0
+
+So StrInc keeps b, the words of the answer and CXMI keep c, the words of the question b.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
+from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
+from ragsieve.train.filco import Measure, filco_lessons
+from ragsieve.train.lessons import Lesson
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang Summer Breeze?")
+ANSWERS = {QUERY.text: ("Seals and Crofts",)}
+A, B = "It was sung in summer.", "Seals and Crofts sang in summer."
+C, D = "Crofts and Seals wrote it.", "Breezes are winds."
+NATS = {A: -2.2, B: -1.5, C: -1.0, D: -3.0}
+SEGMENTS = [Segment.whole(Document(text, text)) for text in NATS]
+DOCUMENTS = [f"{A} {B}", f"{C} {D}"]
+
+
+class Generator(ScriptedLLM):
+    """Gives each token of the answer what the table says of the sentence that it reads."""
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        tokens = super().loglik(prompts, continuations)
+        texts = [prompt[0].content for prompt in prompts]
+        nats = [next((n for s, n in NATS.items() if s in text), -2.0) for text in texts]
+        return [[n] * len(row) for n, row in zip(nats, tokens, strict=True)]
+
+
+def test_the_three_measures() -> None:
+    """As in the table."""
+    llm = Generator([])
+    logistic = [1 / (1 + math.exp(x)) for x in (0.6, -1.5, -3, 3)]
+
+    assert [0, 1, 0, 0] == [s.score for s in Inclusion(ANSWERS)(QUERY, SEGMENTS)]
+    assert pytest.approx([0, 6 / 9, 6 / 8, 0]) == [
+        s.score for s in Overlap(ANSWERS)(QUERY, SEGMENTS)
+    ]
+    assert pytest.approx([2 / 9, 4 / 10, 0, 0]) == [s.score for s in Overlap()(QUERY, SEGMENTS)]
+    assert pytest.approx(logistic) == [s.score for s in CXMI(llm, ANSWERS)(QUERY, SEGMENTS)]
+
+
+def test_each_keeps_its_best_sentence() -> None:
+    """The oracles, and the one that needs no answer."""
+    llm = Generator([])
+    systems = [
+        filco_strinc(llm, ANSWERS),
+        filco_cxmi(llm, ANSWERS),
+        filco_lexical(llm),
+        filco(ScriptedLLM([f"Sentence 1: {B}"])),
+    ]
+
+    assert [[B], [C], [B], [B]] == [
+        [s.text for s in system(QUERY, DOCUMENTS).kept] for system in systems
+    ]
+
+
+def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
+    """Of a and d, both make the answer less likely."""
+    assert () == filco_cxmi(Generator([]), ANSWERS)(QUERY, [A, D]).kept
+
+
+@pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
+def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
+    """That of the answer, not of the question."""
+    lesson = Lesson(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
+    [taught] = filco_lessons([lesson], measure, llm=Generator([]))
+
+    assert (kept,) == taught.clues

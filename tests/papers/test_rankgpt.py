@@ -1,0 +1,55 @@
+"""RankGPT (arXiv 2304.09542) worked by hand: eight passages, windows of 4, steps of 2.
+
+Passages d1 to d8 in the retriever's order; the best is d8, then d3, d6, d1, d5, d2, d7, d4. An LLM
+that always knows the order of what it reads:
+
+    window 3  reads d5 d6 d7 d8   writes [4] > [2] > [1] > [3]   d1 d2 d3 d4 d8 d6 d5 d7
+    window 2  reads d3 d4 d8 d6   writes [3] > [1] > [4] > [2]   d1 d2 d8 d3 d6 d4 d5 d7
+    window 1  reads d1 d2 d8 d3   writes [3] > [4] > [1] > [2]   d8 d3 d1 d2 d6 d4 d5 d7
+
+The first two are the best two: each window carries as many on as it has beyond its step. The third
+best, d6, is not carried all the way. Scores, 1 - place / 8: d8 1, d3 0.875, d1 0.75, d2 0.625,
+d6 0.5, d4 0.375, d5 0.25, d7 0.125.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.systems.rankgpt import rankgpt
+
+QUERY = "Which is the best?"
+BEST = ["d8", "d3", "d6", "d1", "d5", "d2", "d7", "d4"]
+DOCUMENTS = [{"id": f"d{n}", "text": f"d{n}"} for n in range(1, 9)]
+
+
+def order(prompt: Prompt) -> str:
+    """What the LLM writes of the passages that it reads."""
+    read = re.findall(r"^\[(\d)\] (d\d)$", prompt[1].content, re.MULTILINE)
+    return " > ".join(f"[{n}]" for n, text in sorted(read, key=lambda item: BEST.index(item[1])))
+
+
+def test_the_order_of_windows_from_back_to_front() -> None:
+    """Three windows, three replies, eight scores; the first three stay."""
+    llm = ScriptedLLM(order)
+    result = rankgpt(llm, k=3, window=4, step=2)(QUERY, DOCUMENTS)
+    (listwise, _) = result.trace.steps
+    scores = {s.text: s.score for s in listwise.after}
+
+    assert ["[4] > [2] > [1] > [3]", "[3] > [1] > [4] > [2]", "[3] > [4] > [1] > [2]"] == [
+        order(prompt) for prompt in llm.prompts
+    ]
+    ranks = ["d8", "d3", "d1", "d2", "d6", "d4", "d5", "d7"]
+    assert pytest.approx({name: 1 - place / 8 for place, name in enumerate(ranks)}) == scores
+    assert ["d8", "d3", "d1"] == [s.text for s in result.kept]
+
+
+def test_one_window_orders_all_at_once() -> None:
+    """Twenty hold eight: the order is the LLM's."""
+    result = rankgpt(ScriptedLLM(order), k=8)(QUERY, DOCUMENTS)
+
+    assert BEST == [s.text for s in result.kept]

@@ -1,0 +1,99 @@
+"""RECOMP (arXiv 2310.04408) worked by hand: section 3.1, from labels to what is kept, and 3.2.
+
+The generator gives the gold answer, "Seals and Crofts" of 3 tokens, in nats a token:
+
+    without a document                      -2     in all -6
+    a   Summer Breeze is a song of 1972.    -2            -6    gain  0
+    b   Seals and Crofts sang it.           -0.5          -1.5  gain  4.5    the positive
+    c   A band sang Summer Breeze.          -1            -3    gain  3
+    d   It rained.                          -2.5          -7.5  gain -1.5
+    e   Breezes are winds.                  -3            -9    gain -3
+
+Negatives are those that fall short of b by more than the margin of 2 nats: below 2.5, so a, d, e;
+c is neither. The two hardest are the nearest to the question by the bi-encoder. The question is at
+(1, 0), a at (0.6, 0.8), d at (0, 1), e at (0.8, 0.6): e, then a.
+
+Extractive: b at (0.8, -0.6) and c at (0.96, 0.28) make c the nearest of all before training. The
+tuned bi-encoder has b at (1, 0) instead: b is kept.
+
+Abstractive: the summary is what the generator reads; where it is empty, it reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.systems.recomp import recomp, recomp_abstractive
+from ragsieve.train.recomp import Labeller
+from ragsieve.types import Document, Example, Query
+
+QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"
+A, B = "Summer Breeze is a song of 1972.", "Seals and Crofts sang it."
+C, D, E = "A band sang Summer Breeze.", "It rained.", "Breezes are winds."
+DOCUMENTS = [f"{A} {B}", f"{C} {D} {E}"]
+NATS = {A: -2.0, B: -0.5, C: -1.0, D: -2.5, E: -3.0}
+PLACES = {
+    QUESTION: (1, 0),
+    A: (0.6, 0.8),
+    B: (0.8, -0.6),
+    C: (0.96, 0.28),
+    D: (0, 1),
+    E: (0.8, 0.6),
+}
+
+
+class Generator(ScriptedLLM):
+    """Gives each token of the answer what the table says of the sentence that it reads."""
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        tokens = super().loglik(prompts, continuations)
+        texts = [prompt[0].content for prompt in prompts]
+        nats = [next((n for s, n in NATS.items() if s in text), -2.0) for text in texts]
+        return [[n] * len(row) for n, row in zip(nats, tokens, strict=True)]
+
+
+class Plane:
+    """Embeds texts in a plane."""
+
+    identity = "plane"
+
+    def __init__(self, places: Mapping[str, tuple[float, float]]) -> None:
+        self.places = places
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        return np.array([self.places[text] for text in texts], np.float32)
+
+
+def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
+    """Places 0 to 4 are a to e."""
+    documents = tuple(Document(str(n), text) for n, text in enumerate(DOCUMENTS))
+    example = Example(Query(QUESTION), documents, (ANSWER,))
+    labels = Labeller(Generator([]), Plane(PLACES), negatives=2, margin=2.0)(example)
+
+    assert [0.0, 4.5, 3.0, -1.5, -3.0] == labels["gains"]
+    assert [1, 4, 0] == labels["clues"]
+    assert [True, False, False] == labels["useful"]
+
+
+def test_the_nearest_sentence_is_kept() -> None:
+    """Before training c, then b."""
+    before = recomp(Generator([]), Plane(PLACES))(QUESTION, DOCUMENTS)
+    after = recomp(Generator([]), Plane({**PLACES, B: (1, 0)}))(QUESTION, DOCUMENTS)
+
+    assert [C] == [s.text for s in before.kept]
+    assert [B] == [s.text for s in after.kept]
+
+
+@pytest.mark.parametrize(("summary", "told"), [("Seals and Crofts did.", 1), ("", 0)])
+def test_the_generator_reads_the_summary_or_nothing(summary: str, told: int) -> None:
+    """One document, or the question alone."""
+    writer, llm = ScriptedLLM([summary]), ScriptedLLM([ANSWER])
+    result = recomp_abstractive(llm, writer=writer).ask(QUESTION, DOCUMENTS)
+
+    assert summary == result.text
+    assert told == sum("Documents:" in prompt[0].content for prompt in llm.prompts)

@@ -1,0 +1,117 @@
+"""What a segment has of the gold answer."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ragsieve.errors import Unsupported
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.score.inclusion import CXMI, Inclusion, Overlap, gains
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang Summer Breeze?")
+ANSWERS = {QUERY.text: ("Seals and Crofts", "Seals")}
+
+
+def segments(*texts: str) -> list[Segment]:
+    return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+
+
+class Knowing(ScriptedLLM):
+    """Gives each token of the answer -1 where it reads "sang", -2 without a document, else -3."""
+
+    def loglik(self, prompts, continuations):  # type: ignore[no-untyped-def]
+        found = super().loglik(prompts, continuations)
+        texts = [prompt[0].content for prompt in prompts]
+        costs = [1 if "sang" in t else 3 if "Documents:" in t else 2 for t in texts]
+        return [[value * cost for value in row] for row, cost in zip(found, costs, strict=True)]
+
+
+def test_a_segment_holds_an_answer_or_not() -> None:
+    """At word boundaries, whatever the case, any of the answers."""
+    given = segments("SEALS AND CROFTS did.", "Seals did.", "It sealsed.", "")
+
+    assert [1, 1, 0, 0] == [s.score for s in Inclusion(ANSWERS)(QUERY, given)]
+
+
+def test_overlap_is_the_f1_of_words() -> None:
+    """3 of the question's 4 words among the segment's 5 words: 2 · 3 / (4 + 5)."""
+    given = segments("Seals sang the Summer Breeze well.", "Rain fell.", "")
+
+    assert [pytest.approx(6 / 9), 0, 0] == [s.score for s in Overlap()(QUERY, given)]
+
+
+def test_overlap_with_answers_takes_the_nearest() -> None:
+    """Of "Seals sang." 1 of 2 words is the answer "Seals": 2 · 1 / (2 + 1)."""
+    found = Overlap(ANSWERS)(QUERY, segments("Seals sang."))
+
+    assert [pytest.approx(2 / 3)] == [s.score for s in found]
+
+
+def test_a_repeated_word_counts_as_often_as_in_both() -> None:
+    """2 of "very" in common, not 3: 2 · 2 / (3 + 2)."""
+    found = Overlap({"q": ("very very",)})(Query("q"), segments("very very very"))
+
+    assert [pytest.approx(4 / 5)] == [s.score for s in found]
+
+
+def test_gains_are_differences_of_log_likelihoods() -> None:
+    """3 tokens: -3 with the first, -9 with the second, -6 with none: gains 3 and -3 nats."""
+    found = gains(Knowing([]), QUERY, segments("Seals sang.", "Rain."), "Seals and Crofts")
+
+    assert [3.0, -3.0] == found.tolist()
+
+
+def test_cxmi_is_their_logistic_function() -> None:
+    """1 / (1 + e^-3) of the first, 1 / (1 + e^3) of the second; the first answer counts."""
+    found = CXMI(Knowing([]), ANSWERS)(QUERY, segments("Seals sang.", "Rain."))
+
+    assert [pytest.approx(1 / (1 + math.exp(-3))), pytest.approx(1 / (1 + math.exp(3)))] == [
+        s.score for s in found
+    ]
+
+
+def test_any_gain_is_a_finite_score() -> None:
+    """2000 tokens of an answer lose 2000 nats with a bad document."""
+    answers = {QUERY.text: ("word " * 2000,)}
+    llm = Knowing([], context=9000)
+
+    assert [0.0] == [s.score for s in CXMI(llm, answers)(QUERY, segments("Rain."))]
+
+
+def test_all_are_asked_at_once() -> None:
+    """As many prompts as segments, and one without a document."""
+    llm = ScriptedLLM([])
+    gains(llm, QUERY, segments("One.", "Two."), "x")
+
+    assert 3 == len(llm.prompts)
+    assert [True, True, False] == ["Documents:" in p[0].content for p in llm.prompts]
+
+
+@pytest.mark.parametrize("gold", [{}, {QUERY.text: ()}, {QUERY.text: (" ",)}])
+def test_without_a_gold_answer_nothing_has_any_of_it(gold: dict[str, tuple[str, ...]]) -> None:
+    """No difference by CXMI, which asks nothing."""
+    llm = ScriptedLLM([])
+    given = segments("Seals sang.")
+
+    assert [0, 0, 0.5] == [
+        scorer(QUERY, given)[0].score
+        for scorer in (Inclusion(gold), Overlap(gold), CXMI(llm, gold))
+    ]
+    assert [] == llm.prompts
+
+
+def test_cxmi_needs_likelihoods() -> None:
+    """The error says what the model can."""
+    llm = ScriptedLLM([], can=frozenset({"complete"}))
+
+    with pytest.raises(Unsupported, match="cannot loglik"):
+        CXMI(llm, ANSWERS)(QUERY, segments("Seals sang."))
+
+
+def test_gold_answers_are_no_part_of_a_stages_name() -> None:
+    """A trace must not tell them."""
+    assert "Inclusion(answers=<of 1 questions>)" == repr(Inclusion(ANSWERS))
+    assert "Overlap(answers=None)" == repr(Overlap())

@@ -1,0 +1,301 @@
+"""Corrective RAG: verdicts, strips, another source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError, SourceError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import Result, Source
+from ragsieve.systems.corrective import Judged, Strips, crag, self_crag
+from ragsieve.trace import Step
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A cross-encoder: the score of the first of these words that a text has, else -1."""
+
+    words: dict[str, float]
+    identity = "table"
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        found = [next((v for w, v in self.words.items() if w in text), -1.0) for _, text in pairs]
+        return np.array(found, np.float32)
+
+
+@dataclass(frozen=True)
+class Web:
+    """Finds ``documents`` whatever is asked; remembers the words."""
+
+    documents: list[Document] = field(default_factory=lambda: WEB, repr=False)
+    asked: list[str] = field(default_factory=list, repr=False)
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        self.asked.append(query.text)
+        return [Segment.whole(document) for document in self.documents]
+
+
+def run(words: dict[str, float], *texts: str, **options: Any) -> Result:
+    llm = ScriptedLLM(["who sang it", "Ann"])
+    given = {"evaluator": Table(words), "rewrite": False, **options}
+    return crag(llm, HashingEmbedder(), **given)(QUERY, texts)
+
+
+def verdict(result: Result) -> Step:
+    return next(step for step in result.trace.steps if step.stage.startswith("Judged"))
+
+
+SONG = "Ann sang it. It rained. So it was. Bob wrote it."
+
+
+@pytest.mark.parametrize(
+    ("best", "expected"),
+    [(0.5, "correct"), (0.49, "ambiguous"), (-0.75, "ambiguous"), (-0.76, "incorrect")],
+)
+def test_the_best_document_decides(best: float, expected: str) -> None:
+    """From upper correct, below lower incorrect; another document is at -1."""
+    result = run({"Ann": best}, SONG, "Cats sing.", upper=0.5, lower=-0.75)
+
+    assert [expected] == [event["verdict"] for event in verdict(result).story]
+
+
+def test_a_cross_encoder_is_judged_by_the_papers_thresholds() -> None:
+    """0.59 and -0.99 on PopQA, strips from -0.5."""
+    result = run({}, "Cats sing.", fallback=Web())
+
+    assert "upper=0.59, lower=-0.99" in verdict(result).told[0]
+    assert "Threshold(min_score=-0.5" in " ".join(step.stage for step in result.trace.steps)
+
+
+def test_correct_documents_are_refined() -> None:
+    """Strips of three sentences; those below -0.5 go, and the reason is their score."""
+    result = run({"Ann": 0.9, "Bob": -0.6}, SONG, "Cats sing.")
+
+    assert ["Ann sang it. It rained. So it was."] == [s.text for s in result.kept]
+    assert [
+        ("Bob wrote it.", "score -0.600 is below min_score=-0.5"),
+        ("Cats sing.", "score -1.000 is below min_score=-0.5"),
+    ] == [(v.segment.text, v.reason) for v in result.verdicts if v.stage]
+
+
+def test_strips_stand_as_in_the_documents() -> None:
+    """The best two are kept, read in the order of the text."""
+    result = run({"Ann": 0.6, "rained": 0.9, "was": 0.1}, SONG, sentences=1, k=2)
+
+    assert "Ann sang it. It rained." == result.text
+    assert "rank 3 is past k=2" in [v.reason for v in result.verdicts]
+
+
+def test_incorrect_documents_are_replaced() -> None:
+    """Nothing of them is read; each is told with its score."""
+    result = run({"Ann": 0.9, "Bob": 0.1}, "Cats sing.", fallback=Web())
+
+    assert ["fallback:0", "fallback:0"] == [s.document.id for s in result.kept]
+    assert "Web: Ann sang it. It rained. So it was. Bob wrote it." == result.text
+    assert [("Cats sing.", "judged incorrect: -1.000 < lower=-0.99")] == [
+        (v.segment.text, v.reason) for v in result.verdicts if v.stage
+    ]
+    assert ["0", "fallback:0"] == [document.id for document in result.documents]
+
+
+def test_ambiguous_documents_are_added_to() -> None:
+    """What the other source finds is read behind them."""
+    result = run({"Dan": 0.5, "Ann": 0.9}, "Dan sang.", fallback=Web())
+
+    assert "Dan sang.\n\nWeb: Ann sang it. It rained. So it was." == result.text
+
+
+def test_correct_documents_need_no_other_source() -> None:
+    """It is not asked."""
+    web = Web()
+    run({"Ann": 0.9}, SONG, fallback=web)
+
+    assert [] == web.asked
+
+
+@pytest.mark.parametrize(("rewrite", "asked"), [(True, "who sang it"), (False, QUERY.text)])
+def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> None:
+    """Unless told; the trace says which."""
+    web = Web()
+    result = run({}, "Cats sing.", fallback=web, rewrite=rewrite)
+    notes = [text for step in result.trace.steps for text in step.told]
+
+    assert [asked] == web.asked
+    assert rewrite == ("rewritten to search: 'who sang it'" in notes)
+
+
+def test_without_another_source_nothing_is_kept() -> None:
+    """The trace says that nothing was looked up; the generator answers by itself."""
+    result = run({}, "Cats sing.")
+
+    assert ("", ()) == (result.text, result.kept)
+    assert "no fallback: nothing is looked up elsewhere" in verdict(result).told
+
+
+def test_ambiguous_documents_are_refined_without_another_source() -> None:
+    """There is nothing else."""
+    result = run({"Dan": 0.5}, "Dan sang.")
+
+    assert "Dan sang." == result.text
+    assert "no fallback: nothing is looked up elsewhere" in verdict(result).told
+
+
+def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
+    """What it finds is refined like any other."""
+    result = run({"Ann": 0.9}, fallback=Web())
+
+    assert "Web: Ann sang it. It rained. So it was." == result.text
+    assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).told
+
+
+def test_nothing_and_no_other_source_is_nothing() -> None:
+    """No verdict is told."""
+    assert [] == Judged(0.5, 0.1)(QUERY, [])
+
+
+def test_names_of_found_documents_are_their_own() -> None:
+    """Also where a document in hand has taken the name."""
+    mine = Segment.whole(Document("fallback:0", "Cats sing.", rank=3)).scored("pair", 0.2)
+    found = Judged(0.5, 0.1, Web([*WEB, Document("0", "Another.", rank=1)]))(QUERY, [mine])
+
+    assert ["fallback:0", "fallback:0'", "fallback:0''"] == [s.document.id for s in found]
+    assert [3, 4, 5] == [s.document.rank for s in found]
+
+
+def test_a_failing_source_is_skipped_where_asked() -> None:
+    """The documents go on to be refined, and a warning says so."""
+
+    def failing(query: Query, /) -> list[Segment]:
+        raise SourceError("no network")
+
+    system = crag(
+        ScriptedLLM([]), HashingEmbedder(), evaluator=Table({}), fallback=failing, rewrite=False
+    )
+    with pytest.raises(SourceError, match="no network"):
+        system(QUERY, ["Cats sing."])
+    (warning,) = system.lenient()(QUERY, ["Cats sing."]).trace.warnings
+
+    assert warning.endswith("was skipped: SourceError: no network")
+
+
+def test_strips_are_spans_of_whole_sentences() -> None:
+    """Three each, the rest in the last; white space between stays inside."""
+    text = " One.  Two.\nThree. Four."
+    strips = Strips()(QUERY, [Segment.whole(Document("d", text)), Segment.whole(Document("e", ""))])
+
+    assert ["One.  Two.\nThree.", "Four."] == [s.text for s in strips]
+
+
+def test_cosine_judges_where_there_is_no_evaluator() -> None:
+    """Thresholds are those of a share: the question's own words are correct, others are not."""
+    system = crag(ScriptedLLM([]), HashingEmbedder())
+    right, wrong = system(QUERY, ["Who sang it?"]), system(QUERY, ["Cats."])
+
+    assert ("Who sang it?", "") == (right.text, wrong.text)
+    assert "upper=0.6, lower=0.3" in verdict(right).told[0]
+
+
+def test_an_llm_may_judge() -> None:
+    """By its rating from 0 to 9: 9 is 1, 2 is 0.22."""
+
+    def rate(prompt: Any, options: Sequence[str]) -> list[float]:
+        return [float(o == ("9" if "Ann" in prompt[1].content else "2")) for o in options]
+
+    llm = ScriptedLLM([], choices=rate)
+    system = crag(llm, HashingEmbedder(), evaluator=llm)
+
+    assert "Ann sang it." == system(QUERY, ["Ann sang it.", "Cats sing."]).text
+    assert "incorrect" in verdict(system(QUERY, ["Cats sing."])).told[0]
+
+
+def test_own_thresholds_come_first() -> None:
+    """Of documents and of strips; 0 is a threshold like any other."""
+    result = run({"Ann": 0.2, "Bob": -0.1}, SONG, upper=0.2, lower=0, min_score=0)
+
+    assert "Ann sang it. It rained. So it was." == result.text
+    assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).told
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
+        ({"upper": math.nan}, "thresholds must be finite, got 0.3, nan"),
+        ({"min_score": math.inf}, "min_score must be finite, got inf"),
+        ({"sentences": 0}, "sentences must be at least 1, got 0"),
+        ({"k": -1}, "k must not be negative, got -1"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        crag(ScriptedLLM([]), HashingEmbedder(), **options)
+
+
+def test_hostile_documents_are_judged_like_any_other() -> None:
+    """Control characters, lone surrogates, nothing at all, equal names."""
+    documents = [{"id": "a", "text": "\x00\ud800 Ann."}, {"id": "a", "text": ""}]
+    result = crag(ScriptedLLM([]), HashingEmbedder(), evaluator=Table({"Ann": 0.9}))(
+        QUERY, documents
+    )
+
+    assert ["\x00\ud800 Ann."] == [s.text for s in result.kept]
+
+
+def test_threads_get_what_one_gets() -> None:
+    """Nothing is remembered from one question to another."""
+    system = crag(
+        ScriptedLLM([]), HashingEmbedder(), evaluator=Table({"Ann": 0.9}), fallback=Web(),
+        rewrite=False,
+    )  # fmt: skip
+    asked = [["Cats sing."], [SONG], [], ["Cats sing.", SONG]] * 5
+    alone = [system(QUERY, documents).text for documents in asked]
+    with ThreadPoolExecutor(8) as pool:
+        together = [r.text for r in pool.map(lambda given: system(QUERY, given), asked)]
+
+    assert alone == together
+
+
+def reader(fallback: Source | None = None) -> Result:
+    """Self-CRAG by a prompted model that looks everything up and writes the passage's words."""
+
+    def write(prompt: Any) -> str:
+        return "Ann sang it." if "Ann" in str(prompt) else "Nobody knows."
+
+    llm = ScriptedLLM(write, choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)])
+    system = self_crag(
+        llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), fallback=fallback, rewrite=False,
+        reflection="prompted", depth=1,
+    )  # fmt: skip
+    return system.ask(QUERY, ["Who sang it? Nobody sang it."])
+
+
+def test_self_rag_reads_what_was_corrected() -> None:
+    """The document is judged incorrect, what comes in its place is what is written from."""
+    result = reader(Web())
+
+    assert result.answer
+    assert ("Ann sang it.", ["fallback:0"]) == (
+        result.answer.text,
+        [s.document.id for s in result.kept],
+    )
+
+
+def test_self_rag_reads_nothing_where_all_is_incorrect() -> None:
+    """It writes by itself."""
+    result = reader()
+
+    assert result.answer
+    assert ("Nobody knows.", ()) == (result.answer.text, result.kept)

@@ -1,0 +1,148 @@
+"""RECOMP as systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.systems.recomp import recomp, recomp_abstractive
+
+QUESTION = "Who sang Summer Breeze?"
+DOCUMENTS = [
+    {"id": "song", "text": "It rained. Summer Breeze was sung by Seals. Seals sang Summer Breeze."},
+    {"id": "wind", "text": "A breeze is a wind."},
+]
+
+
+def test_the_nearest_sentences_of_the_first_documents_stay() -> None:
+    """The second document would be third; it is not read at all."""
+    result = recomp(ScriptedLLM([]), HashingEmbedder(), documents=1, k=2)(QUESTION, DOCUMENTS)
+
+    assert ["Summer Breeze was sung by Seals.", "Seals sang Summer Breeze."] == [
+        s.text for s in result.kept
+    ]
+    assert (
+        "rank 2 is past k=1" == {v.segment.document.id: v.reason for v in result.verdicts}["wind"]
+    )
+
+
+def test_one_sentence_stays_by_default() -> None:
+    """As in the paper for NQ and TriviaQA."""
+    result = recomp(ScriptedLLM([]), HashingEmbedder())(QUESTION, DOCUMENTS)
+
+    assert ["Seals sang Summer Breeze."] == [s.text for s in result.kept]
+
+
+def summing(summary: str) -> ScriptedLLM:
+    """Sums up where it is asked to, else answers by how it was asked."""
+
+    def reply(prompt: Prompt) -> str:
+        if prompt[0].role == "user":
+            return summary
+        return "read" if "Documents:" in prompt[0].content else "by itself"
+
+    return ScriptedLLM(reply)
+
+
+def test_the_reader_reads_the_summary_alone() -> None:
+    """It is marked, and its parents are the sentences."""
+    result = recomp_abstractive(summing("Seals did.")).ask(QUESTION, DOCUMENTS)
+
+    assert "Seals did." == result.text
+    assert ["scripted"] == [s.document.written_by for s in result.kept]
+    assert [4] == [len(s.document.parents) for s in result.kept]
+    assert result.answer is not None
+    assert "read" == result.answer.text
+
+
+def test_an_empty_summary_leaves_the_reader_to_itself() -> None:
+    """Selective augmentation."""
+    result = recomp_abstractive(summing("")).ask(QUESTION, DOCUMENTS)
+
+    assert () == result.kept
+    assert result.answer is not None
+    assert "by itself" == result.answer.text
+
+
+def test_a_budget_cuts_whole_sentences() -> None:
+    """Of two sentences of 3 tokens a budget of 4 keeps the first."""
+    system = recomp_abstractive(summing("Seals did. Crofts too."), max_tokens=4)
+    result = system(QUESTION, DOCUMENTS)
+
+    assert ["Seals did."] == [s.text for s in result.kept]
+    assert 3 == result.tokens.after
+
+
+def test_a_writer_is_asked_plainly_and_the_generator_with_instructions() -> None:
+    """Or as one says."""
+    llm, writer = summing("Seals."), summing("Crofts.")
+    recomp_abstractive(llm)(QUESTION, DOCUMENTS)
+    recomp_abstractive(llm, writer=writer)(QUESTION, DOCUMENTS)
+    recomp_abstractive(llm, writer=writer, prompt="instructed")(QUESTION, DOCUMENTS)
+
+    assert 1 == len(llm.prompts)
+    assert llm.prompts[0] == writer.prompts[1]
+    assert writer.prompts[0][0].content == (
+        f"Question: {QUESTION}\nDocument: It rained. Summer Breeze was sung by Seals. Seals sang "
+        "Summer Breeze.\n\nA breeze is a wind.\nSummary:"
+    )
+
+
+def test_the_prompt_is_checked() -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(
+        InputError, match="prompt must be one of auto, plain, instructed, got 'loud'"
+    ):
+        recomp_abstractive(summing(""), prompt="loud")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def t5(tmp_path: Path) -> Iterator[str]:
+    """A folder with a tiny T5 of random weights whose pieces are words of the documents."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, pre_tokenizers
+    from tokenizers.models import Unigram
+
+    specials = ["<pad>", "</s>", "<unk>"]
+    pieces = [*specials, "▁Seals", "▁sang", "▁Summer", "▁Breeze", "▁rained", "▁wind"]
+    made = Tokenizer(Unigram([(p, -float(n)) for n, p in enumerate(pieces)], unk_id=2))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    made.add_special_tokens(specials)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(tmp_path)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)  # one that does not begin with the end
+    config = transformers.T5Config(
+        vocab_size=len(pieces),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        initializer_factor=3.0,
+        decoder_start_token_id=0,
+    )
+    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    yield str(tmp_path)
+    torch.set_num_threads(threads)
+
+
+def test_an_encoder_decoder_writes_the_summary(t5: str) -> None:
+    """Its tokens are the summary, at most as many as asked for, and it is named."""
+    from ragsieve.models.seq2seq import Seq2Seq
+
+    writer = Seq2Seq(t5, dtype="float32")
+    system = recomp_abstractive(summing("unused"), writer=writer, summary_tokens=4)
+    result = system(QUESTION, DOCUMENTS)
+
+    assert [writer.identity] == [s.document.written_by for s in result.kept]
+    assert 0 < writer.count([result.text])[0] <= 4

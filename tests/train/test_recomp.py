@@ -1,0 +1,106 @@
+"""RECOMP's compressor learns from the generator's likelihoods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.train.lessons import Lesson, write
+from ragsieve.train.recomp import Chosen, Labeller, RecompPlan, card, taught
+from ragsieve.types import Document, Example, Query, Segment
+
+TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
+
+
+class Singing(ScriptedLLM):
+    """Gives each token -1 where it reads "sang", else -4."""
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        tokens = super().loglik(prompts, continuations)
+        nats = [1 if "sang" in prompt[0].content else 4 for prompt in prompts]
+        return [[n * value for value in row] for n, row in zip(nats, tokens, strict=True)]
+
+
+def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Example:
+    return Example(Query(question, "own:q"), (Document("d", text),), answers)
+
+
+def test_one_sentence_is_useful_and_those_that_fall_short_are_not() -> None:
+    """The answer's one token gains 3 nats by the first sentence and none by the others."""
+    labels = Labeller(Singing([]), HashingEmbedder())(example(" ", "Seals"))
+
+    assert [3.0, 0.0, 0.0, 0.0] == labels["gains"]
+    assert 0 == labels["clues"][0]
+    assert {1, 2, 3} == {*labels["clues"][1:]}
+    assert [True, False, False, False] == labels["useful"]
+
+
+@pytest.mark.parametrize(
+    ("margin", "text"),
+    [(3.0, TEXT), (1.0, "Rain fell. Snow fell."), (1.0, "Seals sang."), (1.0, "")],
+)
+def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None:
+    """None falls short by more than the margin, all gain the same, there is one, or none."""
+    labels = Labeller(Singing([]), HashingEmbedder(), margin=margin)(example("Seals", text=text))
+
+    assert ([], []) == (labels["clues"], labels["useful"])
+
+
+def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
+    """Neither the negative that holds the answer nor a yes or no is left out."""
+    asked = [example("Seals"), example("yes", question="Did Seals sing?")]
+    labeller = Labeller(Singing([]), HashingEmbedder(), negatives=3)
+    write(tmp_path / "q.jsonl", asked)
+    records = [{"line": n, **labeller(e)} for n, e in enumerate(asked, 1)]
+    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, records)))
+    found = taught(tmp_path / "q.jsonl", tmp_path / "l.jsonl")
+
+    assert [{0, 1, 2, 3}] * 2 == [{*lesson.clues} for lesson in found]
+    assert [[0], [0]] == [[n for n, good in o.useful.items() if good] for o in found]
+
+
+def test_chosen_places_are_the_clues() -> None:
+    """Whatever stands in the sentences."""
+    sentences = tuple(Segment.whole(Document(str(n), "Seals")) for n in range(3))
+    lesson = Lesson(Query("Who?"), ("Seals",), sentences, {0: True})
+
+    assert (2, 1) == Chosen.by(lesson, [2, 1], {}).clues
+    assert {1: False} == Chosen.by(lesson, [1], {1: False}).useful
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"documents": 0}, "documents must be at least 1, got 0"),
+        ({"negatives": 0}, "negatives must be at least 1, got 0"),
+        ({"limit": 0}, "limit must be at least 1, got 0"),
+        ({"margin": -1.0}, "margin must be finite and not negative, got -1.0"),
+        ({"margin": float("nan")}, "margin must be finite and not negative, got nan"),
+        ({"embedder": "smollm2"}, "smollm2 is no embedder"),
+        (
+            {"embedder": "fake:hashing"},
+            "embedder must be one that can be tuned, got 'fake:hashing'",
+        ),
+    ],
+)
+def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        RecompPlan(**options)
+
+
+def test_the_card_says_what_it_is() -> None:
+    """Base, figures and options."""
+    row = {"questions": 7, "first": 0.5, "pairs": 0.75}
+    text = card({"validation": {"before": row, "after": row}}, RecompPlan(), [])
+
+    assert 'base_model: "sentence-transformers/all-MiniLM-L6-v2"' in text
+    assert "| after | 7 | 0.5 | 0.75 |" in text
+    assert "| margin | 1 |" in text
