@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError, ModelError, SourceError
-from ragsieve.retrieve.api import Api, parse, read
-from ragsieve.retrieve.entities import Rules
+from ragsieve.retrieve.apis.api import Api, parse, read
+from ragsieve.retrieve.apis.entities import Rules
+from ragsieve.retrieve.apis.linking import best
 from ragsieve.retrieve.fetch import Http, NotFound
-from ragsieve.retrieve.linking import best
 from ragsieve.retrieve.records import RECORD, Records, shortened
 from ragsieve.trace import Trace, step
 from ragsieve.types import Query, Segment
@@ -158,8 +158,8 @@ def test_a_call_that_hangs_does_not_keep_the_process() -> None:
     """It ends when its main thread does."""
     program = f"""
 import threading, time
-from ragsieve.retrieve.api import parse
-from ragsieve.retrieve.calls import Asker
+from ragsieve.retrieve.apis.api import parse
+from ragsieve.retrieve.apis.calls import Asker
 class Hanging:
     def post_json(self, path, body):
         asked.set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragsieve.answer.demonstrations import Demonstration
-from ragsieve.answer.parts import bare, parts, text
+from ragsieve.answer.parts import bare, parts, schema, text
 from ragsieve.answer.reader import FRAME, TURN, Reader
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import BadReply, InputError, ModelError
@@ -26,6 +26,8 @@ DOMAINS = {
     "open": "history, places, people, science, products, anything else",
 }
 """CRAG's five domains, and what they are about."""
+
+ANSWER = 200  # characters of an answer, where a reply can be held to that
 
 _REASONING, _ANSWER = "Reasoning", "Answer"
 _NAMED = re.compile(r"((the )?(final )?answer( is)?|reasoning)[ *_]*:[ *_]*", re.IGNORECASE)
@@ -81,11 +83,12 @@ def _parse(line: bytes) -> Shown:
 class Reasoning:
     """Reasons step by step from the kept segments, after examples of other domains; then answers.
 
-    The reply has two named parts, the reasoning and the final answer, which is "I don't know" where
-    the evidence is not enough and "invalid question" where the question rests on a false premise.
-    A reply without these parts is asked for once more; where that is no better, its last line
-    counts, and the trace says so. `Answer.text` is the final answer, `Answer.reply` all of it.
-    Without evidence the model answers from what it knows, and no example is shown.
+    The reply has two named parts, as lines or as the JSON object that a backend can be held to: the
+    reasoning and the final answer, which is "I don't know" where the evidence is not enough and
+    "invalid question" where the question rests on a false premise. A reply without these parts is
+    asked for once more; where that is no better, its last line counts, and the trace says so.
+    `Answer.text` is the final answer, `Answer.reply` all of it. Without evidence the model answers
+    from what it knows, and no example is shown.
 
     Examples are taken in turn from the domains that follow the question's own in the pool, the
     first of one domain, the second of the next: with ragsieve's own pool an answered one, a false
@@ -142,7 +145,11 @@ class Reasoning:
                 raise BadReply(f"text as {_ANSWER}, not blank", reply)
             return answer, reply
 
-        found = complete_parsed(self.llm, [prompt], parse, max_tokens=self.max_tokens)[0]
+        chars = {_REASONING: 2 * self.max_tokens, _ANSWER: ANSWER}  # half the tokens are enough
+        form = schema({name: {"type": "string", "maxLength": chars[name]} for name in names})
+        (found,) = complete_parsed(
+            self.llm, [prompt], parse, max_tokens=self.max_tokens, schema=form
+        )
         if isinstance(found, BadReply):
             note(f"unreadable twice, so the last line is the answer: {found}")
             found = (_last_line(found.text), found.text)

@@ -8,11 +8,11 @@ from itertools import islice, product
 from typing import Any
 
 from ragsieve.errors import InputError, SourceError
-from ragsieve.retrieve.api import TEXT, Api, Endpoint
-from ragsieve.retrieve.calls import Asker, Call, Http, Value
-from ragsieve.retrieve.entities import MAX_CHARS, Entities
-from ragsieve.retrieve.linking import linked, name_words
-from ragsieve.retrieve.wording import render, sentences
+from ragsieve.retrieve.apis.api import TEXT, Api, Endpoint
+from ragsieve.retrieve.apis.calls import Asker, Call, Http, Value
+from ragsieve.retrieve.apis.entities import MAX_CHARS, Entities
+from ragsieve.retrieve.apis.linking import linked, name_words
+from ragsieve.retrieve.apis.wording import render, sentences
 from ragsieve.text import safe, stemmed
 from ragsieve.trace import note, warn
 from ragsieve.types import Document, Query, Segment

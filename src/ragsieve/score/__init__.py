@@ -11,6 +11,7 @@ from ragsieve.score.lexical import BM25
 from ragsieve.score.likelihood import Likelihood
 from ragsieve.score.listwise import Listwise
 from ragsieve.score.pair import Pair
+from ragsieve.score.surprisal import Expected, Surprisal
 
 __all__ = [
     "BM25",
@@ -19,6 +20,7 @@ __all__ = [
     "Clues",
     "Cosine",
     "Critique",
+    "Expected",
     "Helpful",
     "Hybrid",
     "Inclusion",
@@ -29,4 +31,5 @@ __all__ = [
     "Pair",
     "Reflection",
     "Relevance",
+    "Surprisal",
 ]

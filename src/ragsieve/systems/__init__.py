@@ -24,10 +24,12 @@ from ragsieve.systems.exit import exit_sentences
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
 from ragsieve.systems.finefilter import finefilter
 from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
+from ragsieve.systems.longllmlingua import llmlingua, longllmlingua
 from ragsieve.systems.provence import provence
 from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.systems.rankgpt import pe_rank, rankgpt
 from ragsieve.systems.recomp import recomp, recomp_abstractive
+from ragsieve.systems.selective_context import selective_context
 from ragsieve.systems.selfask import self_ask
 from ragsieve.systems.selfrag import self_rag
 from ragsieve.systems.table import ROLES, SYSTEMS, Entry
@@ -54,6 +56,8 @@ __all__ = [
     "icl",
     "instructrag_icl",
     "iter_retgen",
+    "llmlingua",
+    "longllmlingua",
     "nearest_documents",
     "oracle",
     "pe_rank",
@@ -63,6 +67,7 @@ __all__ = [
     "recomp",
     "recomp_abstractive",
     "rewrite_retrieve_read",
+    "selective_context",
     "self_ask",
     "self_crag",
     "self_rag",

@@ -242,10 +242,10 @@ def _bytes(path: Path, key: str) -> bytes:
 
 
 def _api(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
-    from ragsieve.retrieve import api as apis
-    from ragsieve.retrieve.entities import Entities, Rules
+    from ragsieve.retrieve.apis import api as apis
+    from ragsieve.retrieve.apis.entities import Entities, Rules
+    from ragsieve.retrieve.apis.openapi import described
     from ragsieve.retrieve.fetch import Http
-    from ragsieve.retrieve.openapi import described
     from ragsieve.retrieve.records import Records
 
     name, _, domain = table["api"].partition(":")
@@ -266,7 +266,7 @@ def _api(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
     )
     entities: Entities = Rules()
     if kind == "spacy":
-        from ragsieve.retrieve.ner import Spacy
+        from ragsieve.retrieve.apis.ner import Spacy
 
         entities = spacy = Spacy()
         spacy.load()

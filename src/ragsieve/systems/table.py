@@ -25,10 +25,12 @@ from ragsieve.systems.exit import exit_sentences
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
 from ragsieve.systems.finefilter import finefilter
 from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
+from ragsieve.systems.longllmlingua import llmlingua, longllmlingua
 from ragsieve.systems.provence import provence
 from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.systems.rankgpt import pe_rank, rankgpt
 from ragsieve.systems.recomp import recomp, recomp_abstractive
+from ragsieve.systems.selective_context import selective_context
 from ragsieve.systems.selfask import self_ask
 from ragsieve.systems.selfrag import self_rag
 from ragsieve.systems.winnowrag import winnowrag
@@ -220,6 +222,24 @@ SYSTEMS: dict[str, Entry] = {
         "the sentence that makes the gold answer likeliest; for `bench`",
         "LLM, gold answers",
         "arXiv 2311.08377",
+    ),
+    "longllmlingua": Entry(
+        longllmlingua,
+        "documents that make the question expected, and of them the tokens it explains",
+        "LLM",
+        "arXiv 2310.06839",
+    ),
+    "llmlingua": Entry(
+        llmlingua,
+        "the tokens that a language model does not expect, whatever is asked",
+        "LLM",
+        "arXiv 2310.05736",
+    ),
+    "selective-context": Entry(
+        selective_context,
+        "noun phrases and words that a language model expects less than half of all",
+        "LLM",
+        "arXiv 2310.06201",
     ),
     "exit": Entry(
         exit_sentences,

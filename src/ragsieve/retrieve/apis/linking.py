@@ -9,9 +9,9 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from ragsieve.retrieve.api import Endpoint, Link
-from ragsieve.retrieve.calls import Asker, Value
-from ragsieve.retrieve.entities import Entity
+from ragsieve.retrieve.apis.api import Endpoint, Link
+from ragsieve.retrieve.apis.calls import Asker, Value
+from ragsieve.retrieve.apis.entities import Entity
 from ragsieve.text import stemmed, words
 from ragsieve.trace import note
 

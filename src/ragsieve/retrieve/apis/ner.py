@@ -11,7 +11,7 @@ from typing import Any
 
 from ragsieve.errors import MissingExtra, ModelError
 from ragsieve.models import store
-from ragsieve.retrieve.entities import MAX_CHARS, Entity, apart, marked, runs, titles, trimmed
+from ragsieve.retrieve.apis.entities import MAX_CHARS, Entity, apart, marked, runs, titles, trimmed
 from ragsieve.text import safe, words
 
 try:
@@ -68,6 +68,11 @@ class Spacy:
         """Load the model now, and not when the first question comes."""
         with self._lock:
             _ = self._read
+
+    def noun_phrases(self, text: str) -> list[tuple[int, int]]:
+        """Character spans of the noun phrases of ``text``, in order."""
+        with self._lock:
+            return [(c.start_char, c.end_char) for c in self._read(safe(text)).noun_chunks]
 
     def __call__(self, text: str, /) -> list[Entity]:
         shown = safe(text[:MAX_CHARS])

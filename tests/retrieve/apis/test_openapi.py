@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.retrieve.entities import Rules
-from ragsieve.retrieve.openapi import described
+from ragsieve.retrieve.apis.entities import Rules
+from ragsieve.retrieve.apis.openapi import described
 from ragsieve.retrieve.records import Records
 from ragsieve.types import Query
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from ragsieve.errors import InputError
-from ragsieve.retrieve.entities import NAMES, Entity
-from ragsieve.retrieve.wording import check
+from ragsieve.retrieve.apis.entities import NAMES, Entity
+from ragsieve.retrieve.apis.wording import check
 from ragsieve.text import stemmed
 
 Method = Literal["GET", "POST"]
@@ -204,7 +204,7 @@ def crag(*domains: str) -> Api:
     if unknown := {*domains} - {*DOMAINS}:
         raise InputError(f"domains must be among {list(DOMAINS)}, got {sorted(unknown)}")
     chosen = [domain for domain in DOMAINS if domain in domains or not domains]
-    folder = files(__package__) / "apis"
+    folder = files(__package__)
     parts = [
         parse((folder / f"crag_{domain}.toml").read_text(encoding="utf-8"), domain)
         for domain in chosen

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragsieve.errors import InputError
-from ragsieve.retrieve.api import Api, Endpoint, Link, Method
+from ragsieve.retrieve.apis.api import Api, Endpoint, Link, Method
 from ragsieve.text import words
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

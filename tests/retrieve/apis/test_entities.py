@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.retrieve.entities import Entities, Entity, Rules, apart
+from ragsieve.retrieve.apis.entities import Entities, Entity, Rules, apart
 
 
 def found(text: str, by: Entities | None = None) -> list[tuple[str, str]]:
@@ -105,7 +105,7 @@ def test_hostile_questions_are_read_at_once(text: str) -> None:
 def spacy() -> Entities:
     """The recogniser with the weights of the model store."""
     pytest.importorskip("spacy")
-    from ragsieve.retrieve.ner import Spacy
+    from ragsieve.retrieve.apis.ner import Spacy
 
     return Spacy()
 
@@ -138,7 +138,7 @@ def test_spacy_reads_hostile_questions(spacy: Entities) -> None:
 def test_a_folder_that_is_no_pipeline_is_one_clear_error(tmp_path: object) -> None:
     """The error names the model; a folder that is not there is the caller's error."""
     pytest.importorskip("spacy")
-    from ragsieve.retrieve.ner import Spacy
+    from ragsieve.retrieve.apis.ner import Spacy
 
     with pytest.raises(ModelError, match="cannot be loaded"):
         Spacy(str(tmp_path))("Who is Bob?")

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.retrieve.wording import bounded, check, fact, figure, plain, render, rows, sentences
+from ragsieve.retrieve.apis.wording import (
+    bounded,
+    check,
+    fact,
+    figure,
+    plain,
+    render,
+    rows,
+    sentences,
+)
 
 
 def nested(depth: int) -> Any:

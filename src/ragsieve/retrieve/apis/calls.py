@@ -11,9 +11,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from ragsieve.errors import InputError, RagsieveError
-from ragsieve.retrieve.api import TEXT, Api, Endpoint
+from ragsieve.retrieve.apis.api import TEXT, Api, Endpoint
+from ragsieve.retrieve.apis.wording import bounded
 from ragsieve.retrieve.fetch import NotFound
-from ragsieve.retrieve.wording import bounded
 from ragsieve.trace import note
 
 _CONCURRENCY = 8

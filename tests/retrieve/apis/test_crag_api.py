@@ -15,11 +15,11 @@ import pytest
 
 from ragsieve.datasets.local import lines
 from ragsieve.errors import InputError
-from ragsieve.retrieve.api import DOMAINS, Api, crag
-from ragsieve.retrieve.entities import Rules
+from ragsieve.retrieve.apis.api import DOMAINS, Api, crag
+from ragsieve.retrieve.apis.entities import Rules
+from ragsieve.retrieve.apis.wording import render
 from ragsieve.retrieve.fetch import Http
 from ragsieve.retrieve.records import Records
-from ragsieve.retrieve.wording import render
 from ragsieve.trace import Trace, step
 from ragsieve.types import Query, Segment
 

@@ -1,0 +1,177 @@
+"""Selective-Context: what a language model would have said anyway goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ragsieve import select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM
+from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.score.surprisal import Per, Surprisal
+from ragsieve.trace import explain
+from ragsieve.types import Query, Segment
+
+Unit = Literal["sentence", "phrase", "token"]
+_PARAGRAPH = re.compile(r"[^\n]{1,20000}\n*|\n+")  # what spaCy is given at once
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def selective_context(
+    llm: LLM,
+    *,
+    pruner: LLM | None = None,
+    unit: Unit = "phrase",
+    percent: float = 50.0,
+    per: Per = "sum",
+    max_tokens: int | None = None,
+) -> System:
+    """Drop the units that a language model expects most: below a percentile of self-information.
+
+    Args:
+        llm: The generator.
+        pruner: A language model that has `surprisals`; ``llm`` where None.
+        unit: ``"sentence"``; ``"phrase"``: noun phrases, by spaCy's English model, and the words
+            between; ``"token"``: words and punctuation marks, which no tokenizer cuts.
+        percent: The percentile of all units' self-information, in [0, 100].
+        per: Of a unit's tokens the ``"sum"``, or their ``"mean"``.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        MissingExtra: If spaCy is not installed, where ``unit`` is ``"phrase"``.
+
+    Source: Selective-Context (arXiv 2310.06201), section 3.
+    Differs: Tokens are read behind all that stands before them in their document, its title first,
+        sentences of which the authors' code reads one by one. The percentile is that of all
+        documents together. No token is cut inside a word.
+    """
+    return System(
+        Pipeline(
+            _units(unit),
+            Surprisal(pruner or llm, per),
+            Percentile(percent),
+            select.Order("document"),
+            Joined(),
+        ),
+        Reader(llm),
+        max_tokens,
+    )
+
+
+def _units(unit: Unit) -> Stage:
+    if unit not in get_args(Unit):
+        raise InputError(f"unit must be one of {', '.join(get_args(Unit))}, got {unit!r}")
+    if unit == "sentence":
+        return split.Sentences()
+    return Phrases() if unit == "phrase" else Words()
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """Keep segments scoring at least a percentile of all scores; the order stays.
+
+    Args:
+        percent: In [0, 100], linear between scores; 0 keeps all.
+
+    Raises:
+        InputError: If ``percent`` breaks its rule, or a segment has no score yet.
+    """
+
+    percent: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.percent <= 100:
+            raise InputError(f"percent must be from 0 to 100, got {self.percent!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        scores = [s.score for s in segments]
+        least = min(float(np.percentile(scores, self.percent)), max(scores))
+        for segment in segments:
+            if segment.score < least:
+                explain(segment, f"{segment.score:.2f} is below the percentile {least:.2f}")
+        return [s for s in segments if s.score >= least]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Split segments into words and punctuation marks."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [
+            Segment(s.document, s.start + match.start(), s.start + match.end())
+            for s in segments
+            for match in _WORD.finditer(s.text)
+        ]
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """Split segments into noun phrases, and the words and punctuation marks between.
+
+    Args:
+        model: A name of the model store, or the folder of an English spaCy pipeline.
+
+    Raises:
+        MissingExtra: If spaCy is not installed.
+    """
+
+    model: str = "spacy-en"
+
+    @cached_property
+    def _spacy(self) -> Any:
+        from ragsieve.retrieve.apis.ner import Spacy  # where spaCy is needed
+
+        return Spacy(self.model)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [
+            Segment(s.document, s.start + start, s.start + end)
+            for s in segments
+            for start, end in self._spans(s.text)
+        ]
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        at = 0
+        for start, end in [*self._noun_phrases(text), (len(text), len(text))]:
+            yield from (match.span() for match in _WORD.finditer(text, at, start))
+            if start < end:
+                yield start, end
+            at = end
+
+    def _noun_phrases(self, text: str) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        for start, end in (match.span() for match in _PARAGRAPH.finditer(text)):
+            phrases = self._spacy.noun_phrases(text[start:end])
+            found += [(start + first, start + last) for first, last in phrases]
+        return found
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Join segments with nothing but white space between to one, whose score is the highest."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        joined: list[Segment] = []
+        for segment in segments:
+            last = joined[-1] if joined else None
+            if last is not None and _follows(last, segment):
+                best = max(last, segment, key=lambda s: s.score)
+                joined[-1] = Segment(last.document, last.start, segment.end, best.scores)
+            else:
+                joined.append(segment)
+        return joined
+
+
+def _follows(one: Segment, other: Segment) -> bool:
+    same = one.document == other.document and one.end <= other.start
+    return same and not one.document.text[one.end : other.start].strip()
