@@ -24,6 +24,7 @@ from ragsieve.retrieve.files import read_documents
 from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.systems.sources import read_sources, sources_content
+from ragsieve.systems.table import ROLES
 from ragsieve.trained import building
 from ragsieve.trained.router import check_router, named_router, router_content
 from ragsieve.types import Example, Query
@@ -236,7 +237,7 @@ def _check(
     if trained.entry(system).knows:
         raise InputError(f"system {system!r} needs gold answers, which only `ragsieve bench` knows")
     models.check(llm, "LLM")
-    for role, kind in systems.ROLES.items():
+    for role, kind in ROLES.items():
         models.check(options[role], kind)
     values("--llm-option", llm_options)
     building.check(system, *_of_system(system_options, system_models))

@@ -36,9 +36,7 @@ from ragsieve.systems.table import ROLES, SYSTEMS, Entry
 from ragsieve.systems.winnowrag import Winnow, winnowrag
 
 __all__ = [
-    "ROLES",
     "SYSTEMS",
-    "Entry",
     "Winnow",
     "all_documents",
     "build",

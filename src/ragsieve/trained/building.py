@@ -16,7 +16,8 @@ from ragsieve.errors import InputError, StoreError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source, System
-from ragsieve.systems import Entry
+from ragsieve.systems.table import ROLES as SYSTEM_ROLES
+from ragsieve.systems.table import Entry
 from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
 from ragsieve.trained.recipe import ROLES, SYSTEMS, Base, Part, check_option, cutting, fits
 from ragsieve.trained.weights import verify
@@ -141,7 +142,7 @@ def build(
             ``prune`` may name a system.
         source: Finds evidence where the caller passes no documents.
         share: Wraps the models of a trained filter.
-        roles: What it needs of `ragsieve.systems.ROLES` (see `roles_of`), and gold answers.
+        roles: What it needs of `ragsieve.SYSTEM_ROLES` (see `roles_of`), and gold answers.
 
     Raises:
         InputError: If there is no such system or option, or something is missing.
@@ -156,10 +157,10 @@ def build(
 
 
 def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which models of `ragsieve.systems.ROLES` a system needs, with what prunes for it."""
+    """Which models of `ragsieve.SYSTEM_ROLES` a system needs, with what prunes for it."""
     prune = options.get(PRUNE)
     needed = {*entry(name).roles, *(entry(prune).roles if isinstance(prune, str) else ())}
-    return tuple(role for role in systems.ROLES if role in needed)
+    return tuple(role for role in SYSTEM_ROLES if role in needed)
 
 
 def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None:
