@@ -32,7 +32,7 @@ clean: ## remove what the commands above have made
 .venv/done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,openai,bench,hub,index,records,rerank,train,dev]'
+	$(PIP) --editable '.[local,openai,bench,hub,index,peers,records,rerank,train,dev]'
 	touch $@
 
 .venv/models: .venv/done

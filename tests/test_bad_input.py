@@ -15,7 +15,8 @@ from ragsieve.systems import SYSTEMS, build
 from ragsieve.types import Segment
 
 OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
-NAMES = [name for name in SYSTEMS if name not in OWN]
+PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
+NAMES = [name for name in SYSTEMS if name not in (*OWN, *PEERS)]
 
 
 def system(name: str, reply: str = "[1]") -> System:

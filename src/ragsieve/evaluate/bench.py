@@ -44,6 +44,7 @@ from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Result, Source, System
 from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
+from ragsieve.systems.peers import PeerError
 from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.trace import Usage
 from ragsieve.trained import building
@@ -149,7 +150,7 @@ class Bench:
                 if ready.error:  # the system cannot be built, which is no question's fault
                     raise ready.error
                 fresh += not done.again
-                bad += done.error is not None
+                bad += done.error is not None and not isinstance(done.error, PeerError)
                 yield Progress(cell, "records", done)
                 if fresh == bad == _HOPELESS:
                     raise ModelError(f"the first {bad} questions of {cell.file} failed: stopped")

@@ -26,6 +26,14 @@ from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strin
 from ragsieve.systems.finefilter import finefilter
 from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
 from ragsieve.systems.longllmlingua import llmlingua, longllmlingua
+from ragsieve.systems.peers import (
+    langchain_embeddings_filter,
+    langchain_llm_extractor,
+    langchain_llm_filter,
+    langchain_redundant_filter,
+    llama_index_llm_rerank,
+    llama_index_sentence_optimizer,
+)
 from ragsieve.systems.provence import provence
 from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.systems.rankgpt import pe_rank, rankgpt
@@ -281,5 +289,35 @@ SYSTEMS: dict[str, Entry] = {
     ),
     "all": Entry(all_documents, "every document whole", "nothing"),
     "closed-book": Entry(closed_book, "no document: the model by itself", "nothing"),
+    "langchain-embeddings-filter": Entry(
+        langchain_embeddings_filter,
+        "the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it",
+        "embedder",
+    ),
+    "langchain-redundant-filter": Entry(
+        langchain_redundant_filter,
+        "documents but near-duplicates, as LangChain's EmbeddingsRedundantFilter does it",
+        "embedder",
+    ),
+    "langchain-llm-filter": Entry(
+        langchain_llm_filter,
+        "the documents an LLM says YES to, as LangChain's LLMChainFilter does it",
+        "LLM",
+    ),
+    "langchain-llm-extractor": Entry(
+        langchain_llm_extractor,
+        "what an LLM writes as the relevant parts, as LangChain's LLMChainExtractor does it",
+        "LLM",
+    ),
+    "llama-index-sentence-optimizer": Entry(
+        llama_index_sentence_optimizer,
+        "the nearest half of each document's sentences with neighbours, as LlamaIndex does it",
+        "embedder",
+    ),
+    "llama-index-llm-rerank": Entry(
+        llama_index_llm_rerank,
+        "the documents an LLM names, by relevance, as LlamaIndex's LLMRerank does it",
+        "LLM",
+    ),
     "oracle": Entry(oracle, "the sentences with a gold answer; for `bench`", "gold answers"),
 }
