@@ -22,7 +22,9 @@ from msgspec.structs import replace
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.bench import Bench
+from ragsieve.evaluate.cells import load_run
 from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec, read
+from ragsieve.evaluate.report import summarise
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.indexes import IndexOptions, create_index
@@ -305,6 +307,8 @@ def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     assert ["wiki/w"] == [span["document"] for span in one["kept"]]
     assert (1.0, 0.0) == (both["metrics"]["crag_accuracy"], one["metrics"]["crag_accuracy"])
     assert (0.0, 1.0) == (both["metrics"]["hallucination"], one["metrics"]["hallucination"])
+    report = summarise([load_run(tmp_path / "r")])
+    assert ["crag_accuracy", "hallucination", "missing", "crag_score"] == report.headline[:4]
 
 
 @pytest.mark.parametrize("option", ["index", "sources"])

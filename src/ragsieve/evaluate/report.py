@@ -122,7 +122,8 @@ class Report:
 
     @property
     def _first(self) -> tuple[str, ...]:
-        return _CRAG if all("crag_score" in row.metrics for row in self.rows) else HEADLINE
+        measured = [row.metrics for row in self.rows if row.metrics]
+        return _CRAG if measured and all("crag_score" in m for m in measured) else HEADLINE
 
     def select(self, dataset: str, *, noisy: bool = False) -> list[Row]:
         """Rows of a dataset, without noise or with it."""

