@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ragsieve.answer.reader import Reader
 from ragsieve.errors import BadReply, InputError, MissingExtra
-from ragsieve.models.base import LLM, complete_parsed
+from ragsieve.models.base import LLM, affirmed
 from ragsieve.prompts import render
 from ragsieve.text import begins, contains_answer, normalise, safe, unsure
 from ragsieve.trace import note
@@ -174,26 +174,16 @@ class Judge:
             answers="\n".join(map(_quoted, answers)),
             output=_quoted(output[:JUDGED_CHARS]),
         )
-        if "choose" in self.llm.can:
-            return self.llm.choose([prompt], [["yes", "no"]])[0][0]
-        schema = {"type": "string", "enum": ["yes", "no"]}
-        reply = complete_parsed(self.llm, [prompt], _yes, max_tokens=8, schema=schema)[0]
+        (reply,) = affirmed(self.llm, [prompt])
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so exact match judges: {reply}")
             return exact_match(output, answers)
-        return float(reply)
+        return reply
 
 
 def _quoted(text: str) -> str:
     """One line that ends where its quotes do."""
     return json.dumps(" ".join(safe(text).split()), ensure_ascii=False)
-
-
-def _yes(reply: str) -> bool:
-    word = reply.strip().strip("\"'.").lower()
-    if word not in ("yes", "no"):
-        raise BadReply("yes or no", reply)
-    return word == "yes"
 
 
 def answer_loglik(

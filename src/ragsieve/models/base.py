@@ -193,6 +193,27 @@ def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
     return complete_parsed(llm, [prompt], number, max_tokens=8, schema=schema)[0]
 
 
+def affirmed(
+    llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
+) -> list[float | BadReply]:
+    """How probable the first of two words is as the reply to each prompt, in [0, 1].
+
+    A model without ``choose`` writes one: 1.0 or 0.0, as `complete_parsed` reads it.
+    """
+    if "choose" in llm.can:
+        return [first for first, _ in llm.choose(prompts, [options] * len(prompts))]
+    words = [option.lower() for option in options]
+
+    def said(reply: str) -> float:
+        word = reply.strip().strip("\"'.").lower()
+        if word not in words:
+            raise BadReply(" or ".join(words), reply)
+        return float(word == words[0])
+
+    schema = {"type": "string", "enum": [*options]}
+    return complete_parsed(llm, prompts, said, max_tokens=8, schema=schema)
+
+
 def spoken(reply: str) -> str:
     """A reply without what a model thinks first; empty where it was cut off thinking."""
     said = _THOUGHTS.sub("", reply)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Embedder, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Embedder, Prompt, affirmed
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
 from ragsieve.trace import Step, Trace, misread, note, overheard, spend, tell, warn
@@ -129,14 +129,11 @@ class LLMRouter:
 
     def probabilities(self, query: Query, sources: Sequence[Named], /) -> list[float]:
         """How probably each source helps, in [0, 1]; 1 where a reply stays unreadable."""
-        prompts = [asked(query, source) for source in sources]
-        if "choose" in self.llm.can:
-            return [yes for yes, _ in self.llm.choose(prompts, [("yes", "no")] * len(prompts))]
-        replies = complete_parsed(self.llm, prompts, _yes, max_tokens=8)
+        replies = affirmed(self.llm, [asked(query, source) for source in sources])
         for source, reply in zip(sources, replies, strict=True):
             if isinstance(reply, BadReply):
                 note(f"unreadable twice, so {source.name} is asked: {reply}")
-        return [1.0 if isinstance(reply, BadReply) else float(reply) for reply in replies]
+        return [1.0 if isinstance(reply, BadReply) else reply for reply in replies]
 
 
 @dataclass(frozen=True)
@@ -383,13 +380,6 @@ def _chosen(found: dict[str, float], least: float, one_of: Iterable[str]) -> lis
 
 def _names(sources: Sequence[Named]) -> list[str]:
     return [source.name for source in sources]
-
-
-def _yes(reply: str) -> bool:
-    said = reply.strip().strip(".").lower()
-    if said not in ("yes", "no"):
-        raise BadReply("one word, yes or no", reply)
-    return said == "yes"
 
 
 def _check_probability(value: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, affirmed
 from ragsieve.prompts import context, quoted, render, titled
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
@@ -81,13 +81,11 @@ class Helpful(Scorer):
         return spans, prompts
 
     def _yes(self, prompts: Sequence[Prompt]) -> list[float]:
-        if "choose" in self.llm.can:
-            return [yes for yes, _ in self.llm.choose(prompts, [(YES, NO)] * len(prompts))]
-        replies = complete_parsed(self.llm, prompts, _said, max_tokens=8)
+        replies = affirmed(self.llm, prompts, (YES, NO))
         for reply in replies:
             if isinstance(reply, BadReply):
                 note(f"unreadable twice, so the segment counts as helpful: {reply}")
-        return [1.0 if isinstance(reply, BadReply) else float(reply) for reply in replies]
+        return [1.0 if isinstance(reply, BadReply) else reply for reply in replies]
 
     def _windows(self, segments: Sequence[Segment]) -> Iterator[tuple[str, list[Segment]]]:
         """What is read of a document, and the segments that are judged by it."""
@@ -115,10 +113,3 @@ class Helpful(Scorer):
             some.append(segment)
             left -= cost
         yield some
-
-
-def _said(reply: str) -> bool:
-    word = reply.strip().strip("\"'.").lower()
-    if word not in ("yes", "no"):
-        raise BadReply("one word, yes or no", reply)
-    return word == "yes"
