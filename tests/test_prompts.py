@@ -26,14 +26,17 @@ ROLES = {
     "critique": ["system", "user"],
     "extract_point": ["user"],
     "extract_write": ["user"],
+    "filter_noise": ["user"],
     "helpful": ["system", "user"],
     "hyde": ["system", "user"],
     "judge": ["user"],
     "pe_rank": ["user"],
     "permute": ["system", "user"],
     "query_aware": ["user"],
+    "rationale": ["system", "user"],
     "reader": ["system", "user"],
     "reader_closed": ["system", "user"],
+    "reader_informative": ["system", "user"],
     "reader_rationale": ["system", "user"],
     "reasoning": ["system", "user"],
     "reasoning_closed": ["system", "user"],
@@ -42,6 +45,7 @@ ROLES = {
     "recomp": ["user"],
     "reflection": ["assistant", "user"],
     "relevance": ["system", "user"],
+    "restore": ["user"],
     "rewrite": ["system", *["user", "assistant"] * 2, "user"],
     "route": ["system", "user"],
     "selfask": ["system", *["user", "assistant"] * 5, "user"],
@@ -56,7 +60,7 @@ ROLES = {
     "truncate": ["user"],
 }
 PLACES = ["question", "document", "documents", "sentences", "most", "answers", "output", "passage"]
-PLACES += ["said", "segment", "source"]
+PLACES += ["notes", "said", "segment", "source"]
 PLACES += ["score", "scores", "mean", "deviation", "lowest", "highest"]
 VALUES = dict.fromkeys([*PLACES, "remark"], "x")
 ATTACKS = [

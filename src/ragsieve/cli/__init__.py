@@ -13,11 +13,14 @@ import click
 from ragsieve.cli.ask import ask_command, filter_command
 from ragsieve.cli.base import named, shown
 from ragsieve.cli.bench import bench_command, datasets_command, report_command
+from ragsieve.cli.generator import generator_command
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.train import annotate_command, calibrate_command, train_group
 from ragsieve.errors import InputError, MissingExtra
+
+train_group.add_command(generator_command)
 
 GROUP_HELP = """Sieve the noise out of retrieved documents before a language model reads them.
 

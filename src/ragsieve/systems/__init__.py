@@ -17,9 +17,10 @@ from ragsieve.systems.baselines import (
     top_documents,
     top_sentences,
 )
+from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.systems.corrective import crag, self_crag
-from ragsieve.systems.demonstrated import icl, instructrag_icl
+from ragsieve.systems.demonstrated import icl, instructrag_icl, sail
 from ragsieve.systems.exit import exit_sentences
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
 from ragsieve.systems.finefilter import finefilter
@@ -39,6 +40,7 @@ __all__ = [
     "SYSTEMS",
     "Winnow",
     "all_documents",
+    "bottleneck",
     "build",
     "chunkrag",
     "closed_book",
@@ -65,6 +67,7 @@ __all__ = [
     "recomp",
     "recomp_abstractive",
     "rewrite_retrieve_read",
+    "sail",
     "selective_context",
     "self_ask",
     "self_crag",

@@ -1,4 +1,4 @@
-"""What learns from worked examples in the prompt, without training."""
+"""What learns from worked examples in the prompt, or was taught its way of answering."""
 
 from __future__ import annotations
 
@@ -60,3 +60,19 @@ def instructrag_icl(
         ),
         max_tokens,
     )
+
+
+def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
+    """Keep every document whole; the model says which are informative before it answers.
+
+    Args:
+        llm: The generator, of ``ragsieve train generator --target informative``.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If ``max_tokens`` is negative.
+
+    Source: SAIL (arXiv 2305.15225).
+    """
+    prompt = "reader_informative"
+    return System(Pipeline(), Reader(llm, 256, prompt, prompt, answer_after="Answer:"), max_tokens)

@@ -18,9 +18,10 @@ from ragsieve.systems.baselines import (
     top_documents,
     top_sentences,
 )
+from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.systems.corrective import crag, self_crag
-from ragsieve.systems.demonstrated import icl, instructrag_icl
+from ragsieve.systems.demonstrated import icl, instructrag_icl, sail
 from ragsieve.systems.exit import exit_sentences
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
 from ragsieve.systems.finefilter import finefilter
@@ -289,6 +290,24 @@ SYSTEMS: dict[str, Entry] = {
     ),
     "all": Entry(all_documents, "every document whole", "nothing"),
     "closed-book": Entry(closed_book, "no document: the model by itself", "nothing"),
+    "bottleneck": Entry(
+        bottleneck,
+        "what a filter model copies out or writes for the answer; nothing where it writes nothing",
+        "LLM",
+        "arXiv 2406.01549",
+    ),
+    "instructrag-ft": Entry(
+        partial(instructrag_icl, shots=0),
+        "every document whole, for an LLM of `train generator --target rationale`",
+        "nothing",
+        "arXiv 2406.13629",
+    ),
+    "sail": Entry(
+        sail,
+        "every document whole, for an LLM of `train generator --target informative`",
+        "nothing",
+        "arXiv 2305.15225",
+    ),
     "langchain-embeddings-filter": Entry(
         langchain_embeddings_filter,
         "the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it",

@@ -1,0 +1,249 @@
+"""What a generator learns from, and to reply; and training from questions to a folder."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import datasets, models
+from ragsieve.errors import InputError
+from ragsieve.evaluate.run import Done
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.train.generator import (
+    Explainer,
+    GeneratorPlan,
+    Target,
+    card,
+    chosen,
+    figures,
+    reader,
+    target,
+    train_generator,
+)
+from ragsieve.types import Document, Example, Query, Segment
+
+YEARS = (1900, 1901, 1902, 1903, 1918)  # the salted hash puts the last alone in validation
+WORDS = ["seals", "crofts", "sang", "rain", "who", "in", ".", "?", ":", "Answer", *map(str, YEARS)]
+
+
+def example(name: str = "q", *texts: str, answers: tuple[str, ...] = (" ", "Seals")) -> Example:
+    documents = tuple(Document(f"{name}{n}", text) for n, text in enumerate(texts))
+    return Example(Query(f"Who sang {name}?", name), documents, answers)
+
+
+OWN = example("a", "Seals sang.", "Seals did.", "Rain fell.")
+OTHER = example("b", "Seals bark.", "Snow fell.", "Hail fell.", "Fog fell.")
+
+
+def names(found: Example) -> list[str]:
+    return [document.id for document in found.documents]
+
+
+def test_relevant_are_the_first_that_were_retrieved() -> None:
+    """Whatever stands in them."""
+    plan = GeneratorPlan(documents=2)
+
+    assert ["a0", "a1"] == names(chosen(OWN, [OWN, OTHER], plan))
+
+
+def test_irrelevant_are_the_first_of_another_question_that_hold_no_answer() -> None:
+    """The first of them has the word."""
+    plan = GeneratorPlan(context="irrelevant", documents=2)
+
+    assert ["b1", "b2"] == names(chosen(OWN, [OWN, OTHER], plan))
+
+
+@pytest.mark.parametrize("others", [[], [OWN], [OWN, example("c", "Seals.")]])
+def test_where_no_question_has_other_documents_there_are_none(others: list[Example]) -> None:
+    """The generator is asked by itself."""
+    assert [] == names(chosen(OWN, others, GeneratorPlan(context="irrelevant")))
+
+
+def test_mixed_are_first_last_or_anothers_by_chance() -> None:
+    """Each about a third of 300: over 73, 3.3 deviations of 8.2 below 100; the same every time."""
+    plan = GeneratorPlan(context="mixed", documents=1)
+    asked = [Example(Query(f"Who {n}?", str(n)), OWN.documents, OWN.answers) for n in range(300)]
+    found = [names(chosen(one, [OTHER], plan)) for one in asked]
+    counts = Counter(name for given in found for name in given)
+
+    assert {"a0", "a2", "b1"} == counts.keys()
+    assert min(counts.values()) > 73
+    assert found == [names(chosen(one, [OTHER], plan)) for one in asked]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rationale", "reply"),
+    [
+        ("answer", "", "Seals"),
+        ("rationale", "The first says so.", "The first says so.\nAnswer: Seals"),
+        ("rationale", "", "Answer: Seals"),
+        ("informative", "", "Informative: 1, 2.\nAnswer: Seals"),
+    ],
+)
+def test_replies_end_with_the_first_answer_that_is_not_blank(
+    kind: Target, rationale: str, reply: str
+) -> None:
+    """And the reader finds it there."""
+    made = target(OWN, kind, rationale)
+
+    assert reply == made
+    assert "Seals" == reader(ScriptedLLM([made]), kind)(OWN.query, []).text
+
+
+def test_documents_are_numbered_as_they_are_read() -> None:
+    """A blank one is not; where none is informative, that is said."""
+    shown = example("a", " ", "Rain fell.", "Seals sang.")
+
+    assert "Informative: 2.\nAnswer: Seals" == target(shown, "informative")
+    assert "Informative: none.\nAnswer: Seals" == target(example("a", "Rain."), "informative")
+
+
+def test_the_model_explains_the_answer_that_it_is_told() -> None:
+    """On one line, without its thoughts; documents that do not fit are cut as a reader cuts."""
+    llm = ScriptedLLM(["<think>Hm.</think>The first\nsays so. "])
+    found = Explainer(llm)(OWN)
+
+    assert {"rationale": "The first says so."} == found
+    assert "Who sang a?\nRight answer: Seals" in llm.prompts[0][1].content
+    assert "Seals did." in llm.prompts[0][1].content
+
+
+def test_figures_are_means_over_questions() -> None:
+    """Of two, one is right and one has one word of two: F1 2/3."""
+    llm = ScriptedLLM(["Seals", "the Seals barked"])
+    found = figures(llm, [OWN, OWN], "answer")
+
+    assert {"questions": 2, "accuracy": 1.0, "exact_match": 0.5, "f1": (1 + 2 / 3) / 2} == found
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"context": "own"}, "context must be one of relevant, mixed, irrelevant, got 'own'"),
+        ({"target": "x"}, "target must be one of answer, rationale, informative, got 'x'"),
+        ({"documents": 0}, "documents must be at least 1, got 0"),
+        ({"limit": 0}, "limit must be at least 1, got 0"),
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"llm": "minilm"}, "minilm is no LLM"),
+    ],
+)
+def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        GeneratorPlan(**options)
+
+
+def test_the_card_says_what_it_is() -> None:
+    """Base, figures and options."""
+    row = {"questions": 7, "accuracy": 0.5, "exact_match": 0.25, "f1": 0.75}
+    text = card({"before": row, "after": row}, GeneratorPlan(), [])
+
+    assert 'base_model: "HuggingFaceTB/SmolLM2-135M-Instruct"' in text
+    assert "| after | 7 | 0.5 | 0.25 | 0.75 |" in text
+    assert "| context | relevant |" in text
+
+
+@pytest.fixture
+def llama(tmp_path: Path) -> Iterator[str]:
+    """A tiny generator of random weights that reads whole words."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("peft")
+    pytest.importorskip("accelerate")
+    from tokenizers import Tokenizer, pre_tokenizers
+    from tokenizers.models import WordLevel
+
+    pieces = ["<pad>", "</s>", "<unk>", *WORDS]
+    made = Tokenizer(WordLevel({word: n for n, word in enumerate(pieces)}, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = tmp_path / "llama"
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(pieces), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, max_position_embeddings=512, initializer_range=0.3,
+        bos_token_id=None, eos_token_id=1, pad_token_id=0,
+    )  # fmt: skip
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    yield f"transformers:{folder}"
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Any:
+    rows = [
+        {
+            "question": f"who sang in {year} ?",
+            "answers": ["seals"],
+            "documents": [{"text": f"seals sang in {year} ."}, {"text": "rain ."}],
+        }
+        for year in YEARS
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return datasets.load(str(path))
+
+
+def test_a_generator_is_trained_and_loads_both_ways(
+    tmp_path: Path, llama: str, source: Any
+) -> None:
+    """As a whole model and as an adapter it replies the same, which it has learned."""
+    folder = tmp_path / "made"
+    plan = GeneratorPlan(llm=llama, epochs=30)
+    recipe = train_generator(folder, [source], plan, work=tmp_path / "work")
+    whole = models.load(f"transformers:{folder}")
+    adapted = models.load(llama, adapter=str(folder / "adapter"))
+    ask = reader(whole, "answer")
+    read = [(one, [Segment.whole(d) for d in one.documents]) for _, one in source.examples()]
+    prompts = [ask.messages(one.query, segments) for one, segments in read]
+
+    assert 1.0 == recipe["after"]["exact_match"] > recipe["before"]["exact_match"]
+    assert "seals" in whole.complete(prompts, max_tokens=3)
+    assert whole.complete(prompts, max_tokens=3) == adapted.complete(prompts, max_tokens=3)
+    assert recipe == json.loads((folder / "recipe.json").read_text())
+    assert "## How good it is" in (folder / "README.md").read_text()
+
+
+def test_a_second_start_writes_and_trains_nothing_again(
+    tmp_path: Path, llama: str, source: Any
+) -> None:
+    """Rationales and adapter are kept; another plan trains anew."""
+    fresh: list[int] = []
+
+    def told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
+        found = list(done)
+        fresh.append(sum(not one.again for one in found))
+        return found
+
+    def train(name: str, **options: Any) -> dict[str, Any]:
+        plan = GeneratorPlan(llm=llama, target="rationale", epochs=1, merged=False, **options)
+        work = tmp_path / "work"
+        return train_generator(tmp_path / name, [source], plan, work=work, told=told, workers=2)
+
+    first, again, other = train("a"), train("b"), train("c", seed=1)
+
+    assert min(fresh[:2]) > 0
+    assert [0] * 4 == fresh[2:]
+    assert first == again
+    assert first["learned"] != other["learned"]
+    assert ["README.md", "adapter", "recipe.json"] == sorted(
+        path.name for path in (tmp_path / "b").iterdir()
+    )
+
+
+def test_a_folder_with_something_else_is_not_written_to(tmp_path: Path, source: Any) -> None:
+    """The error names it, before anything is done."""
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="folder must be new or a trained generator, got "):
+        train_generator(tmp_path, [source], GeneratorPlan(), work=tmp_path / "work")
+
+    assert not (tmp_path / "work").exists()
