@@ -320,3 +320,10 @@ def test_a_domain_that_cannot_be_guessed_is_any() -> None:
     evidence = [Segment.whole(Document("0", "Seals sang it."))]
 
     assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text
+
+
+def test_an_object_that_was_cut_off_is_told_without_its_braces() -> None:
+    """What the model had written so far is the answer, and the trace says so."""
+    llm = ScriptedLLM(lambda _: '{"Reasoning":"It went on and on')
+
+    assert "It went on and on" == Reasoning(llm, domain="music")(Query("Who?"), ()).text

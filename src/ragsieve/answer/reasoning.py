@@ -31,6 +31,7 @@ ANSWER = 200  # characters of an answer, where a reply can be held to that
 
 _REASONING, _ANSWER = "Reasoning", "Answer"
 _NAMED = re.compile(r"((the )?(final )?answer( is)?|reasoning)[ *_]*:[ *_]*", re.IGNORECASE)
+_OPENED = re.compile(rf'\s*\{{\s*"({_REASONING}|{_ANSWER})"\s*:\s*"')
 _NOTHING = Segment.whole(Document("", ""))
 
 
@@ -239,6 +240,7 @@ class Reasoning:
 
 def _last_line(reply: str) -> str:
     """The last line that says something, without the name before it."""
+    reply = _OPENED.sub("", reply)  # a JSON object that was cut off
     said = [bare(line.strip("*_#> \t")) for line in reply.splitlines() if line.strip(" \t*_#>-")]
     last = said[-1] if said else ""
     name = _NAMED.match(last)
