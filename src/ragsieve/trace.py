@@ -136,7 +136,7 @@ class Trace:
             found += step.warnings
             if step.error:
                 found.append(f"{step.stage} was skipped: {step.error}")
-        return found
+        return [*dict.fromkeys(found)]
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as JSON values."""
@@ -199,6 +199,18 @@ def tell(text: str, event: str, **facts: Any) -> None:
     if current := _step.get():
         current.notes.append(text)
         current.story.append({"event": event, **facts})
+
+
+@contextmanager
+def unanswered() -> Iterator[None]:
+    """Let no stage of the block answer the question: they only filter."""
+    trace = _trace.get()
+    began = len(trace.steps) if trace else 0
+    try:
+        yield
+    finally:
+        for one in trace.steps[began:] if trace else ():
+            one.answer = None
 
 
 def conclude(answer: Answer) -> None:

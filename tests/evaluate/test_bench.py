@@ -311,6 +311,22 @@ def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     assert ["crag_accuracy", "hallucination", "missing", "crag_score"] == report.headline[:4]
 
 
+def test_a_source_that_is_left_out_is_in_the_report(tmp_path: Path) -> None:
+    """Records say it, and the report counts it."""
+    sources = tmp_path / "s.toml"
+    sources.write_text(
+        '[[sources]]\nname = "shop"\nkind = "api"\napi = "crag:music"\nentities = "rules"\n'
+        'url = "http://127.0.0.1:1"\n'  # a private address is refused
+    )
+    mine = tmp_path / "mine.jsonl"
+    row = {"question": "When was Dov Tallis born?", "answers": ["1971"]}
+    mine.write_text(json.dumps(row) + "\n")
+    run(tmp_path / "r", replace(ONE, data=[Data(name=str(mine), sources=str(sources))]))
+    report = summarise([load_run(tmp_path / "r")])
+
+    assert any("without a source or a stage that failed: all" in note for note in report.notes)
+
+
 @pytest.mark.parametrize("option", ["index", "sources"])
 @pytest.mark.parametrize("more", [{"poisoned": True}, {}])
 def test_what_is_searched_excludes_noise(tmp_path: Path, more: dict[str, Any], option: str) -> None:

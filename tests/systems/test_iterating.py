@@ -13,9 +13,11 @@ from ragsieve import select
 from ragsieve.errors import InputError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
+from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import Named, Routed
 from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
-from ragsieve.types import Document, Query, Segment
+from ragsieve.trace import conclude
+from ragsieve.types import Answer, Document, Example, Query, Segment
 
 QUESTION = "Who sang it?"
 DOCUMENTS = [
@@ -234,3 +236,48 @@ def test_at_least_one_segment_counts() -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match="k must be at least 1, got 0"):
         Iterate(Asking(()), HashingEmbedder(), first, k=0)
+
+
+def test_a_source_that_fails_later_loses_nothing_of_before() -> None:
+    """Where that is said: the search that failed found nothing, and a warning says so."""
+
+    def once(query: Query, /) -> list[Segment]:
+        return finds(query) if query.text == "red" else loses(query)
+
+    result = made("red", "blue", every=True, source=once, k=1).lenient().ask(QUESTION)
+
+    assert ["red0"] == ids(result.kept)
+    assert any("the index is gone" in warning for warning in result.trace.warnings)
+
+
+def test_a_filter_does_not_answer() -> None:
+    """What prunes may conclude an answer of its own: the system's reader is asked all the same."""
+
+    def concludes(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        conclude(Answer("not this"))
+        return list(segments)
+
+    result = made("red", source=finds, prune=concludes).ask(QUESTION)
+
+    assert "Ann" == (result.answer.text if result.answer else "")
+
+
+def test_passages_in_hand_are_found_in_other_words() -> None:
+    """They are the question's own, by its id."""
+    passages = Passages([Example(Query(QUESTION, "7"), (Document("d", "Ann sang it."),))])
+    result = made("a made up passage", source=passages).ask(Query(QUESTION, "7"))
+
+    assert ["d"] == ids(result.kept)
+
+
+def test_the_same_document_by_another_id_is_one() -> None:
+    """A source may number what it finds anew each search."""
+    found = {"red": ["Alpha", "Beta"], "blue": ["Beta"]}
+
+    def numbers(query: Query, /) -> list[Segment]:
+        texts = found[query.text]
+        return [Segment.whole(Document(f"{len(texts)}{n}", t)) for n, t in enumerate(texts)]
+
+    result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
+
+    assert ["Alpha", "Beta"] == sorted(document.text for document in result.documents)

@@ -147,3 +147,24 @@ def test_the_source_is_asked_where_memory_does_not_know() -> None:
 
     assert ["1"] == [segment.document.id for segment in result.kept]
     assert "Seals" == (result.answer.text if result.answer else "")
+
+
+def test_memory_that_cannot_be_read_asks_the_source() -> None:
+    """A reply without its parts is no answer."""
+    llm = ScriptedLLM(["blah", "blah blah", "Reasoning: a.\nAnswer: Seals"])
+    made = pruningrag(
+        llm, HashingEmbedder(), source=finds(*PAGES), memory_first=True, window=5, k=1
+    )
+    result = made.ask(QUESTION)
+
+    assert "Seals" == (result.answer.text if result.answer else "")
+
+
+def test_every_stage_is_one_step_however_many_sources() -> None:
+    """So that reports can follow the evidence from stage to stage."""
+    sources = tuple(Named(name, "", finds(*PAGES)) for name in ("web", "news"))
+    result = system(source=Routed(sources))(QUESTION)
+
+    assert ["Routed", "Windows", "Cosine", "TopK"] == [
+        step.stage.split("(")[0] for step in result.trace.steps
+    ]

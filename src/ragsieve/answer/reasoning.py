@@ -135,6 +135,10 @@ class Reasoning:
         object.__setattr__(self, "_pool", read_pool(self.pool))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        return self.read(query, segments)[0]
+
+    def read(self, query: Query, segments: Sequence[Segment], /) -> tuple[Answer, bool]:
+        """The answer, and whether the reply had its parts."""
         reader = self._reader(query) if segments else self._plain()
         read = self._fitting(reader, query, segments)
         prompt = reader.messages(query, read)
@@ -153,8 +157,8 @@ class Reasoning:
         )
         if isinstance(found, BadReply):
             note(f"unreadable twice, so the last line is the answer: {found}")
-            found = (_last_line(found.text), found.text)
-        return Answer(found[0], tuple(read), found[1])
+            return Answer(_last_line(found.text), tuple(read), found.text), False
+        return Answer(found[0], tuple(read), found[1]), True
 
     def context(self, segments: Sequence[Segment], /) -> str:
         """The text in which ``segments`` stand in the prompt."""

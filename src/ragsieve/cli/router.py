@@ -90,7 +90,7 @@ def router_command(
     work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
     if work == folder:
         raise InputError(f"--work must be another folder than the router's, got {work}")
-    figures = RouterCourse(plan, found, sources, work, workers, _told).run(folder).figures
+    figures = RouterCourse(plan, found, sources, work, workers, _told, data).run(folder).figures
     rows = {name: row for name, row in figures.items() if isinstance(row, dict)}
     columns = ("exact", "covered", "right", "asked", "accuracy")
     cells = [

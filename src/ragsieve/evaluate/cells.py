@@ -87,6 +87,7 @@ class Cell:
         metrics: Values by name; nan where a metric does not apply.
         asked: Questions of the dataset; 0 where the header does not say.
         after: Tokens of the kept context; nan where the question failed.
+        warned: Questions answered without a source, or a stage, that failed.
         errors: Ways to fail, each one line, how often, and the first question's key.
         sessions: Questions, wall seconds and seconds in which a model was busy.
     """
@@ -102,6 +103,7 @@ class Cell:
     before: Values
     after: Values
     failed: int
+    warned: int
     errors: tuple[tuple[str, int, str], ...]
     usage: Usage
     presence: tuple[Presence, ...]
@@ -209,10 +211,14 @@ class _Columns:
     rows: dict[str, dict[Any, float]] = field(default_factory=dict)
     stages: dict[int | str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    warned: set[str] = field(default_factory=set)
 
     def add(self, key: str, record: Mapping[str, Any]) -> None:
         """Take a record's numbers."""
         self.errors.pop(key, None)
+        self.warned.discard(key)
+        if (record.get("trace") or {}).get("warnings"):
+            self.warned.add(key)
         row: dict[Any, float] = {("metric", k): v for k, v in record.get("metrics", {}).items()}
         if "error" in record:
             self.errors[key] = " ".join(str(record["error"]).split())[:300]
@@ -282,6 +288,7 @@ def _cell(
         before=columns.column("before"),
         after=columns.column("after"),
         failed=len(columns.errors),
+        warned=len(columns.warned),
         errors=_errors(columns),
         usage=usage,
         presence=_presence(columns),

@@ -256,6 +256,8 @@ def _check(config: Config) -> None:
         known = ", ".join(map(label, config.systems))
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
     for system in config.systems:
+        if system.router != "all" and not any(data.sources for data in config.data):
+            raise InputError(f"router of {label(system)} needs data with sources")
         building.check(system.name, system.options, system.models)
     for generator in config.generators:
         models.check(generator.llm, "LLM")

@@ -336,6 +336,9 @@ def _notes(cells: Sequence[Cell], base: str, groups: Sequence[_Group]) -> list[s
     if failed := sum(cell.failed for cell in cells):
         where = ", ".join(sorted({cell.system for cell in cells if cell.failed}))
         notes.append(f"{failed} of {sum(len(c.keys) for c in cells)} answers failed: {where}")
+    if warned := sum(cell.warned for cell in cells):
+        where = ", ".join(sorted({cell.system for cell in cells if cell.warned}))
+        notes.append(f"{warned} answers were made without a source or a stage that failed: {where}")
     if not base:
         notes.append("No baseline is named, so no system is compared with another")
     if untimed := sorted({c.system for c in cells if not len(c.latency.total)}):

@@ -14,6 +14,8 @@ from ragsieve.types import Document, Example, Query, Segment
 class Passages:
     """A source over questions with their documents in hand; for other questions it finds nothing.
 
+    A search in other words finds a question's documents by its id.
+
     Args:
         examples: Questions with documents; where one comes twice, the first counts.
         only: Where not empty, only documents whose ``source`` it is.
@@ -26,18 +28,24 @@ class Passages:
     examples: Iterable[Example] = field(repr=False)
     only: str = field(default="", kw_only=True)
     html: bool = field(default=False, kw_only=True)
-    _by_question: dict[str, Source] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[str, Source] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # by text, and by id behind a NUL
 
     def __post_init__(self) -> None:
         for example in self.examples:
             question = example.query.text
-            if question not in self._by_question:
+            if question not in self._known:
                 kept = [d for d in example.documents if self.only in ("", d.source)]
-                self._by_question[question] = _pages(kept) if self.html else _whole(kept)
+                found = _pages(kept) if self.html else _whole(kept)
+                self._known[question] = found
+                self._known.setdefault(f"\0{example.query.id}", found)
         object.__setattr__(self, "examples", ())
 
     def __call__(self, query: Query, /) -> list[Segment]:
-        source = self._by_question.get(query.text)
+        source = self._known.get(query.text)
+        if source is None and query.id:
+            source = self._known.get(f"\0{query.id}")
         return source(query) if source else []
 
 
@@ -47,5 +55,13 @@ def _whole(documents: list[Document]) -> Source:
 
 
 def _pages(documents: list[Document]) -> Source:
-    own = ({"html": d.text, "id": d.id, "title": d.title, **d.metadata} for d in documents)
-    return Pages([{"url": page.get("url") or "", **page} for page in own])
+    return Pages(
+        [
+            {"html": d.text, **d.metadata, "id": d.id, "title": d.title, "url": _url(d)}
+            for d in documents
+        ]
+    )
+
+
+def _url(document: Document) -> str:
+    return str(document.metadata.get("url") or document.source)

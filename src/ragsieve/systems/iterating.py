@@ -11,10 +11,10 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.remember import Remembered
-from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED
 from ragsieve.text import safe
-from ragsieve.trace import step, tell
+from ragsieve.trace import step, tell, unanswered
 from ragsieve.types import Document, Query, Segment
 
 CHUNK = 200  # tokens of a chunk of documents in hand: PruningRAG, table 6
@@ -54,6 +54,7 @@ class Iterate:
         source: What is asked where there are none in hand.
         prune: Filters what a search finds for the question that it is about; nothing where None.
         k: The best so many segments of a search count, before they are filtered; at least 1.
+        on_error: ``"raise"``, or ``"keep"``: a source that fails has found nothing in that search.
 
     Raises:
         InputError: If ``k`` is below 1.
@@ -66,6 +67,7 @@ class Iterate:
     source: Source | None = None
     prune: Stage | None = None
     k: int = 5
+    on_error: OnError = "raise"
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -79,6 +81,7 @@ class Iterate:
         documents: dict[str, Document] = {}
         search = _next(searching)
         while isinstance(search, Search):
+            search = search._replace(by=replace(search.by, id=query.id))
             evidence = self._evidence(search, segments, documents)
             seen |= {segment.key: segment for segment in evidence}
             search = _next(searching, evidence)
@@ -89,14 +92,16 @@ class Iterate:
         return kept
 
     def lenient(self) -> Iterate:
-        """The same, but a filter that fails is skipped."""
-        return replace(self, prune=Pipeline(self.prune).lenient()) if self.prune else self
+        """The same, but a filter that fails is skipped, and a source that fails found nothing."""
+        prune = Pipeline(self.prune).lenient() if self.prune else None
+        return replace(self, prune=prune, on_error="keep")
 
     def _evidence(
         self, search: Search, given: Sequence[Segment], documents: dict[str, Document]
     ) -> list[Segment]:
         found = self._found(search.by, given, documents)
-        kept = Pipeline(self.prune)(search.about, found) if self.prune else found
+        with unanswered():
+            kept = Pipeline(self.prune)(search.about, found) if self.prune else found
         text = " ".join(safe(search.by.text).split())
         tell(
             f"searched by {text[:SHOWN]!r}: {len(found)} found, {len(kept)} kept",
@@ -113,12 +118,22 @@ class Iterate:
         near, best = score.Cosine(self.embedder), select.TopK(self.k)
         if given or self.source is None:
             return best(query, near(query, given))
-        with step(repr(self.source)) as record:  # nothing before: the system counts it as given
-            found = [_apart(segment, documents) for segment in self.source(query)]
-            record.after = tuple(found)
+        found = self._asked(self.source, query, documents)
         asked = {segment.document.metadata.get(ASKED) for segment in found}
         ranked = len(asked) == 1 and all(segment.scores for segment in found)
         return Pipeline(*(() if ranked else (self.cut, near)), best)(query, found)
+
+    def _asked(self, source: Source, query: Query, documents: dict[str, Document]) -> list[Segment]:
+        with step(repr(source)) as record:  # nothing before: the system counts it as given
+            try:
+                found = [_apart(segment, documents) for segment in source(query)]
+            except Exception as error:  # anyone's source: "keep" promises the answer
+                if self.on_error == "raise":
+                    raise
+                record.error = " ".join(f"{type(error).__name__}: {error}".split())
+                found = []
+            record.after = tuple(found)
+        return found
 
 
 def _next(
@@ -136,10 +151,20 @@ def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
     """The same, of a document by a name of its own: a source may number them anew each search."""
     document, number = segment.document, 1
     name = document.id
-    while documents.setdefault(name, replace(document, id=name)).text != document.text:
+    said = _said(document)
+    for known in documents.values():
+        if _said(known) == said:
+            return replace(segment, document=known)
+    while name in documents:
         number += 1
         name = f"{document.id}#{number}"
+    documents[name] = replace(document, id=name)
     return replace(segment, document=documents[name])
+
+
+def _said(document: Document) -> tuple[object, ...]:
+    """What makes two documents one, whatever their ids."""
+    return document.metadata.get(ASKED), document.source, document.title, document.text
 
 
 @dataclass(frozen=True)

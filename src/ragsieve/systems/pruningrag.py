@@ -33,21 +33,34 @@ class Within(Pipeline):
     """
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        each = (_Each(stage) for stage in self.stages)
+        return Pipeline(*each, on_error=self.on_error)(query, segments)
+
+
+@dataclass(frozen=True, repr=False)
+class _Each:
+    """A stage, run source by source; of records, only where it scores."""
+
+    stage: Stage
+
+    def __repr__(self) -> str:
+        return repr(self.stage)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         groups: dict[tuple[str, bool], list[Segment]] = {}
         for segment in segments:
             told = segment.document.metadata
             groups.setdefault((str(told.get(ASKED, "")), RECORD in told), []).append(segment)
-        scorers = [stage for stage in self.stages if isinstance(stage, Scorer)]
-        whole = Pipeline(*scorers, on_error=self.on_error)
         kept: list[Segment] = []
         for (_, is_record), group in groups.items():
-            kept += whole(query, group) if is_record else super().__call__(query, group)
+            runs = not is_record or isinstance(self.stage, Scorer)
+            kept += self.stage(query, group) if runs else group
         return kept
 
 
 @dataclass(frozen=True)
 class MemoryFirst:
-    """A source that is asked only where the model by itself does not know.
+    """A source that is asked only where the model by itself does not know, or is not readable.
 
     Args:
         reader: Answers without evidence; where it does, that is the question's answer.
@@ -60,8 +73,8 @@ class MemoryFirst:
     source: Source
 
     def __call__(self, query: Query, /) -> list[Segment]:
-        answer = self.reader(query, ())
-        if unsure(answer.text):
+        answer, readable = self.reader.read(query, ())
+        if not readable or unsure(answer.text):
             note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
             return self.source(query)
         conclude(answer)

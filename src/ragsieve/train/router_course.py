@@ -127,6 +127,7 @@ class RouterCourse:
         workers: Questions at once, where the generator is asked; at least 1.
         told: Runs through questions as they are labelled; it is given the file's name and how many
             there are.
+        folder: Where data sets lie that sources name; see `ragsieve.datasets.load`.
 
     Raises:
         InputError: In `run`, if ``work`` is of another course, or there is nothing to learn.
@@ -138,6 +139,7 @@ class RouterCourse:
     work: Path
     workers: int = 16
     told: Told | None = None
+    folder: Path | None = None
 
     def run(self, folder: Path) -> TrainedRouter:
         """Take all steps, and write the router into ``folder``."""
@@ -154,7 +156,7 @@ class RouterCourse:
             def load(name: str) -> Any:
                 return share(models.load(name))
 
-            sources = read_sources(self.sources, load)
+            sources = read_sources(self.sources, load, data=self.folder)
             names = [source.name for source in sources]
             embedder = load(self.plan.embedder)
             labeller = Labeller(sources, Reader(load(self.plan.llm)), pruned(embedder))
@@ -188,7 +190,7 @@ class RouterCourse:
         known = {"llm": self.plan.llm, "embedder": self.plan.embedder}
         return {
             **known,
-            "sources": sources_content(self.sources),
+            "sources": sources_content(self.sources, data=self.folder),
             "data": data,
         }  # what labels depend on
 

@@ -115,7 +115,7 @@ def entry(name: str) -> Entry:
         return systems.SYSTEMS[name]
     if (
         name not in bundled()
-        and not Path(name).expanduser().is_dir()
+        and not (name and Path(name).expanduser().is_dir())
         and not _HUB_ID.fullmatch(name)
     ):
         known = ", ".join([*systems.SYSTEMS, *bundled(), "a trained filter's folder or hub id"])

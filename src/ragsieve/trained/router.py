@@ -146,10 +146,13 @@ def named_router(
     if name == "llm":
         return LLMRouter(llm)
     kind, _, names = name.partition(":")
+    known = [source.name for source in sources]
     if kind != "only":
+        learnt = {source.name for source in read_router(name).sources}
+        if learnt.isdisjoint(known):
+            raise InputError(f"router {name!r} knows {sorted(learnt)}, none of {known}")
         return load_router(name, share=share)
     chosen = tuple(filter(None, map(str.strip, names.split(","))))
-    known = [source.name for source in sources]
     if unknown := next((one for one in chosen if one not in known), ""):
         raise InputError(
             f"router {name!r} must name sources of {', '.join(known)}, got {unknown!r}"
