@@ -126,6 +126,28 @@ def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
     assert header == json.loads((tmp_path / "run.json").read_text())
 
 
+def test_a_slow_system_can_be_asked_less(tmp_path: Path) -> None:
+    """Its first questions, which is no unfinished run; it is compared on what both were asked."""
+    slow = SystemSpec(name="top-documents", questions=3)
+    run(tmp_path, replace(CONFIG, systems=[*ONE.systems, slow], baseline="all"))
+    report = summarise([load_run(tmp_path)])
+    row = next(row for row in report.rows if row.system == "top-documents")
+
+    assert [1, 2, 3] == [r["line"] for r in records(tmp_path, "sample--top-documents--fake-echo")]
+    assert not [note for note in report.notes if "nfinished" in note]
+    assert 3 == row.differences["accuracy"].n
+
+
+def test_a_system_can_have_an_embedder_for_itself(tmp_path: Path) -> None:
+    """In place of the run's, which the others keep."""
+    own = SystemSpec(name="top-sentences", label="own", models={"embedder": "fake:hashing"})
+    systems = [SystemSpec(name="top-sentences"), own]
+    bench = Bench(replace(ONE, systems=systems, embedder="sentence_transformers:a/b"), tmp_path)
+    used = [bench._used(cell).keys() for cell in bench.cells]
+
+    assert [{"fake:echo", "sentence_transformers:a/b"}, {"fake:echo", "fake:hashing"}] == used
+
+
 def slow(log: Path) -> ScriptedLLM:
     """An LLM that takes a moment and writes down what it is asked."""
 

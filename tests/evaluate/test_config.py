@@ -49,6 +49,16 @@ def test_the_small_variant_stands_in_for_what_it_names(tmp_path: Path) -> None:
     assert (500, "run") == ((large := parsed(tmp_path, text)).questions, large.name)
 
 
+def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
+    """Of its own where it has one; no document needs none."""
+    more = '[[systems]]\nname = "closed-book"\n[[systems]]\nname = "finefilter"\n'
+    text = "max_tokens = 90\n" + PLAIN + more + "options = { max_tokens = 30 }"
+    config = parsed(tmp_path, text)
+    budgets = {label(s): s.options.get("max_tokens") for s in config.systems}
+
+    assert {"all": 90, "no cut": 90, "closed-book": None, "finefilter": 30} == budgets
+
+
 def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> None:
     """2 kinds, 2 shares, 2 positions and 2 systems are 16 cells with names of their own."""
     noise = '[noise]\nkinds = ["random", "duplicates"]\nshares = [0, 0.5]\n'

@@ -282,8 +282,9 @@ def _system(
             return generator if model == llm else share(models.load(model))
 
         given, own = _of_system(system_options, system_models)
-        given |= {part: made(model) for part, model in own.items()}
-        others = {role: made(options[role]) for role in building.roles_of(system, given)}
+        parts, roles = building.models_of(system, given, own, options)
+        given |= {part: made(model) for part, model in parts.items()}
+        others = {role: made(model) for role, model in roles.items()}
         searched: Source | None = None
         if index:
             searched = index_source(index, made, k=retrieve or 20, by=by)

@@ -99,8 +99,9 @@ def _run(bench: Any) -> int:
         counts = bench.prepare()
     latency = bench.config.latency
     total = sum(
-        counts[cell.questions_file] + min(latency, counts[cell.questions_file])
+        cell.asked(n) + cell.asked(min(latency, n))
         for cell in bench.cells
+        for n in [counts[cell.questions_file]]
     )
     failed: Counter[str] = Counter()
     with progress() as bars:

@@ -26,7 +26,7 @@ from ragsieve.errors import InputError, ModelError, RagsieveError
 from ragsieve.evaluate import evidence, questions
 from ragsieve.evaluate.answers import Judge, contained
 from ragsieve.evaluate.clock import Clock, Timed
-from ragsieve.evaluate.config import Cell, Config, cells
+from ragsieve.evaluate.config import Cell, Config, SystemSpec, cells
 from ragsieve.evaluate.header import header, without_keys
 from ragsieve.evaluate.metrics import (
     METRICS,
@@ -46,6 +46,7 @@ from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.systems.peers import PeerError
 from ragsieve.systems.sources import read_sources, sources_content
+from ragsieve.systems.table import ROLES
 from ragsieve.trace import Usage
 from ragsieve.trained import building
 from ragsieve.trained.router import check_router, named_router, router_content
@@ -146,6 +147,7 @@ class Bench:
                     None if ready.error else _failure(example, error, ready()[1])
                 ),
                 workers=self.config.workers,
+                limit=cell.system.questions,
             ):
                 if ready.error:  # the system cannot be built, which is no question's fault
                     raise ready.error
@@ -171,7 +173,7 @@ class Bench:
             for done in batch.run(
                 lambda example: self._timed(example, system()),
                 workers=1,
-                limit=self.config.latency,
+                limit=cell.asked(self.config.latency),
             ):
                 yield Progress(cell, "latency", done)
             batch.sort()
@@ -206,10 +208,9 @@ class Bench:
     def _asking(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""
         spec = cell.system
-        own = {role: wrap(self._model(name)) for role, name in spec.models.items()}
         entry = trained.entry(spec.name)
-        roles = building.roles_of(spec.name, spec.options)
-        others = {role: wrap(self._model(getattr(self.config, role))) for role in roles}
+        named = self._named(spec)
+        own, others = ({part: wrap(self._model(m)) for part, m in of.items()} for of in named)
         llm = wrap(self._model(cell.generator.llm, cell.generator.options))
         llm.count(["?"])  # a model that is not there shows here
         if entry.knows:
@@ -262,9 +263,13 @@ class Bench:
         """The models of a cell, by specification."""
         spec, generator = cell.system, cell.generator
         found = {generator.llm: self._model(generator.llm, generator.options)}
-        names = [*spec.models.values(), self.config.judge]
-        names += [getattr(self.config, r) for r in building.roles_of(spec.name, spec.options)]
+        parts, roles = self._named(spec)
+        names = [*parts.values(), *roles.values(), self.config.judge]
         return found | {name: self._model(name) for name in names if name}
+
+    def _named(self, spec: SystemSpec) -> tuple[dict[str, str], dict[str, str]]:
+        usual = {role: getattr(self.config, role) for role in ROLES}
+        return building.models_of(spec.name, spec.options, spec.models, usual)
 
     def _made_by(self, cell: Cell) -> str:
         """All that a cell's records depend on beside the questions, in a line."""

@@ -257,7 +257,9 @@ class _Columns:
 
 
 def _asked(header: Mapping[str, Any], about: Mapping[str, Any]) -> int:
-    """Questions of a cell, by the name of its questions' file or of its dataset."""
+    """Questions of a cell, by itself, or by the name of its questions' file or of its dataset."""
+    if "asked" in about:
+        return int(about["asked"])
     counts = header.get("datasets") or {}
     found = counts.get(Path(about.get("questions") or "").stem) or counts.get(about["dataset"])
     return int((found or {}).get("questions") or 0)

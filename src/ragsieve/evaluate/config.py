@@ -77,10 +77,12 @@ class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: One of `ragsieve.systems.SYSTEMS`, or a trained filter: its folder or hub id.
         label: What tables call it; its name where empty.
         options: Its options other than their defaults.
-        models: Models of its own, as ``extractor = "transformers:ID"``; `trained.building.MODELS`
-            names the parts that may have one.
+        models: Models of its own, as ``extractor = "transformers:ID"`` for a part that
+            `trained.building.MODELS` names, or as ``embedder = "minilm"`` in the run's place.
         router: Chooses among a data set's sources: ``"all"``, ``"only:NAME,NAME"``, ``"llm"``, or a
             trained router's folder.
+        questions: Asks only the first so many of each data set, where it is slow; it is compared
+            with others on these.
     """
 
     name: str
@@ -88,6 +90,7 @@ class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
     models: dict[str, str] = {}
     router: str = "all"
+    questions: Count | None = None
 
 
 class Generator(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,6 +139,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
         baseline: Label of the system that the others are compared with.
+        max_tokens: Budget of every system's context, in the generator's tokens, where its own
+            options give none.
         questions: The first so many of each data set; all where absent.
         sample: Draws them by ``seed`` instead of taking the first.
         shuffle: Puts each question's documents in an order drawn by ``seed``.
@@ -156,6 +161,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     likelihood: bool = False
     crag: bool = False
     baseline: str = ""
+    max_tokens: Count | None = None
     questions: Count | None = None
     sample: bool = False
     shuffle: bool = False
@@ -177,6 +183,10 @@ class Cell(NamedTuple):
     def questions_file(self) -> str:
         """Name of the file of its questions."""
         return _slug(self.data.label, str(self.noise or ""))
+
+    def asked(self, questions: int) -> int:
+        """How many of so many questions it is asked."""
+        return min(questions, self.system.questions or questions)
 
     @property
     def file(self) -> str:
@@ -224,7 +234,7 @@ def read(path: Path, *, small: bool = False) -> Config:
         less = values.pop("small", None)
         if small and less is None:
             raise InputError(f"{path} has no table [small]")
-        config = msgspec.convert(values | (less if small and less else {}), Config)
+        config = _budgeted(msgspec.convert(values | (less if small and less else {}), Config))
         _check(config)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -232,6 +242,20 @@ def read(path: Path, *, small: bool = False) -> Config:
         raise InputError(f"{path}: {error}".replace(f"{path}: {path}", str(path))) from error
     name = config.name or path.stem + ("-small" if small else "")
     return msgspec.structs.replace(config, name=name)
+
+
+def _budgeted(config: Config) -> Config:
+    """The same with the run's budget among the options of each system that takes one."""
+    if config.max_tokens is None:
+        return config
+    budget = {"max_tokens": config.max_tokens}
+    chosen = [
+        msgspec.structs.replace(spec, options=budget | spec.options)
+        if "max_tokens" in building.entry(spec.name).options
+        else spec
+        for spec in config.systems
+    ]
+    return msgspec.structs.replace(config, systems=chosen)
 
 
 def _check(config: Config) -> None:

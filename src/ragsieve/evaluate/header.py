@@ -48,11 +48,11 @@ def header(
         "models": dict(identities),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
         "machine": _machine(),
-        "cells": [_cell(cell) for cell in cells],
+        "cells": [_cell(cell, questions[cell.questions_file]["questions"]) for cell in cells],
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: Cell, questions: int) -> dict[str, Any]:
     noise = cell.noise
     return {
         "dataset": cell.data.label,
@@ -60,6 +60,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "generator": label(cell.generator),
         "noise": noise and {"kind": noise.kind, "share": noise.share, "position": noise.position},
         "questions": f"questions/{cell.questions_file}.jsonl",
+        "asked": cell.asked(questions),
         "file": f"records/{cell.file}.jsonl",
         "latency": f"latency/{cell.file}.jsonl",
     }

@@ -163,13 +163,29 @@ def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(role for role in SYSTEM_ROLES if role in needed)
 
 
+def models_of(
+    name: str, options: Mapping[str, Any], own: Mapping[str, str], usual: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Models by specification: of parts that have one of their own, and of the roles it needs.
+
+    Args:
+        name: A system, or a trained filter.
+        options: Its options.
+        own: Models that it has for itself, by part or role.
+        usual: Models of `ragsieve.SYSTEM_ROLES` for a system that has none for itself.
+    """
+    roles = roles_of(name, options)
+    parts = {part: model for part, model in own.items() if part not in roles}
+    return parts, {role: own.get(role, usual[role]) for role in roles}
+
+
 def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None:
     """Raise `InputError` unless a system takes these options and models; loads nothing.
 
     Args:
         name: One of `ragsieve.systems`, or a trained filter.
         options: Options other than their defaults, by name, as JSON has them.
-        own: Models of a part's own, as `ragsieve.models.load` takes them, by the part.
+        own: Models of its own, as `ragsieve.models.load` takes them, by part or role.
     """
     known = entry(name)
     systems.check_options(name, known, options)
@@ -182,13 +198,14 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
             raise InputError(
                 f"{option} of {name} {_rule(option, hints[option])}, got {value!r:.80}"
             )
+    kinds = {part: kinds for part, kinds in MODELS.items() if part in known.options}
+    kinds |= {role: (SYSTEM_ROLES[role],) for role in roles_of(name, options)}
     for part, model in own.items():
-        if part not in known.options or part not in MODELS:
-            parts = ", ".join(p for p in MODELS if p in known.options) or "none"
-            raise InputError(f"models of {name} are {parts}, got {part!r}")
+        if part not in kinds:
+            raise InputError(f"models of {name} are {', '.join(kinds) or 'none'}, got {part!r}")
         if part in options:
             raise InputError(f"{part} of {name} must be an option or a model, got both")
-        models.check(model, *MODELS[part])
+        models.check(model, *kinds[part])
 
 
 def _rule(option: str, hint: Any) -> str:
