@@ -328,6 +328,21 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     }
 
 
+def test_a_system_is_loaded_by_its_name_as_a_filter_is() -> None:
+    """With models by their names, and options."""
+    system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+    result = system("Who drew it?", ["Koechlin drew it. It is tall.", "Bananas."])
+
+    assert ["Koechlin drew it."] == [segment.text for segment in result.kept]
+
+
+def test_a_system_gets_the_usual_models_where_none_is_named() -> None:
+    """Which load when they are first called."""
+    system = load("top-sentences")
+
+    assert ("smollm2", "minilm") == (system.reader.llm.model, system.stage.stages[1].embedder.model)
+
+
 def test_what_prunes_is_a_system_by_its_name() -> None:
     """Its stage filters what is searched; models that it needs are asked for, too."""
     embedder = HashingEmbedder()

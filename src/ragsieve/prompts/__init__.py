@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from string import Template
 
 from ragsieve.errors import InputError
@@ -50,17 +51,25 @@ def context(segments: Sequence[Segment]) -> str:
     Spans that follow one another in a document stand as they stand there; others are joined by a
     space. No span is changed.
     """
-    paragraphs: list[str] = []
+    paragraphs = []
+    for _, group in groupby(segments, key=lambda segment: segment.document.id):
+        spans = list(group)
+        title = spans[0].document.title
+        paragraphs.append(f"{title}: {joined(spans)}" if title else joined(spans))
+    return "\n\n".join(paragraphs)
+
+
+def joined(segments: Sequence[Segment]) -> str:
+    """Spans of one document, as `context` lays them out, without its title."""
+    text = ""
     last: Segment | None = None
     for segment in segments:
-        if last is None or segment.document.id != last.document.id:
-            paragraphs.append(titled(segment))
-        else:
+        if last:
             between = segment.document.text[last.end : segment.start]
-            follows = last.end <= segment.start and not between.strip()
-            paragraphs[-1] += (between if follows else " ") + segment.text
+            text += between if last.end <= segment.start and not between.strip() else " "
+        text += segment.text
         last = segment
-    return "\n\n".join(paragraphs)
+    return text
 
 
 def titled(segment: Segment) -> str:

@@ -36,6 +36,9 @@ MODELS: dict[str, tuple[str, ...]] = {
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
 
+USUAL = {"embedder": "minilm", "clues": "clues"}
+"""Models of `ragsieve.SYSTEM_ROLES` where nobody names others."""
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
 _WEIGHTS = Path(str(files("ragsieve") / "weights"))
 _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
@@ -43,32 +46,40 @@ _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
 
 def load(
     name: str | Path,
-    llm: LLM | None = None,
-    embedder: Embedder | None = None,
+    llm: LLM | str | None = None,
+    embedder: Embedder | str | None = None,
     *,
     options: Mapping[str, Any] | None = None,
     share: Share = lambda model: model,
 ) -> System:
-    """A trained filter as a system: it filters, and the generator answers.
+    """A system, or a trained filter as one: it filters, and the generator answers.
 
-    Of the folder, JSON and safetensors are read; no code of it is run, no pickle opened. Models are
-    loaded when they are first needed, each once.
+    Of a trained filter's folder, JSON and safetensors are read; no code of it is run, no pickle
+    opened. Models are loaded when they are first needed, each once.
 
     Args:
-        name: A trained filter that comes with the package, a folder, or a hub id, ``OWNER/NAME`` or
-            ``OWNER/NAME@REVISION``.
-        llm: The generator; the one it learnt from, where None, which may be a server's
-            (``"openai:…"``). Trained parts keep their own model.
-        embedder: Embeds where the filter needs it and has not trained its own.
-        options: Options of its system other than the folder says, also in place of trained parts.
+        name: A system of `ragsieve.systems`, a trained filter that comes with the package, a
+            folder, or a hub id, ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
+        llm: The generator, or what `ragsieve.models.load` takes for it; where None, ``"smollm2"``,
+            or the one that a trained filter learnt from, which may be a server's (``"openai:…"``).
+            Trained parts keep their own model.
+        embedder: Embeds where the system needs it, or the filter has not trained its own.
+        options: Options other than their defaults, or than the folder says, also in place of
+            trained parts.
         share: Wraps every model that is loaded here, as `ragsieve.models.sharing` does.
 
     Raises:
-        InputError: If there is no such filter or option, or it breaks a rule.
+        InputError: If there is no such system, filter or option, or it breaks a rule.
         ModelError: If a model here is not the one that the filter was trained with.
         StoreError: If the hub or the package index cannot give what is missing.
         MissingExtra: If a model needs a package that is not installed.
     """
+    generator: LLM | None = share(models.load(llm)) if isinstance(llm, str) else llm
+    encoder: Embedder | None = (
+        share(models.load(embedder)) if isinstance(embedder, str) else embedder
+    )
+    if isinstance(name, str) and name in systems.SYSTEMS:
+        return _by_name(name, generator, encoder, options or {}, share)
     folder = _found(name)
     trained = read(folder)
 
@@ -97,12 +108,27 @@ def load(
             raise InputError(f"another extractor needs another truncator: the cut of {name} is its")
         chosen["truncator"] = cutting(trained.cut, chosen.get("min_keep", 0))
     if trained.reranker and trained.reranker.kind == "embedder" and "reranker" in parts:
-        embedder, chosen["reranker"] = parts["reranker"], "cosine"
-    elif embedder is None and (given or trained.embeds):  # importing its library takes seconds
-        embedder = made(trained.embedder.model)
-    llm = llm or made(trained.generator.model)
-    system: System = SYSTEMS[trained.system](llm, embedder, **chosen)
+        encoder, chosen["reranker"] = parts["reranker"], "cosine"
+    elif encoder is None and (given or trained.embeds):  # importing its library takes seconds
+        encoder = made(trained.embedder.model)
+    generator = generator or made(trained.generator.model)
+    system: System = SYSTEMS[trained.system](generator, encoder, **chosen)
     return system
+
+
+def _by_name(
+    name: str,
+    llm: LLM | None,
+    embedder: Embedder | None,
+    options: Mapping[str, Any],
+    share: Share,
+) -> System:
+    """A system with the usual models where the caller names none."""
+    roles: dict[str, Any] = {} if embedder is None else {"embedder": embedder}
+    for role in roles_of(name, options):
+        if role not in roles:
+            roles[role] = share(models.load(USUAL[role]))
+    return build(name, llm or share(models.load("smollm2")), options, share=share, **roles)
 
 
 def entry(name: str) -> Entry:
