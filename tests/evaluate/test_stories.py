@@ -385,6 +385,13 @@ def test_a_story_that_is_none_is_refused(tmp_path: Path, story: Any) -> None:
         reported(tmp_path / "r", nq=[record(1, story)])
 
 
+def test_what_other_stages_tell_is_no_winnowing(tmp_path: Path) -> None:
+    """Verdicts, searches and counts of other systems are in their records alone."""
+    rows = [record(1, [{"event": "verdict", "verdict": "correct"}])]
+
+    assert reported(tmp_path / "r", nq=rows).rows[0].winnowing is None
+
+
 def test_a_stage_that_was_skipped_tells_no_story(tmp_path: Path) -> None:
     """What it did before it failed has dropped nothing."""
     broken = record(1, told())

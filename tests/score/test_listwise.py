@@ -109,6 +109,8 @@ def test_identifiers_are_read_in_order() -> None:
         ("[9] > [2] > [0]", [1, 0, 2], "lacked 2 and named 2 too many"),
         ("[2] > [1] > [", [1, 0, 2], "lacked 1 and named 0 too many"),
         (" [3] >\n[2] > [1]. ", [2, 1, 0], ""),
+        ("[3]\n[2]\n[1]", [2, 1, 0], ""),
+        ("[3], [2], [1]", [2, 1, 0], ""),
     ],
 )
 def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> None:
@@ -119,7 +121,9 @@ def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> Non
     assert [told] == ([*map(str, record.notes)] or [""]) or told in record.notes[0]
 
 
-@pytest.mark.parametrize("babble", ["I think [2] is best.", "", "2 > 1", "[2], [1]", "[a] > [b]"])
+@pytest.mark.parametrize(
+    "babble", ["I think [2] is best.", "", "2 > 1", "[2] and [1]", "[a] > [b]"]
+)
 def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
     """The second reply counts."""
     order, record, llm = written(babble, "[3] > [2] > [1]")
@@ -145,11 +149,17 @@ def test_the_first_identifier_may_be_asked_for() -> None:
     assert [[1, 3, 0, 2]] == Permuting(llm, "first").rank(["Who?"], [["a", "b", "c", "d"]])
 
 
-def test_lists_of_several_questions_go_in_one_call() -> None:
-    """Each with its own list."""
-    llm = ScriptedLLM(["[2] > [1]", "[1] > [3] > [2]"])
+def test_lists_of_several_questions_are_ordered_as_each_alone() -> None:
+    """What is written of a short list is cut where it would be alone, after 8 tokens a passage."""
+    llm = ScriptedLLM(lambda prompt: " > ".join(["[1] > [2]"] * 30))
+    several = Permuting(llm).rank(["A?", "B?"], [["a", "b"], list("cdefghijkl")])
+    with step("Stage") as alone:
+        assert [several[0]] == Permuting(llm).rank(["A?"], [["a", "b"]])
+    with step("Stage") as both:
+        Permuting(llm).rank(["A?", "B?"], [["a", "b"], list("cdefghijkl")])
 
-    assert [[1, 0], [0, 2, 1]] == Permuting(llm).rank(["A?", "B?"], [["a", "b"], ["c", "d", "e"]])
+    # Room for 2 passages is 24 tokens, for 10 it is 88.
+    assert [24, 24, 88] == [usage.tokens_out for usage in (*alone.usages, *both.usages)]
 
 
 def passages(prompt: Prompt) -> list[str]:

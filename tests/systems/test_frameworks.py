@@ -11,6 +11,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result, System
+from ragsieve.retrieve.records import RECORD
 from ragsieve.systems import hyde, iter_retgen, rewrite_retrieve_read
 from ragsieve.types import Document, Query, Segment
 
@@ -153,3 +154,18 @@ def test_iterations_are_checked() -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match="iterations must be at least 1, got 0"):
         iter_retgen(ScriptedLLM([]), HashingEmbedder(), iterations=0)
+
+
+@pytest.mark.parametrize("in_hand", [True, False])
+def test_records_of_an_api_are_found_whole_or_not_at_all(in_hand: bool) -> None:
+    """A page of 300 words is cut after 200 tokens, a record of as many is not."""
+    text = "Breeze " * 300
+    page, record = Document("page", text), Document("api", text, "API", metadata={RECORD: {}})
+    found = [Segment.whole(document) for document in (page, record)]
+    system = rewrite_retrieve_read(
+        ScriptedLLM(lambda _: "Breeze?"), HashingEmbedder(), source=lambda _: found, k=9
+    )
+    result = system("Breeze?", [page, record] if in_hand else None)
+
+    assert ["api", "page", "page"] == sorted(s.document.id for s in result.kept)
+    assert [text] == [s.text for s in result.kept if s.document.id == "api"]

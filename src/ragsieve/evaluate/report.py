@@ -20,6 +20,7 @@ from ragsieve.evaluate.cases import Case, told_apart
 from ragsieve.evaluate.cells import Cell, Noise, Run, renamed
 from ragsieve.evaluate.cost import Cost, Prices, cost
 from ragsieve.evaluate.metrics import METRICS
+from ragsieve.evaluate.returned import Returned, returned, together
 from ragsieve.evaluate.stages import StageCost, Survival, finite, stage_costs, survival
 from ragsieve.evaluate.stats import Difference, Mean, Values, compare, holm, interval
 from ragsieve.evaluate.stories import Story
@@ -43,6 +44,7 @@ class Row:
         presence: Empty where no stage was watched, or datasets have other stages.
         stages: The same of costs.
         winnowing: What winnowing did; None where a dataset's records tell no story.
+        returned: What another framework's filter gave back; None of any other system.
     """
 
     dataset: str
@@ -56,6 +58,7 @@ class Row:
     presence: tuple[Survival, ...]
     stages: tuple[StageCost, ...]
     winnowing: Winnowing | None = None
+    returned: Returned | None = None
     differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @property
@@ -175,7 +178,8 @@ def summarise(
         for group in members:
             row = _row(dataset, group, bases.get(group[0].generator, []), prices, draws, seed)
             told = winnowing([tallies[cell.name] for cell in group], draws=draws, seed=seed)
-            table.append(replace(row, winnowing=told))
+            counts = together([returned(cell) for cell in group])
+            table.append(replace(row, winnowing=told, returned=counts))
         rows += _adjusted(table)
     return Report(
         name=", ".join(run.name for run in runs),

@@ -185,7 +185,7 @@ def _tells(path: Path) -> bool:
 
 def _story(cell: Cell, record: Mapping[str, Any]) -> Story | None:
     steps = (record.get("trace") or {}).get("steps", [])
-    step = next((step for step in steps if step.get("story") and not step.get("error")), None)
+    step = next((step for step in steps if _winnows(step)), None)
     if not step:
         return None
     told = step["story"]
@@ -212,6 +212,15 @@ def _story(cell: Cell, record: Mapping[str, Any]) -> Story | None:
         raise InputError(
             f"{where} must hold a story as a stage tells it: {error!r:.120}"
         ) from error
+
+
+def _winnows(step: Mapping[str, Any]) -> bool:
+    """Whether a step tells what winnowing did; other stages tell of events of their own."""
+    told = step.get("story")
+    if not told or step.get("error"):
+        return False
+    names = [event.get("event") if isinstance(event, dict) else None for event in told]
+    return any(name is None or name in _EVENTS for name in names)
 
 
 def _events(told: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:

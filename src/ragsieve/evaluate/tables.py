@@ -149,6 +149,26 @@ def stages(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
     ]
 
 
+def peers(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of what other frameworks' filters gave back; sums over the questions."""
+    heads = ["system", "n", "raised", "unreadable replies", "texts given", "given back"]
+    heads += ["with invented words %", "with repeated words %", "longer than given %"]
+    heads += ["invented words %", "repeated words %"]
+    cells = []
+    for row in report.select(dataset):
+        if found := row.returned:
+            counts = (found.questions, found.raised, found.unreadable, found.given, found.returned)
+            shares = [_share(n, found.returned) for n in (found.invented, found.repeated)]
+            shares += [_share(found.grown, found.returned)]
+            shares += [_share(n, found.words) for n in (found.invented_words, found.repeated_words)]
+            cells.append([row.label, *(f"{n:,}" for n in counts), *shares])
+    return heads, cells
+
+
+def _share(part: int, whole: int) -> str:
+    return number("", part / whole if whole else math.nan)
+
+
 def noise(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of a dataset's rows with noise."""
     rows = report.select(dataset, noisy=True)
@@ -226,6 +246,7 @@ def sections(report: Report, dataset: str) -> list[tuple[str, list[str], list[li
         (against, *differences(report, dataset)),
         ("Cost and break-even", *costs(report, dataset)),
         ("Cost by stage", *stages(report, dataset)),
+        ("What other frameworks' filters give back", *peers(report, dataset)),
         ("Answers held by stage", *presence(report, dataset)),
         ("What merging keeps", *merging(report, dataset)),
         ("How questions end", *endings(report, dataset)),

@@ -21,7 +21,7 @@ Mode = Literal["write", "first"]
 
 FRAME = 64  # tokens of the chat format around the contents, at most
 WORD = 8  # characters that count as a word, where a text has no spaces
-_CHAIN = re.compile(r"\[\d{1,9}\](?:\s*>\s*\[\d{1,9}\])*(?:\s*>\s*(?:\[\d*)?)?\s*\.?")  # may be cut
+_CHAIN = re.compile(r"\[\d{1,9}\](?:[\s,>]*\[\d{1,9}\])*[\s,>]*(?:\[\d*)?\.?")  # may be cut
 _PLACE = re.compile(r"\[(\d{1,9})\]")
 
 
@@ -97,10 +97,10 @@ class Listwise(Scorer):
 class Permuting:
     """An LLM asked for the order of passages: a `ListRanker`.
 
-    Written orders are read strictly, as ``[2] > [1] > …`` and nothing else; what cannot be read is
-    asked for once more, then the given order stands. In what can be read, identifiers that are
-    missing follow in the given order, and those that come again or name no passage are left out;
-    the trace counts such replies.
+    Written orders are read strictly: ``[2] > [1] > …``, commas or white space for the signs, and
+    nothing else. What cannot be read is asked for once more, then the given order stands. In what
+    can be read, identifiers that are missing follow in the given order, and those that come again
+    or name no passage are left out; the trace counts such replies.
 
     Args:
         llm: Orders.
@@ -119,7 +119,8 @@ class Permuting:
         section 3, for ``"first"``.
     Differs: Passages stand in one turn, not one each with a reply between. Identifiers in a
         passage's text are written with parentheses. In the paper's code any digits of a reply are
-        read, and nothing is asked again. FIRST trains its model and reads one letter a passage.
+        read, and nothing is asked again. FIRST trains its model and reads one letter a passage; one
+        that is not trained so may prefer the first identifier whatever is behind it.
     """
 
     llm: LLM
@@ -149,16 +150,14 @@ class Permuting:
         return [np.argsort(-np.array(row), kind="stable").tolist() for row in odds]
 
     def _written(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
-        replies = complete_parsed(
-            self.llm, prompts, _chain, max_tokens=_room(max(sizes, default=1))
-        )
-        found = []
-        for reply, size in zip(replies, sizes, strict=True):
-            if isinstance(reply, BadReply):
-                note(f"unreadable twice, so the order of {size} stays as given: {reply}")
-                reply = [*range(1, size + 1)]
-            found.append(_repaired(reply, size))
-        return found
+        return [self._order(*item) for item in zip(prompts, sizes, strict=True)]
+
+    def _order(self, prompt: Prompt, size: int) -> list[int]:
+        (reply,) = complete_parsed(self.llm, [prompt], _chain, max_tokens=_room(size))
+        if isinstance(reply, BadReply):
+            note(f"unreadable twice, so the order of {size} stays as given: {reply}")
+            return [*range(size)]
+        return _repaired(reply, size)
 
     def _fitting(self, question: str, texts: Sequence[str]) -> Prompt:
         """The prompt with as many words of each text as fit."""

@@ -79,7 +79,7 @@ def hyde(
 
     Args:
         llm: Makes up the passage, and answers.
-        embedder: Ranks documents in hand, cut into chunks of 200 tokens.
+        embedder: Ranks documents in hand, cut into chunks of 200 tokens; records are never cut.
         source: Asked in place of documents in hand, as an index is.
         prune: A filter of any kind for what is found, such as another system's stage.
         k: Segments of a search that count.

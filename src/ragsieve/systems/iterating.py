@@ -13,6 +13,7 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.remember import Remembered
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED
+from ragsieve.systems.pruningrag import Within
 from ragsieve.text import safe
 from ragsieve.trace import step, tell, unanswered
 from ragsieve.types import Document, Query, Segment
@@ -187,8 +188,11 @@ def iterating(
     k: int,
     max_tokens: int | None,
 ) -> System:
-    """A system that searches as ``strategy`` says; documents in hand are cut into chunks first."""
-    chunks = split.Windows(llm, max_tokens=CHUNK)
+    """A system that searches as ``strategy`` says; documents in hand are cut into chunks first.
+
+    Records of an API are one chunk each: half a record names nothing.
+    """
+    chunks = Within(split.Windows(llm, max_tokens=CHUNK))
     return System(
         Pipeline(chunks, Iterate(strategy, Remembered(embedder), chunks, source, prune, k)),
         Reader(llm),

@@ -232,7 +232,7 @@ def self_rag(
     Args:
         llm: Writes, and judges what it writes; must be able to ``complete``, ``choose``, ``loglik``
             and, unless prompted, know the reflection tokens.
-        embedder: Ranks documents in hand, cut into chunks of 200 tokens.
+        embedder: Ranks documents in hand, cut into chunks of 200 tokens; records are never cut.
         source: Asked in place of documents in hand, as an index is.
         prune: A filter of any kind for what each search finds.
         reflection: ``"tokens"``, of a model trained for it; ``"prompted"``: any model, a prompt

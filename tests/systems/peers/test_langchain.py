@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
 from ragsieve.systems.peers import (
     PeerError,
     langchain_embeddings_filter,
@@ -79,3 +82,28 @@ def test_a_reply_has_room_for_a_token() -> None:
     """Less is an error when the system is made."""
     with pytest.raises(InputError, match="reply_tokens must be at least 1, got 0"):
         langchain_llm_filter(LLM, reply_tokens=0)
+
+
+@pytest.mark.parametrize("system", [langchain_llm_filter, langchain_llm_extractor])
+def test_what_a_model_thinks_first_is_no_part_of_its_reply(system: Callable[..., System]) -> None:
+    """As a server hands it over apart."""
+    llm = ScriptedLLM(lambda _: "<think>yes or no?</think>ann sang it yes")
+    kept = system(llm)(QUESTION, ["ann sang it yes"]).kept
+
+    assert ["ann sang it yes"] == [s.text for s in kept]
+
+
+def test_the_frameworks_cache_spares_no_call() -> None:
+    """Else a second question would seem to cost nothing."""
+    from langchain_core.caches import InMemoryCache
+    from langchain_core.globals import get_llm_cache, set_llm_cache
+
+    llm = ScriptedLLM(["YES"] * 4)
+    before = get_llm_cache()
+    try:
+        set_llm_cache(InMemoryCache())
+        results = [langchain_llm_filter(llm)(QUESTION, DOCUMENTS[:2]) for _ in range(2)]
+    finally:
+        set_llm_cache(before)
+
+    assert [2, 2] == [r.trace.steps[0].to_dict()["calls"] for r in results]

@@ -86,6 +86,17 @@ def test_strange_replies_are_read_as_the_framework_reads_them(reply: str, kept: 
     assert kept == reranked(reply)
 
 
+@pytest.mark.parametrize(
+    ("reply", "unreadable"),
+    [("The answer is: Ann.", 1), ("Doc: 1, Relevance: 3", 0), ("", 0), ("<think>1?</think>", 0)],
+)
+def test_a_reply_that_names_no_document_is_counted(reply: str, unreadable: int) -> None:
+    """One that says nothing is what it was asked for where no document is relevant."""
+    result = llama_index_llm_rerank(ScriptedLLM([reply]))(QUESTION, DOCUMENTS)
+
+    assert unreadable == result.trace.steps[0].unreadable
+
+
 def test_a_number_far_below_fails_the_question() -> None:
     """The framework takes it as a place from the end."""
     with pytest.raises(PeerError, match="LLMRerank raised IndexError"):

@@ -9,7 +9,6 @@ read, marked as written; what it repeats is read twice. The trace counts it; see
 from __future__ import annotations
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.peers.base import REPLY_TOKENS, PeerError
@@ -107,7 +106,7 @@ def langchain_llm_filter(
     """
     from ragsieve.systems.peers import langchain
 
-    stage = langchain.LLMChainFilter(judge or llm, _positive(reply_tokens))
+    stage = langchain.LLMChainFilter(judge or llm, reply_tokens=reply_tokens)
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
@@ -134,7 +133,7 @@ def langchain_llm_extractor(
     """
     from ragsieve.systems.peers import langchain
 
-    stage = langchain.LLMChainExtractor(extractor or llm, _positive(reply_tokens))
+    stage = langchain.LLMChainExtractor(extractor or llm, reply_tokens=reply_tokens)
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
@@ -171,10 +170,6 @@ def llama_index_sentence_optimizer(
     """
     from ragsieve.systems.peers import llama_index
 
-    if percentile_cutoff is not None and not 0 < percentile_cutoff <= 1:
-        raise InputError(f"percentile_cutoff must lie in (0, 1], got {percentile_cutoff!r}")
-    if context is not None and context < 0:
-        raise InputError(f"context must not be negative, got {context!r}")
     stage = llama_index.SentenceEmbeddingOptimizer(
         embedder, percentile_cutoff, threshold_cutoff, context
     )
@@ -208,11 +203,5 @@ def llama_index_llm_rerank(
     """
     from ragsieve.systems.peers import llama_index
 
-    stage = llama_index.LLMRerank(judge or llm, top_n, choice_batch_size, _positive(reply_tokens))
+    stage = llama_index.LLMRerank(judge or llm, top_n, choice_batch_size, reply_tokens=reply_tokens)
     return System(Pipeline(stage), Reader(llm), max_tokens)
-
-
-def _positive(reply_tokens: int) -> int:
-    if reply_tokens < 1:
-        raise InputError(f"reply_tokens must be at least 1, got {reply_tokens!r}")
-    return reply_tokens

@@ -7,11 +7,12 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from typing import ClassVar, NamedTuple
 
-from ragsieve.errors import ModelError, RagsieveError
+from ragsieve.errors import InputError, ModelError, RagsieveError
+from ragsieve.models.base import LLM, Prompt, spoken
 from ragsieve.systems.written import written
 from ragsieve.text import safe, sentence_spans
 from ragsieve.trace import explain, tell
@@ -85,28 +86,45 @@ class Peer(ABC):
         _count(name, given, returned, parts)
         kept: list[Segment] = []
         for one, found in zip(returned, parts, strict=True):
-            kept += self._kept(read[one.place], one, found, [*segments, *kept])
+            for part in found:
+                kept += self._kept(read[one.place], part, one.score, (segments, kept))
         return kept
 
     def _kept(
-        self,
-        segment: Segment,
-        one: Returned,
-        parts: Sequence[_Part],
-        beside: Sequence[Segment],
+        self, segment: Segment, part: _Part, score: float, beside: Sequence[Sequence[Segment]]
     ) -> list[Segment]:
         name = type(self).__name__
-        kept: list[Segment] = []
-        for part in parts:
-            if part.start is None:
-                explain(segment, f"{name}: read for what it wrote")
-                others = [*beside, *kept]
-                kept += written(part.text, by=name, parents=[segment], beside=others)
-                continue
-            start = segment.start + part.start
-            span = Segment(segment.document, start, segment.start + part.end, segment.scores)
-            kept.append(span.scored(name, one.score) if math.isfinite(one.score) else span)
-        return kept
+        if part.start is None:
+            explain(segment, f"{name}: read for what it wrote")
+            return written(part.text, by=name, parents=[segment], beside=[*chain(*beside)])
+        start, end = segment.start + part.start, segment.start + part.end
+        span = Segment(segment.document, start, end, segment.scores)
+        return [span.scored(name, score) if math.isfinite(score) else span]
+
+
+@dataclass(frozen=True)
+class Asking(Peer):
+    """A filter that asks an LLM.
+
+    Args:
+        llm: What it asks; of a reply it reads what is `spoken`.
+        reply_tokens: Of a reply at most; at least 1.
+
+    Raises:
+        InputError: If ``reply_tokens`` is below 1.
+    """
+
+    llm: LLM
+    reply_tokens: int = field(default=REPLY_TOKENS, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.reply_tokens < 1:
+            raise InputError(f"reply_tokens must be at least 1, got {self.reply_tokens!r}")
+
+    def replies(self, prompts: Sequence[Prompt]) -> list[str]:
+        """What the LLM says to each prompt."""
+        said = self.llm.complete(prompts, max_tokens=self.reply_tokens)
+        return [spoken(reply) for reply in said]
 
 
 class _Part(NamedTuple):

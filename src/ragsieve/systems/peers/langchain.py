@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ragsieve.errors import InputError, MissingExtra
-from ragsieve.models.base import LLM, Embedder, Message
-from ragsieve.systems.peers.base import EXTRA, REPLY_TOKENS, Given, Peer, Returned
+from ragsieve.models.base import Embedder, Message, Prompt
+from ragsieve.systems.peers.base import EXTRA, Asking, Given, Peer, Returned
 
 try:
     from langchain_classic.retrievers import document_compressors as compressors
@@ -40,10 +40,13 @@ class Vectors(Embeddings):
 
 
 class Model(BaseLLM):
-    """Our LLM as one of LangChain's: a prompt is what a user says."""
+    """Our LLM as one of LangChain's: a prompt is what a user says.
 
-    llm: Any
-    reply_tokens: int
+    It stays out of the framework's cache, which would hide what replies cost.
+    """
+
+    replies: Callable[[Sequence[Prompt]], list[str]]
+    cache: Literal[False] = False
 
     @property
     def _llm_type(self) -> str:
@@ -56,8 +59,7 @@ class Model(BaseLLM):
         run_manager: Any = None,
         **kwargs: Any,
     ) -> LLMResult:
-        asked = [(Message("user", prompt),) for prompt in prompts]
-        replies = self.llm.complete(asked, max_tokens=self.reply_tokens)
+        replies = self.replies([(Message("user", prompt),) for prompt in prompts])
         return LLMResult(generations=[[Generation(text=reply)] for reply in replies])
 
 
@@ -105,30 +107,22 @@ class EmbeddingsRedundantFilter(Peer):
 
 
 @dataclass(frozen=True)
-class LLMChainFilter(Peer):
+class LLMChainFilter(Asking):
     """Documents of which an LLM says YES; LangChain's."""
-
-    llm: LLM
-    reply_tokens: int = REPLY_TOKENS
 
     def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
         """The documents, as given; raises at a reply without YES or NO, or with both."""
-        model = Model(llm=self.llm, reply_tokens=self.reply_tokens)
-        peer = compressors.LLMChainFilter.from_llm(model)
+        peer = compressors.LLMChainFilter.from_llm(Model(replies=self.replies))
         return [_returned(d) for d in _compressed(peer, question, given)]
 
 
 @dataclass(frozen=True)
-class LLMChainExtractor(Peer):
+class LLMChainExtractor(Asking):
     """What an LLM writes as the relevant parts of each document; LangChain's."""
-
-    llm: LLM
-    reply_tokens: int = REPLY_TOKENS
 
     def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
         """The replies, but for those that are empty or exactly NO_OUTPUT."""
-        model = Model(llm=self.llm, reply_tokens=self.reply_tokens)
-        peer = compressors.LLMChainExtractor.from_llm(model)
+        peer = compressors.LLMChainExtractor.from_llm(Model(replies=self.replies))
         return [_returned(d) for d in _compressed(peer, question, given)]
 
 

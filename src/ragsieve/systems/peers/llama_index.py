@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ragsieve.errors import InputError, MissingExtra
-from ragsieve.models.base import LLM, Embedder, Message
-from ragsieve.systems.peers.base import EXTRA, REPLY_TOKENS, Given, Peer, Returned
+from ragsieve.models.base import Embedder, Message, Prompt
+from ragsieve.systems.peers.base import EXTRA, Asking, Given, Peer, Returned
+from ragsieve.trace import misread
 
 try:
     from llama_index.core import postprocessor
@@ -20,6 +21,7 @@ try:
         CompletionResponseGen,
         LLMMetadata,
     )
+    from llama_index.core.indices.utils import default_parse_choice_select_answer_fn
     from llama_index.core.llms import CustomLLM
     from llama_index.core.schema import NodeWithScore, TextNode
 except ModuleNotFoundError as error:
@@ -49,29 +51,21 @@ class Vectors(BaseEmbedding):
 class Model(CustomLLM):
     """Our LLM as one of LlamaIndex's: a chat model."""
 
-    llm: Any
-    reply_tokens: int
+    replies: Callable[[Sequence[Prompt]], list[str]]
 
     @property
     def metadata(self) -> LLMMetadata:
         """What the framework asks of a model."""
-        return LLMMetadata(
-            context_window=self.llm.context,
-            num_output=self.reply_tokens,
-            is_chat_model=True,
-            model_name=self.llm.identity,
-        )
+        return LLMMetadata(is_chat_model=True)
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """The reply to a chat."""
         prompt = tuple(Message(m.role.value, m.content or "") for m in messages)
-        reply = self.llm.complete([prompt], max_tokens=self.reply_tokens)[0]
-        return ChatResponse(message=ChatMessage(reply, role="assistant"))
+        return ChatResponse(message=ChatMessage(self.replies([prompt])[0], role="assistant"))
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         """The reply to what a user says."""
-        message = self.chat([ChatMessage(prompt, role="user")]).message
-        return CompletionResponse(text=message.content or "")
+        return CompletionResponse(text=self.replies([(Message("user", prompt),)])[0])
 
     def stream_complete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
@@ -90,6 +84,14 @@ class SentenceEmbeddingOptimizer(Peer):
     threshold_cutoff: float | None = None
     context: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.percentile_cutoff is not None and not 0 < self.percentile_cutoff <= 1:
+            raise InputError(
+                f"percentile_cutoff must lie in (0, 1], got {self.percentile_cutoff!r}"
+            )
+        if self.context is not None and self.context < 0:
+            raise InputError(f"context must not be negative, got {self.context!r}")
+
     def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
         """The documents, as given; raises where no sentence of one is near enough."""
         peer = postprocessor.SentenceEmbeddingOptimizer(
@@ -105,15 +107,17 @@ class SentenceEmbeddingOptimizer(Peer):
 
 
 @dataclass(frozen=True)
-class LLMRerank(Peer):
-    """Documents that an LLM names with a relevance from 1 to 10, the best first; LlamaIndex's."""
+class LLMRerank(Asking):
+    """Documents that an LLM names with a relevance from 1 to 10, the best first; LlamaIndex's.
 
-    llm: LLM
+    A reply that names none, though it says something, counts as unreadable.
+    """
+
     top_n: int = 10
     choice_batch_size: int = 10
-    reply_tokens: int = REPLY_TOKENS
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("top_n", "choice_batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
@@ -121,13 +125,22 @@ class LLMRerank(Peer):
     def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
         """The documents that are named, once for each time, with their relevance."""
         peer = postprocessor.LLMRerank(
-            llm=Model(llm=self.llm, reply_tokens=self.reply_tokens),
+            llm=Model(replies=self.replies),
             top_n=self.top_n,
             choice_batch_size=self.choice_batch_size,
+            parse_choice_select_answer_fn=_named,
         )
         nodes = _nodes(given, hidden=["place"])
         kept = peer.postprocess_nodes(nodes, query_str=question)
         return [_returned(node) for node in kept]
+
+
+def _named(reply: str, choices: int) -> tuple[list[int], list[float]]:
+    """What the framework itself reads of a reply."""
+    found = default_parse_choice_select_answer_fn(reply, choices)
+    if reply.strip() and not found[0]:
+        misread()
+    return found
 
 
 def _nodes(given: Sequence[Given], *, hidden: list[str]) -> list[NodeWithScore]:
