@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,7 @@ from ragsieve.types import Segment
 OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
 PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 TOKENS = ("llmlingua", "longllmlingua", "selective-context")  # a fake gives every token its nats
-UNTOLD = pytest.mark.xfail(reason="issue 8: of a cut document, tokens that go are not told")
 NAMES = [name for name in SYSTEMS if name not in (*OWN, *PEERS)]
-TOLD = [pytest.param(n, marks=UNTOLD) if n in TOKENS[:2] else n for n in NAMES]
 
 
 def system(name: str, reply: str = "[1]") -> System:
@@ -63,7 +62,7 @@ def test_a_document_of_a_megabyte_is_answered_from(name: str, text: str) -> None
     assert all(text[s.start : s.end] == s.text for s in result.kept if s not in written)
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", NAMES)
 def test_five_thousand_documents_are_answered_from(name: str) -> None:
     """Five thousand documents go through every system; what the model cannot hold is told."""
     many = 500 if name in TOKENS else 5_000
@@ -71,7 +70,10 @@ def test_five_thousand_documents_are_answered_from(name: str) -> None:
     result = system(name).ask("What is fact 4999 about?", documents)
 
     assert result.answer
-    assert many == len(retrieved(result))
+    told = Counter[str]()
+    for segment in retrieved(result):
+        told[segment.document.id] += len(segment.text.replace(" ", ""))
+    assert {str(n): len(text.replace(" ", "")) for n, text in enumerate(documents)} == told
 
 
 def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
@@ -83,14 +85,17 @@ def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
         read_documents([str(file)])
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", NAMES)
 def test_equal_ids_lose_no_document(name: str) -> None:
     """Documents of one id are told apart, and the trace notes the new name."""
     result = system(name)("Who?", [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}])
 
     assert ["a", "a#2"] == [document.id for document in result.documents]
     assert ["document id 'a' occurs again: renamed 'a#2'"] == result.trace.notes
-    assert {"One.", "Two."} == {segment.text for segment in retrieved(result)}
+    told = retrieved(result)
+    assert ["One.", "Two."] == [
+        "".join(s.text for s in told if s.document.id == name) for name in ("a", "a#2")
+    ]
 
 
 @pytest.mark.parametrize("name", ["finefilter-point", "finefilter-write"])

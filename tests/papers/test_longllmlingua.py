@@ -16,18 +16,23 @@ Budget: 6 tokens of 12. Coarse, 2 budgets: both documents, 8 + 4 = 12.
 Mean share 6 / 12 = 0.5, spread 0.25: the best keeps 0.75 of 8 = 6, the last 0.25 of 4 = 1.
 Tokens by contrast: Seals, sang (4), Crofts (3), then those of 0 as they stand: and, it, in.
     rain: It.
-The 7 tokens kept pass the budget of 6. Spans: "Seals and Crofts sang it in", mean 11/6, and "It",
-mean 0, which goes.
+The least worth that stays is 0 in both, so that runs are worth the mean of their contrasts:
+"Seals and Crofts sang it in" 11/6, "It" 0; "1972." and "rained hard." are worth nothing and go.
+The 7 tokens kept pass the budget of 6: "It" goes, too.
 """
 
 from __future__ import annotations
+
+import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
-from ragsieve.systems.lingua import Prune
+from ragsieve.systems.lingua import Keep, Prune, Pruned, _shares, _tape
+from ragsieve.systems.longllmlingua import recovered
+from ragsieve.types import Document, Segment
 
 QUESTION = "Who sang Summer Breeze?"
 SINGER, RAIN = "Seals and Crofts sang it in 1972.", "It rained hard."
@@ -52,16 +57,65 @@ def test_two_documents_are_pruned_to_six_tokens() -> None:
     llm = ScriptedLLM([], nats=nats)
     reader = Reader(llm)
     prune = Prune(llm, reader, keep=6, spread=0.25)
-    system = System(Pipeline(Expected(llm), Order("score"), prune), reader, 6)
+    system = System(Pipeline(Expected(llm), Order("score"), prune, Keep(reader, 6)), reader, 6)
     result = system(QUESTION, [{"id": "rain", "text": RAIN}, {"id": "singer", "text": SINGER}])
-    ranked, _, pruned = result.trace.steps
+    ranked, _, pruned, kept = result.trace.steps
 
     assert [-3.0, -1.0] == [s.score for s in ranked.after]
-    assert (
-        ["Seals and Crofts sang it in"]
-        == [s.text for s in result.kept]
-        == [s.text for s in pruned.after]
-    )
-    assert 11 / 6 == result.kept[0].score
+    runs = [("Seals and Crofts sang it in", 11 / 6), ("1972.", 0), ("It", 0), ("rained hard.", 0)]
+    assert runs == [(s.text, pytest.approx(s.score, abs=2e-6)) for s in pruned.after]
+    assert [True, False, True, False] == [s.score >= 0 for s in pruned.after]
+    assert ["Seals and Crofts sang it in"] == [s.text for s in result.kept]
+    reasons = ["1e-06 below the least token of its document that stays"] * 2
+    reasons.insert(1, "1 tokens more than 6 pass max_tokens=6")
+    assert reasons == [d.reason for d in kept.dropped]
     assert (12, 6) == (result.tokens.before, result.tokens.after)
     assert 2 + 2 == len(ranked.usages) + len(pruned.usages)
+
+
+def test_a_window_is_read_behind_what_was_kept_of_those_before() -> None:
+    """LLMLingua's algorithm 2, half of each window of 4 tokens kept.
+
+    "Seals and Crofts sang", 6 2 6 5 nats alone: Seals, Crofts. Then "it in 1972.", 2 2 4 1, read
+    behind "Seals Crofts": 1972, and of the equal ones the first, it.
+    """
+    read: list[tuple[str, str]] = []
+
+    def told(before: str, token: str) -> float:
+        read.append((before, token))
+        return nats(before, token)
+
+    tape = _tape([[Segment.whole(Document("singer", SINGER))]])
+    pruned = Pruned(ScriptedLLM([], nats=told), "", tape, [0.5])
+    for chunk in pruned.chunks(4):
+        pruned.read(chunk)
+    stays = [SINGER[t.start : t.end].strip() for t in pruned.tokens[0] if t.worth >= 0]
+
+    assert ["Seals", "Crofts", "it", "1972"] == stays
+    assert ("Seals Crofts", " it") == read[4]
+    assert ("Seals Crofts it", " in") == read[5]
+
+
+def test_the_best_document_keeps_the_largest_share() -> None:
+    """LongLLMLingua's equation 5 with N = 5, mean 0.5, spread 0.3: 0.8 0.65 0.5 0.35 0.2 by rank.
+
+    With a mean of 0.8 the first two would keep more than all, and keep all.
+    """
+    scores = {"c": 3.0, "a": 5.0, "e": 1.0, "b": 4.0, "d": 2.0}
+    documents = [Segment.whole(Document(n, n)).scored("expected", v) for n, v in scores.items()]
+
+    assert [0.5, 0.8, 0.2, 0.65, 0.35] == pytest.approx(_shares(documents, 0.5, 0.3))
+    assert [0.8, 1.0, 0.5, 0.95, 0.65] == pytest.approx(_shares(documents, 0.8, 0.3))
+
+
+def test_the_longest_run_of_an_answer_is_recovered() -> None:
+    """Section 4.4: of the prompt, "Barack Obama" is "Barack Hussein Obama", not another "Barack".
+
+    "Barack" alone is in the prompt twice; the run of two words is the longest, and its shortest
+    cover in the document is three words long.
+    """
+    text = "Barack is a name. Barack Hussein Obama was the 44th president."
+    spans = ((0, 6), (18, 24), (33, 38))
+    kept = [Segment(Document("d", text), start, end) for start, end in spans]
+
+    assert "It was Barack Hussein Obama." == recovered("It was Barack Obama.", kept)

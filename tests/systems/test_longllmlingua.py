@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, Unsupported
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.lingua import Prune
+from ragsieve.pipeline import Pipeline
+from ragsieve.score.surprisal import Expected
+from ragsieve.select import Order
+from ragsieve.systems.lingua import Keep, Part, Prune, Pruned, _placed, _tape
 from ragsieve.systems.longllmlingua import llmlingua, longllmlingua, recovered
 from ragsieve.types import Document, Query, Segment
 
@@ -85,9 +89,53 @@ def test_without_a_question_the_order_of_documents_stays() -> None:
 def test_documents_past_the_coarse_budget_say_so() -> None:
     """A budget of 5 tokens, once: the best document alone passes it."""
     result = longllmlingua(llm(), max_tokens=5, coarse=1.0)(QUESTION, DOCUMENTS)
-    reasons = {d.segment.document.id: d.reason for d in result.trace.steps[2].dropped}
+    gone = result.trace.steps[3].dropped
+    told = {d.segment.text: (list(d.segment.scores)[-1], d.reason.split(" ", 1)[1]) for d in gone}
 
-    assert reasons["0"] == reasons["3"] == "its rank is past 1 budgets of 5 tokens"
+    why = "below the least document that stays"
+    assert ("document", why) == told[DOCUMENTS[0]] == told[DOCUMENTS[3]]
+
+
+@pytest.mark.parametrize("system", [longllmlingua, llmlingua])
+@pytest.mark.parametrize("options", [{}, {"sentences": 1.2}, {"coarse": 1.0}, {"rate": 0.2}])
+def test_all_that_goes_is_told(system: Any, options: dict[str, Any]) -> None:
+    """Every word of a document is in one span that was kept, or dropped with score and reason."""
+    result = system(llm(), **options)(QUESTION, DOCUMENTS)
+    told = [""] * len(DOCUMENTS)
+    for verdict in result.verdicts:
+        told[int(verdict.segment.document.id)] += verdict.segment.text.replace(" ", "")
+    gone = [v for v in result.verdicts if v.stage and v.segment.text]
+
+    assert [text.replace(" ", "") for text in DOCUMENTS] == told
+    assert all(("below the least" in v.reason) == (v.segment.score < 0) for v in gone)
+    assert all("more than" in v.reason for v in gone if v.segment.score >= 0)
+
+
+def test_a_token_is_told_whole_where_it_covers_several_words_or_documents() -> None:
+    """One token over two words, and over the break between texts, loses no character of either."""
+    chunk = [Part(0, 7, "one"), Part(0, 10, " two"), Part(-1, 0, "\n"), Part(1, 0, "three")]
+    tokens = _placed(chunk, [(0, 5, 1.0), (5, 11, 2.0), (11, 13, 3.0)])
+
+    assert [(0, 7, 12), (0, 12, 14), (-1, 0, 1), (1, 0, 3), (1, 3, 5)] == [t[1:4] for t in tokens]
+
+
+def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
+    """What was kept goes, first words first, where it does not fit half a context of 40 tokens."""
+    seen: list[str] = []
+
+    def told(before: str, token: str) -> float:
+        seen.append(before)
+        return 1.0
+
+    small = ScriptedLLM([], nats=told, context=40)
+    pruned = Pruned(small, QUESTION, _tape([[Segment.whole(Document("d", "w " * 200))]]), [0.5])
+    for chunk in pruned.chunks(8):
+        pruned.read(chunk)
+    asked = [before for before in seen if before.startswith(QUESTION)]
+
+    assert 200 == len(asked)
+    assert max(small.count(asked)) <= 40
+    assert 4 * 25 == sum(token.worth >= 0 for token in pruned.tokens[0])
 
 
 def test_sentences_go_before_tokens() -> None:
@@ -133,6 +181,12 @@ def test_options_that_break_a_rule_are_refused(options: dict[str, Any], line: st
         Prune(llm(), Reader(llm()), **options)
 
 
+def test_a_budget_that_breaks_a_rule_is_refused() -> None:
+    """Also where runs are dropped."""
+    with pytest.raises(InputError, match="keep must be tokens or a share from 0 to 1, got 2"):
+        Keep(Reader(llm()), 2.0)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     texts=st.lists(st.text(st.characters(codec=None), max_size=60), max_size=4),
@@ -145,10 +199,12 @@ def test_any_text_is_pruned_to_verbatim_spans(texts: list[str], window: int) -> 
         for n, text in enumerate(texts)
     ]
     stage = Prune(llm(), Reader(llm()), keep=0.5, window=window)
-    kept = stage(Query(QUESTION), given_segments)
+    runs = stage(Query(QUESTION), given_segments)
 
-    assert kept == stage(Query(QUESTION), given_segments)
-    assert all(s.document.text[s.start : s.end] == s.text for s in kept)
+    assert runs == stage(Query(QUESTION), given_segments)
+    assert all(s.document.text[s.start : s.end] == s.text for s in runs)
+    covered = ["".join(s.text for s in runs if s.document.id == str(n)) for n in range(len(texts))]
+    assert ["".join(text.split()) for text in texts] == ["".join(c.split()) for c in covered]
 
 
 def test_a_name_gets_back_what_was_cut_from_it() -> None:
@@ -158,6 +214,16 @@ def test_a_name_gets_back_what_was_cut_from_it() -> None:
 
     assert "It is Barack Hussein Obama." == recovered("It is Bar Obama.", kept)
     assert "Honolulu" == recovered("nolulu", kept)
+
+
+def test_a_long_text_of_one_word_is_recovered_from_in_time() -> None:
+    """Three thousand equal words, and one of a million letters, which gets back 32 at each end."""
+    equal = spans(*["ab"] * 3_000, text="ab " * 3_000)
+    text = "x" * 1_000_000
+    cut = [Segment(Document("d", text), at, at + 3) for at in range(50, 100_000, 10)]
+
+    assert "ab ab ab" == recovered("ab ab ab", equal)
+    assert "x" * 67 == recovered("xxx", cut)
 
 
 def test_what_was_not_read_off_stays_as_it_is() -> None:
@@ -187,3 +253,38 @@ def test_answers_are_recovered_and_replies_kept() -> None:
 
     assert document == found[0].document
     assert ("James Eugene Seals", "James Seals") == (answer.text, answer.reply)
+
+
+LIGHTHOUSE = [
+    "The old lighthouse on Gull Rock was built in 1871 by the engineer Mary Tallis, who came from "
+    "Bristol. It was painted red and white, and its lamp could be seen from twenty miles away.",
+    "Gull Rock is a small island with many birds. In spring thousands of puffins nest there, and "
+    "visitors are asked to stay on the paths.",
+    "The harbour of Penmoor was closed for some years. Fishing boats used the bay to the north, "
+    "and the market moved to the town.",
+]
+KEPT = [  # by llmlingua 0.2.2, its thresholds by window and document, a token by its own worth
+    [
+        *[(0, 41), (44, 48), (49, 65), (70, 75), (78, 92), (104, 108), (116, 124), (130, 135)],
+        *[(158, 170), (176, 182)],
+    ],
+    [(0, 4), (9, 12), (14, 27), (37, 44), (80, 86), (113, 118), (125, 131)],
+]
+
+
+@pytest.mark.models
+def test_tokens_stay_as_by_the_authors_package() -> None:
+    """On SmolLM2 in float32, 40 tokens, windows of 40; the last document is not read there."""
+    smollm2 = models.load("smollm2", dtype="float32")
+    stages = Pipeline(
+        Expected(smollm2), Order("score"), Prune(smollm2, Reader(smollm2), keep=40, window=40)
+    )
+    given = [Segment.whole(Document(str(n), text, rank=n)) for n, text in enumerate(LIGHTHOUSE)]
+    runs = stages(Query("Who built the lighthouse on Gull Rock?"), given)
+    ours = {(s.document.rank, at) for s in runs if s.score >= 0 for at in range(s.start, s.end)}
+    theirs = {(n, at) for n, spans in enumerate(KEPT) for a, b in spans for at in range(a, b)}
+    places = [(n, at) for n in (0, 1) for at, char in enumerate(LIGHTHOUSE[n]) if char != " "]
+    equal = sum((place in ours) == (place in theirs) for place in places)
+
+    assert ["0", "1", "2"] == list(dict.fromkeys(s.document.id for s in runs))
+    assert equal / len(places) > 0.95

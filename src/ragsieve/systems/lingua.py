@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from ragsieve.errors import InputError
@@ -17,15 +19,21 @@ from ragsieve.types import Query, Segment
 
 _WORD = re.compile(r"\s*\S{1,32}")  # what a tokenizer reads alike alone and in its text
 _BREAK = ("\n", "\n")  # between texts; tokenizers read the two apart where a word follows
+_LEAST = 1e-6  # by which what goes falls short of what stays, where both are worth the same
 
 
 @dataclass(frozen=True)
 class Prune:
-    """Cut scored documents to a budget: documents, then sentences, then tokens.
+    """Cut scored documents into runs of tokens that go or stay, by a budget; drops none.
 
     The best documents stay, in the order given, as far as ``coarse`` budgets hold them. Of their
-    tokens, segment by segment, those stay that a language model expects least behind the question
-    and what was kept before. Where all fits the budget, all stays.
+    tokens, window by window, those stay that a language model expects least behind the question and
+    what was kept before, so that reading and cutting are one. A document or sentence that goes as a
+    whole is one run. Where all fits the budget, all stays.
+
+    A run's score is by how much it beats the least that stays, negative where it goes: ``"worth"``,
+    the mean over its tokens, in nats; ``"document"`` and ``"sentence"``, in their scores' units, of
+    one that goes as a whole. See `Keep`.
 
     Args:
         llm: The language model that reads; has `surprisals`.
@@ -58,8 +66,7 @@ class Prune:
     window: int = field(default=200, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.keep < 0 or (isinstance(self.keep, float) and not self.keep <= 1):
-            raise InputError(f"keep must be tokens or a share from 0 to 1, got {self.keep!r}")
+        _check(self.keep)
         for name in ("coarse", "sentences"):
             value = getattr(self, name)
             if value is not None and not value >= 1:
@@ -70,33 +77,35 @@ class Prune:
             raise InputError(f"window must be at least 1, got {self.window!r}")
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        for segment in segments:
+            if not segment.text.strip():
+                explain(segment, "it is blank")
         given = list({s.key: s for s in segments if s.text.strip()}.values())
-        total = self._length(given)
-        budget = self.keep if isinstance(self.keep, int) else int(self.keep * total)
+        total = _length(self.reader, given)
+        budget = _tokens(self.keep, total)
         if total <= budget:
-            return given
-        chosen = self._chosen(given, budget)
+            return [s.scored("worth", 0.0) for s in given]
+        best = self._until(best_first(given), self.coarse * budget)
+        least, keys = best[-1].score, {s.key for s in best}
+        chosen = [s for s in given if s.key in keys]
         finer = self._sentences(query, chosen, budget)
-        share = min(1.0, budget / max(1, self._length([s for group in finer for s in group])))
+        groups = [[c for c in cut if c.score >= 0] for cut in finer]
+        share = min(1.0, budget / max(1, _length(self.reader, [s for g in groups for s in g])))
+        note(f"{len(chosen)} documents read at {share:.0%}, {len(given) - len(chosen)} let go")
         question = query.text if self.asks else ""
-        pruned = Pruned(self.llm, question, _tape(finer), _shares(chosen, share, self.spread))
+        pruned = Pruned(self.llm, question, _tape(groups), _shares(chosen, share, self.spread))
         for chunk in pruned.chunks(self.window):
             pruned.read(chunk)
-        note(f"{len(chosen)} documents read at {share:.0%}, {len(given) - len(chosen)} let go")
-        runs = [run for place, s in enumerate(chosen) for run in _runs(s, pruned.kept[place])]
-        return fit(runs, budget, self.reader)
-
-    def _length(self, segments: Sequence[Segment]) -> int:
-        return self.reader.count([self.reader.context(segments)])[0] if segments else 0
-
-    def _chosen(self, segments: Sequence[Segment], budget: int) -> list[Segment]:
-        """The best documents, as given, until they pass ``coarse`` budgets."""
-        best = self._until(best_first(segments), self.coarse * budget)
-        keys = {s.key for s in best}
-        for segment in segments:
-            if segment.key not in keys:
-                explain(segment, f"its rank is past {self.coarse:g} budgets of {budget} tokens")
-        return [s for s in segments if s.key in keys]
+        places = {s.key: place for place, s in enumerate(chosen)}
+        runs: list[Segment] = []
+        for s in given:
+            if (place := places.get(s.key)) is None:
+                runs.append(s.scored("document", _short(s.score - least)))
+            else:
+                whole = [c for c in finer[place] if c.score < 0]
+                found = [*whole, *_runs(s, pruned.tokens[place])]
+                runs += sorted(found, key=lambda run: run.start)
+        return runs
 
     def _until(self, ranked: Sequence[Segment], room: float) -> list[Segment]:
         """The first of ``ranked`` up to the one, included, that passes ``room`` tokens."""
@@ -109,18 +118,74 @@ class Prune:
     def _sentences(
         self, query: Query, chosen: Sequence[Segment], budget: int
     ) -> list[list[Segment]]:
-        """What stays of each document: its best sentences, or all of it."""
+        """Sentences of each document, or all of it as one; those that go score below 0."""
         if self.sentences is None:
-            return [[s] for s in chosen]
+            return [[s.scored("sentence", 0.0)] for s in chosen]
         cut = [
-            Segment(s.document, s.start + start, s.start + end)
+            [
+                Segment(s.document, s.start + start, s.start + end, s.scores)
+                for start, end in sentence_spans(s.text)
+            ]
             for s in chosen
-            for start, end in sentence_spans(s.text)
         ]
         scorer = Expected(self.llm, "") if self.asks else Surprisal(self.llm, "mean")
-        best = self._until(best_first(scorer(query, cut)), self.sentences * budget)
-        keys = {s.key for s in best}
-        return [[c for c in cut if c.key in keys and _inside(c, segment)] for segment in chosen]
+        scored = scorer(query, [c for group in cut for c in group])
+        best = self._until(best_first(scored), self.sentences * budget)
+        least, keys = best[-1].score, {s.key for s in best}
+        found = iter(
+            c.scored("sentence", 0.0 if c.key in keys else _short(c.score - least)) for c in scored
+        )
+        return [[next(found) for _ in group] for group in cut]
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Keep the runs that `Prune` scores at least 0, those that beat the least by most first.
+
+    Args:
+        reader: Counts tokens of the context; the budget is in its tokens.
+        keep: As that of `Prune`; what passes it goes, too.
+
+    Raises:
+        InputError: If ``keep`` breaks its rule, or a segment has no score yet.
+    """
+
+    reader: Reader
+    keep: int | float
+
+    def __post_init__(self) -> None:
+        _check(self.keep)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        kept = []
+        for segment in segments:
+            if segment.score >= 0:
+                kept.append(segment)
+            else:
+                level = _LEVELS.get(list(segment.scores)[-1], "segment")
+                explain(segment, f"{-segment.score:.3g} below the least {level} that stays")
+        return fit(kept, _tokens(self.keep, _length(self.reader, segments)), self.reader)
+
+
+_LEVELS = {"document": "document", "sentence": "sentence", "worth": "token of its document"}
+
+
+def _check(keep: float) -> None:
+    if keep < 0 or (isinstance(keep, float) and not keep <= 1):
+        raise InputError(f"keep must be tokens or a share from 0 to 1, got {keep!r}")
+
+
+def _tokens(keep: float, total: int) -> int:
+    return keep if isinstance(keep, int) else int(keep * total)
+
+
+def _length(reader: Reader, segments: Sequence[Segment]) -> int:
+    return reader.count([reader.context(segments)])[0] if segments else 0
+
+
+def _short(difference: float) -> float:
+    """A difference to the least that stays, below 0 also where both are equal."""
+    return min(difference, -_LEAST)
 
 
 class Part(NamedTuple):
@@ -135,16 +200,21 @@ class Part(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token of a document, ``start`` and ``end`` in its text, and what it is worth."""
+    """What of a document a token covers, ``start`` and ``end`` in its text, and what it is worth.
 
+    ``number`` is its place among the tokens read with it; one that covers two documents is a token
+    of each. ``worth`` is above the least that stays of its document there, or below 0.
+    """
+
+    number: int
     place: int
     start: int
     end: int
-    value: float
+    worth: float
 
 
 class Pruned:
-    """What stays of a tape, token by token, as it is read.
+    """What of a tape goes and stays, token by token, as it is read.
 
     Args:
         llm: Reads it.
@@ -160,8 +230,9 @@ class Pruned:
         self.tape = tape
         self.shares = shares
         self.before = (question, *_BREAK) if question else ()
-        self.said: list[str] = []  # kept until now, in pieces
-        self.kept: list[list[Token]] = [[] for _ in shares]
+        self.room = llm.context // 2 - sum(llm.count(self.before))
+        self.said: list[tuple[str, int]] = []  # kept until now, in pieces, and their tokens
+        self.tokens: list[list[Token]] = [[] for _ in shares]
 
     def chunks(self, window: int) -> Iterator[list[Part]]:
         """The tape in parts of at most ``window`` tokens, or of one word."""
@@ -180,26 +251,60 @@ class Pruned:
 
     def read(self, chunk: Sequence[Part]) -> None:
         """Keep of each document in ``chunk`` the share of its tokens that is worth most."""
-        text, said = "".join(part.text for part in chunk), tuple(self.said)
+        text, said = "".join(part.text for part in chunk), tuple(piece for piece, _ in self.said)
         if self.before:
             alone, asked = self.llm.surprisals([said, (*self.before, *said)], [text, text])
             pairs = zip(alone, asked, strict=True)
             worth = [(start, end, a - b) for (start, end, a), (_, _, b) in pairs]
         else:
             worth = self.llm.surprisals([said], [text])[0]
-        tokens = _placed(chunk, worth)
-        stays = [token.place < 0 for token in tokens]
-        for place in {token.place for token in tokens} - {-1}:
-            own = [n for n, token in enumerate(tokens) if token.place == place]
-            own.sort(key=lambda n: -tokens[n].value)  # equal ones as they stand
-            for n in own[: int(len(own) * self.shares[place])]:
-                stays[n] = True
-                self.kept[place].append(tokens[n])
-        for n, (start, end, _) in enumerate(worth):
-            if stays[n] and n and stays[n - 1]:
-                self.said[-1] += text[start:end]
-            elif stays[n]:
-                self.said.append(text[start:end])
+        own: dict[int, list[Token]] = {}
+        for token in _placed(chunk, worth):
+            own.setdefault(token.place, []).append(token)
+        own.pop(-1, None)
+        goes: set[int] = set()
+        for place, tokens in own.items():
+            cut = _cut(tokens, int(len(tokens) * self.shares[place]))
+            self.tokens[place] += cut
+            goes |= {token.number for token in cut if token.worth < 0}
+        self._say([text[a:b] for a, b in _stretches(worth, goes)])
+
+    def _say(self, pieces: Sequence[str]) -> None:
+        """What is kept is read before the rest, the last of it where it passes half a context.
+
+        It is halved then, so that what a model knows of it is of use for many windows.
+        """
+        self.said += zip(pieces, self.llm.count(pieces), strict=True)
+        length = sum(tokens for _, tokens in self.said)
+        if length > self.room:
+            while self.said and length > self.room // 2:
+                length -= self.said.pop(0)[1]
+
+
+def _cut(tokens: Sequence[Token], most: int) -> list[Token]:
+    """The same, worth counted from the least of the best ``most``; equal ones as they stand."""
+    ranked = sorted(range(len(tokens)), key=lambda n: -tokens[n].worth)
+    least = tokens[ranked[max(0, most - 1)]].worth
+    stays = set(ranked[:most])
+    return [
+        token._replace(worth=token.worth - least if n in stays else _short(token.worth - least))
+        for n, token in enumerate(tokens)
+    ]
+
+
+def _stretches(tokens: Sequence[Nats], goes: Container[int]) -> list[tuple[int, int]]:
+    """Where tokens stand that follow one another and stay."""
+    found: list[tuple[int, int]] = []
+    last = -1
+    for n, (start, end, _) in enumerate(tokens):
+        if n in goes:
+            continue
+        if found and last == n - 1:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+        last = n
+    return found
 
 
 def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
@@ -223,17 +328,22 @@ def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
 
 
 def _placed(chunk: Sequence[Part], worth: Sequence[Nats]) -> list[Token]:
-    """Tokens of a chunk, each in the part in which it ends."""
-    tokens = []
-    parts = iter(chunk)
-    part, first, last = Part(-1, 0, ""), 0, 0
-    for start, end, value in worth:
-        while end > last:
-            part = next(parts)
-            first, last = last, last + len(part.text)
-        shift = part.start - first
-        tokens.append(Token(part.place, max(start, first) + shift, end + shift, value))
-    return tokens
+    """Tokens of a chunk, in the parts that they cover; of parts that follow, as one."""
+    ends = list(accumulate(len(part.text) for part in chunk))
+    found: list[Token] = []
+    for number, (start, end, value) in enumerate(worth):
+        at = bisect_right(ends, start)
+        while at < len(chunk) and start < end:
+            part, shift = chunk[at], chunk[at].start + len(chunk[at].text) - ends[at]
+            stop = min(end, ends[at])
+            token = Token(number, part.place, start + shift, stop + shift, value)
+            last = found[-1] if found else None
+            if last and (*last[:2], last.end) == (*token[:2], token.start):
+                found[-1] = last._replace(end=token.end)
+            else:
+                found.append(token)
+            start, at = stop, at + 1
+    return found
 
 
 def _shares(documents: Sequence[Segment], mean: float, spread: float) -> list[float]:
@@ -245,10 +355,11 @@ def _shares(documents: Sequence[Segment], mean: float, spread: float) -> list[fl
 
 
 def _runs(whole: Segment, tokens: Sequence[Token]) -> Iterator[Segment]:
-    """Spans of tokens that follow one another, without white space around, and their mean value."""
+    """Tokens that follow one another and all go or all stay, without white space around."""
     groups: list[list[Token]] = []
-    for token in sorted(tokens, key=lambda t: t.start):
-        if groups and groups[-1][-1].end == token.start:
+    for token in tokens:
+        last = groups[-1][-1] if groups else None
+        if last and last.end == token.start and (last.worth < 0) == (token.worth < 0):
             groups[-1].append(token)
         else:
             groups.append([token])
@@ -257,9 +368,4 @@ def _runs(whole: Segment, tokens: Sequence[Token]) -> Iterator[Segment]:
         start = group[0].start + len(text) - len(text.lstrip())
         if text.strip():
             run = Segment(whole.document, start, start + len(text.strip()), whole.scores)
-            yield run.scored("worth", sum(t.value for t in group) / len(group))
-
-
-def _inside(span: Segment, whole: Segment) -> bool:
-    same = span.document == whole.document
-    return same and whole.start <= span.start and span.end <= whole.end
+            yield run.scored("worth", sum(t.worth for t in group) / len(group))

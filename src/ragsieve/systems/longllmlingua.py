@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 from ragsieve import select
@@ -14,12 +13,13 @@ from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.surprisal import Expected, Surprisal
 from ragsieve.select.order import By
-from ragsieve.systems.lingua import Prune
+from ragsieve.systems.lingua import Keep, Prune
 from ragsieve.types import Answer, Document, Query, Segment
 
 _WORD = re.compile(r"\w+")
 _GAP = re.compile(r"[^\w.!?\n]*(?:\w+[^\w.!?\n]*){0,3}")  # what may be missing inside a name
 _CUT = 3  # characters from which a part of a word is found again
+_MOST = 32  # characters that a word gets back at either end
 
 
 def longllmlingua(
@@ -54,7 +54,8 @@ def longllmlingua(
         compression, reordering, dynamic ratios, subsequence recovery (see `Recovering`).
     Differs: Shares are linear from plus to minus ``spread``, so that their mean is the budget's.
         What is read together ends with a word; titles and what stands between documents are read
-        and not cut. Spans that pass the budget in the generator's tokens go, least worth first.
+        and not cut. What was kept is read before the rest as far as it fits half a context, the
+        question always. Spans that pass the budget in the generator's tokens go, least worth first.
         The authors' package (llmlingua 0.2.2) keeps a token by the worth of the one behind it, has
         one threshold for all that was read or not yet read, by which later segments keep less than
         their share, and leaves whole what is behind the last full segment.
@@ -63,7 +64,8 @@ def longllmlingua(
     keep = rate if max_tokens is None else max_tokens
     reader = Recovering(llm)
     prune = Prune(reads, reader, keep=keep, coarse=coarse, sentences=sentences, spread=spread)
-    return System(Pipeline(Expected(reads), select.Order(order), prune), reader, max_tokens)
+    ranked = (Expected(reads), select.Order(order))
+    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
 
 
 def llmlingua(
@@ -99,11 +101,8 @@ def llmlingua(
     prune = Prune(
         reads, reader, keep=keep, asks=False, coarse=coarse, sentences=sentences, spread=0.0
     )
-    return System(
-        Pipeline(Surprisal(reads, "mean"), select.Order("document"), prune),
-        reader,
-        max_tokens,
-    )
+    ranked = (Surprisal(reads, "mean"), select.Order("document"))
+    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
 
 
 class Recovering(Reader):
@@ -141,29 +140,32 @@ def recovered(answer: str, segments: Sequence[Segment]) -> str:
         for s in segments
         for m in _WORD.finditer(s.text)
     ]
+    places: dict[str, list[int]] = {}
+    for place, known in enumerate(kept):
+        places.setdefault(known.word, []).append(place)
     said = list(_WORD.finditer(answer))
+    words = [match.group() for match in said]
     parts, last, at = [], 0, 0
     while at < len(said):
-        words = [match.group() for match in said[at:]]
-        runs = [_run(kept, n, words) for n, known in enumerate(kept) if known.word == words[0]]
+        runs = [_run(kept, place, words, at) for place in places.get(words[at], ())]
         if not runs:
             at += 1
             continue
-        best = max(runs, key=lambda run: (len(run), -len(_whole(run))))
-        own = answer[said[at].start() : said[at + len(best) - 1].end()]
+        best = max(runs, key=lambda run: (len(run), run[0].start - run[-1].end))
         whole = _whole(best)
-        if _WORD.findall(whole) != words[: len(best)]:
+        if _WORD.findall(whole) != words[at : at + len(best)]:
             parts += [answer[last : said[at].start()], whole]
-            last = said[at].start() + len(own)
+            last = said[at + len(best) - 1].end()
         at += len(best)
     return "".join([*parts, answer[last:]])
 
 
-def _run(kept: Sequence[_Kept], at: int, words: Sequence[str]) -> list[_Kept]:
-    """The kept words from ``at`` on that are ``words``, as far as little was cut between."""
-    run: list[_Kept] = []
-    for known, word in zip(islice(kept, at, None), words, strict=False):
-        if known.word != word or (run and not _near(run[-1], known)):
+def _run(kept: Sequence[_Kept], place: int, words: Sequence[str], at: int) -> list[_Kept]:
+    """The kept words from ``place`` on that are those from ``at`` on, if little was cut between."""
+    run = [kept[place]]
+    for n in range(1, min(len(kept) - place, len(words) - at)):
+        known = kept[place + n]
+        if known.word != words[at + n] or not _near(run[-1], known):
             break
         run.append(known)
     return run
@@ -182,8 +184,8 @@ def _whole(run: Sequence[_Kept]) -> str:
     """What stands in the document from the first word to the last, cut words whole."""
     text, start, end = run[0].document.text, run[0].start, run[-1].end
     if len(run) > 1 or end - start >= _CUT:
-        while start and text[start - 1].isalnum():
+        while start and text[start - 1].isalnum() and run[0].start - start < _MOST:
             start -= 1
-        while end < len(text) and text[end].isalnum():
+        while end < len(text) and text[end].isalnum() and end - run[-1].end < _MOST:
             end += 1
     return text[start:end]
