@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 
 import sentencex
@@ -13,7 +14,9 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+_LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
+_SPACELESS = re.compile(f"[{_LETTERS}]")
+_COUNTED = re.compile(rf"[{_LETTERS}]|[^\s{_LETTERS}]+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # normalised
@@ -105,6 +108,23 @@ def normalise(text: str) -> str:
     """
     text = unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def word_counts(text: str) -> Counter[str]:
+    """How often each word of the normalised text occurs; see `word_f1`.
+
+    In scripts written without spaces each character is a word, else words were whole sentences.
+    """
+    return Counter(_COUNTED.findall(normalise(text)))
+
+
+def word_f1(some: Counter[str], other: Counter[str]) -> float:
+    """Harmonic mean of precision and recall of words, each as often as in both; in [0, 1].
+
+    Source: SQuAD v1.1 (arXiv 1606.05250), section 6.1.
+    """
+    same = (some & other).total()
+    return 2 * same / (some.total() + other.total()) if same else 0.0
 
 
 def contains_answer(text: str, answers: Iterable[str]) -> bool:

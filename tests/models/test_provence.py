@@ -21,7 +21,7 @@ from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.provence import NOTHING, Provence  # noqa: E402
-from ragsieve.models.provence_net import TwoHeads, layout_for  # noqa: E402
+from ragsieve.models.provence_net import PassageSetter, TwoHeads, layout_for  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france"
@@ -193,6 +193,19 @@ def test_hostile_text_is_text(folder: Path) -> None:
     assert 4 == len(found)
     assert 0.0 == found[2]
     assert not {reader._setter.cls, reader._setter.sep, reader._setter.padding} & tokens
+
+
+def test_sentences_are_read_as_their_words_are() -> None:
+    """Training reads sentences and asking words: the same tokens, also where spaces are tokens."""
+    made = Tokenizer(kinds.BPE({"[CLS]": 0, "[SEP]": 1, "a": 2, "b": 3, "Ġ": 4}, []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    setter = PassageSetter(made, cls=0, sep=1, padding=1)
+    ((_, whole), (_, apart)) = setter.read(
+        "a", [Passage("", ["a  b"]), Passage("", ["a", "b"])]
+    ).passages
+
+    assert [[4, 2, 4, 3]] == whole
+    assert [[4, 2], [4, 3]] == apart
 
 
 def test_a_passage_without_words_comes_last(folder: Path) -> None:

@@ -17,6 +17,8 @@ Recomposed in order:
 
 Calls: correct: 3 documents + 5 strips = 8 of the evaluator, 1 answer.
        ambiguous: 2 + 4 = 6, the rewrite and the answer.
+
+Self-CRAG (section 5.2): Self-RAG writes from what the verdict leaves: of rain alone, from the web.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from numpy.typing import NDArray
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result
-from ragsieve.systems.corrective import crag
+from ragsieve.systems.corrective import crag, self_crag
 from ragsieve.trace import Usage, spend
 from ragsieve.types import Document, Query, Segment
 
@@ -107,3 +109,21 @@ def test_incorrect() -> None:
         calls(result, "evaluator"),
         [v.reason for v in result.verdicts if v.stage],
     )
+
+
+def test_self_rag_writes_from_what_was_corrected() -> None:
+    """The judge says that it should look up, and that what it finds is relevant and used."""
+
+    def write(prompt: Any) -> str:
+        asked = str(prompt)
+        return "Bob did." if WEB in asked else "Rain." if RAIN in asked else REWRITE
+
+    llm = ScriptedLLM(write, choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)])
+    system = self_crag(
+        llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, lower=-0.5,
+        reflection="prompted", depth=1,
+    )  # fmt: skip
+    result = system.ask(QUESTION, [RAIN])
+
+    assert result.answer
+    assert ("Bob did.", [WEB]) == (result.answer.text, [s.text for s in result.kept])

@@ -26,7 +26,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
-from ragsieve.train.filco import Measure, filco_lessons
+from ragsieve.train.filco import Measure, Silver
 from ragsieve.train.lessons import Lesson
 from ragsieve.types import Document, Query, Segment
 
@@ -86,6 +86,6 @@ def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
 def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
     """That of the answer, not of the question."""
     lesson = Lesson(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
-    [taught] = filco_lessons([lesson], measure, llm=Generator([]))
+    taught = Silver(measure, Generator([]))(lesson)
 
     assert (kept,) == taught.clues

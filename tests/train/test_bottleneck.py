@@ -1,19 +1,16 @@
-"""BottleNeck's filter: which text it learns to write, and training it."""
+"""BottleNeck's filter: which text it learns to write."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
-from ragsieve.train.bottleneck import Candidate, Candidates, train_bottleneck
+from ragsieve.train.bottleneck import Candidate, Candidates, figures
 from ragsieve.train.lessons import Lesson
 from ragsieve.types import Document, Example, Query
 
@@ -70,69 +67,25 @@ def test_nothing_is_written_as_a_word() -> None:
 
 
 def test_the_filter_is_asked_as_the_system_asks() -> None:
-    """The same prompt, of the first documents alone."""
+    """The same prompt."""
     llm = ScriptedLLM(["NONE"])
-    bottleneck(llm, documents=1)("who sang ?", ["seals sang . rain fell .", "snow fell ."])
-    rated = rate(documents=1)
+    bottleneck(llm)("who sang ?", ["seals sang . rain fell .", "snow fell ."])
 
-    assert llm.prompts == [rated.asked(lesson().query, rated.read(lesson()))]
-
-
-def test_options_are_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="documents must be at least 1, got 0"):
-        rate(documents=0)
+    assert llm.prompts == [rate().asked(lesson())]
 
 
-@pytest.fixture
-def llama(tmp_path: Path) -> Iterator[str]:
-    """A tiny model of random weights that reads whole words."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    pytest.importorskip("peft")
-    pytest.importorskip("trl")
-    from tokenizers import Tokenizer, pre_tokenizers
-    from tokenizers.models import WordLevel
+def test_what_does_not_fit_has_no_candidates() -> None:
+    """A question without any is left out."""
+    small = Candidates(Generator([], context=100), ScriptedLLM(["NONE"] * 2))
+    long = Example(Query("who sang ?"), (Document("d", "seals " * 300),), ("seals",))
 
-    pieces = ["<pad>", "</s>", "<unk>", *WORDS]
-    made = Tokenizer(WordLevel({word: n for n, word in enumerate(pieces)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    folder = tmp_path / "llama"
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(pieces), hidden_size=16, intermediate_size=32, num_hidden_layers=1,
-        num_attention_heads=2, max_position_embeddings=256, initializer_range=0.3,
-        bos_token_id=None, eos_token_id=1,
-    )  # fmt: skip
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
-    yield f"transformers:{folder}"
-    torch.set_num_threads(threads)
+    assert {"candidates": []} == small.labels(long)
 
 
-def test_a_filter_is_tuned_and_then_told_what_is_worse(tmp_path: Path, llama: str) -> None:
-    """Questions that do not fit are left out; a second start rates and tunes nothing anew."""
-    from ragsieve import models
-    from ragsieve.train.sft import Tuning
+def test_figures_are_means_of_what_is_written() -> None:
+    """Of 3 words the score is 0.2 (see above) and of none 0: the mean is 0.1, of 1.5 words."""
+    two = Candidates(Generator([]), ScriptedLLM(["rain fell .", "NONE"]))
 
-    short = Tuning(epochs=1, checks=1)
-    taught = [lesson(), lesson("who fell ?", "rain"), lesson(texts=["seals " * 300])]
-    generator = Generator([])
-    known: dict[str, Any] = {"work": tmp_path / "work", "llm": llama, "generator": generator}
-    known |= {"tuning": short, "preference": short}
-    recipe = train_bottleneck(tmp_path / "out", taught, taught[:1], **known)
-    asked, tuned = len(generator.prompts), tmp_path / "work" / "tuned" / "recipe.json"
-    made = tuned.stat().st_mtime_ns
-    again = train_bottleneck(tmp_path / "again", taught, taught[:1], **known)
-
-    assert (2, 1, 1.0) == (recipe["pairs"], recipe["validation"], recipe["beta"])
-    assert 2 == json.loads(tuned.read_text())["samples"]
-    assert (asked, made) == (len(generator.prompts), tuned.stat().st_mtime_ns)
-    assert recipe["pairs"] == again["pairs"]
-    writer = models.load(llama, adapter=str(tmp_path / "out"))
-    system = bottleneck(ScriptedLLM(["seals"] * 2), writer=writer)
-    assert system("who sang ?", ["seals sang ."]).tokens.after <= 3
+    assert {"questions": 2, "ib": pytest.approx(0.1), "tokens": 1.5, "empty": 0.5} == figures(
+        two, [lesson(), lesson()]
+    )

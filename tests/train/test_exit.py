@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
+pytest.importorskip("sklearn")
 
-from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
-from tokenizers.models import WordLevel  # noqa: E402
+from ragsieve import datasets, models
+from ragsieve.errors import InputError
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.score.helpful import Helpful
+from ragsieve.train.exit import CLUES, ExitPlan, make_exit, samples, train_exit
+from ragsieve.train.lessons import Lesson
+from ragsieve.train.sft import Tuning
+from ragsieve.types import Document, Example, Query
 
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError  # noqa: E402
-from ragsieve.models.fake import ScriptedLLM  # noqa: E402
-from ragsieve.score.helpful import Helpful  # noqa: E402
-from ragsieve.train.exit import CLUES, samples, train_exit  # noqa: E402
-from ragsieve.train.lessons import Lesson  # noqa: E402
-from ragsieve.train.sft import Tuning  # noqa: E402
-from ragsieve.types import Document, Example, Query  # noqa: E402
-
-WORDS = ["<pad>", "</s>", "<unk>", "Yes", "No", "sang", "ran", "Seals", "He", "Who", "Document"]
+WORDS = ["Yes", "No", "sang", "ran", "Seals", "He", "Who", "Document"]
 
 
 def lesson(*texts: str, answer: str = "Seals") -> Lesson:
@@ -32,6 +31,7 @@ def lesson(*texts: str, answer: str = "Seals") -> Lesson:
 
 
 SONG = lesson("Seals sang. He ran.", "He sang. He slept.")
+FAST = Tuning(epochs=8, lr=0.03, checks=1)
 
 
 def asked(given: Lesson) -> list[tuple[str, str]]:
@@ -71,37 +71,62 @@ def test_a_question_asks_the_same_again() -> None:
     assert asked(SONG) == asked(SONG)
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> str:
-    """A model of random weights that reads a few words."""
-    made = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    ).save_pretrained(tmp_path / "tiny")
-    torch.manual_seed(0)
-    transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=len(WORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
-            initializer_range=0.3, bos_token_id=None, eos_token_id=1, pad_token_id=0,
-        )
-    ).save_pretrained(tmp_path / "tiny")  # fmt: skip
-    return f"transformers:{tmp_path / 'tiny'}"
+@pytest.fixture(scope="module")
+def tiny(make_llm: Callable[[Sequence[str], int], Path]) -> str:
+    return f"transformers:{make_llm(WORDS, 1)}"
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
-    """The one clue of three like questions gets more than the other sentences."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    fast = Tuning(epochs=10, lr=0.01, checks=1)
-    log = train_exit(tmp_path / "a", [SONG] * 3, [SONG], llm=tiny, tuning=fast)
+    """The one clue gets more than the other sentences, and the recipe says by how much."""
+    log = train_exit(tmp_path / "a", [SONG], [SONG], llm=tiny, tuning=FAST)
     scorer = Helpful(models.load(tiny, adapter=str(tmp_path / "a")))
     scores = [s.score for s in scorer(SONG.query, SONG.sentences)]
-    torch.set_num_threads(threads)
+    after = json.loads((tmp_path / "a" / "recipe.json").read_text())["after"]
 
     assert 0 == scores.index(max(scores))
     assert "validation_loss" in log[-1]
+    assert (1, 1.0) == (after["questions"], after["auc"])
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
+    """A second start learns nothing again, and writes the same; the adapter lies beside."""
+    rows = [
+        {"question": f"Who {n}?", "answers": ["Seals"], "documents": [{"text": "Seals sang. He."}]}
+        for n in range(12)
+    ]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = [datasets.load(str(tmp_path / "q.jsonl"))]
+    plan = ExitPlan(llm=tiny)
+    first = make_exit(tmp_path / "made", source, plan, work=tmp_path / "work")
+    (adapter,) = (tmp_path / "work").glob("adapter-*/adapter_model.safetensors")
+    before = adapter.stat().st_mtime_ns
+    again = make_exit(tmp_path / "made", source, plan, work=tmp_path / "work")
+    scorer = Helpful(models.load(f"transformers:{tmp_path / 'made'}"))
+    beside = Helpful(models.load(tiny, adapter=str(tmp_path / "made" / "adapter")))
+
+    assert (first, before) == (again, adapter.stat().st_mtime_ns)
+    assert {"before", "after"} < {*again}
+    assert pytest.approx(beside.scores(SONG.query, SONG.sentences)) == scorer.scores(
+        SONG.query, SONG.sentences
+    )
+    assert "--model extractor=transformers:FOLDER" in (tmp_path / "made" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"window": 0}, "window must be at least 1, got 0"),
+        ({"documents": 0}, "documents must be at least 1, got 0"),
+        ({"layers": 0.0}, r"layers must lie in \(0, 1\], got 0.0"),
+        ({"llm": "minilm"}, "minilm is no LLM"),
+    ],
+)
+def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        ExitPlan(**options)
 
 
 def test_lessons_must_teach() -> None:

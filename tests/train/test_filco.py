@@ -9,7 +9,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Extract
-from ragsieve.train.filco import filco_lessons
+from ragsieve.train.filco import Silver
 from ragsieve.train.lessons import Lesson
 from ragsieve.types import Document, Query, Segment
 
@@ -22,7 +22,7 @@ LESSON = Lesson(Query("Who sang?", "own:q"), ("Seals",), SENTENCES, {})
 
 def test_the_target_is_what_an_extractor_reads_back() -> None:
     """Of two sentences with the answer the first; its line names it when it is written."""
-    [taught] = filco_lessons([LESSON], "strinc")
+    taught = Silver("strinc")(LESSON)
     [sample] = samples(taught, Extract(ScriptedLLM([]), mode="write"))
     named = Extract(ScriptedLLM([sample.target]), mode="write")(LESSON.query, SENTENCES)
 
@@ -32,7 +32,7 @@ def test_the_target_is_what_an_extractor_reads_back() -> None:
 
 def test_more_sentences_may_be_chosen() -> None:
     """Best first: the answer is half of the words of the third, a third of those of the second."""
-    [taught] = filco_lessons([LESSON], "lexical", k=3)
+    taught = Silver("lexical", k=3)(LESSON)
 
     assert (2, 1) == taught.clues
 
@@ -40,7 +40,7 @@ def test_more_sentences_may_be_chosen() -> None:
 def test_where_nothing_has_an_answer_nothing_is_to_be_written() -> None:
     """That is a target, too."""
     bare = Lesson(LESSON.query, ("Crofts",), SENTENCES, {})
-    [taught] = filco_lessons([bare], "strinc")
+    taught = Silver("strinc")(bare)
 
     assert [""] == [s.target for s in samples(taught, Extract(ScriptedLLM([]), mode="write"))]
 
@@ -56,4 +56,4 @@ def test_where_nothing_has_an_answer_nothing_is_to_be_written() -> None:
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
-        filco_lessons([LESSON], **options)
+        Silver(**options)

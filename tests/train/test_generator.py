@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,18 @@ def test_irrelevant_are_the_first_of_another_question_that_hold_no_answer() -> N
     plan = GeneratorPlan(context="irrelevant", documents=2)
 
     assert ["b1", "b2"] == names(chosen(OWN, [OWN, OTHER], plan))
+
+
+def test_an_answer_in_a_title_is_an_answer() -> None:
+    """The generator reads it: such a document is neither irrelevant nor uninformative."""
+    other = example("b", "They bark.", "Fog fell.")
+    named = replace(
+        other, documents=(replace(other.documents[0], title="Seals"), other.documents[1])
+    )
+    asked = replace(named, answers=("Seals",))
+
+    assert ["b1"] == names(chosen(OWN, [named], GeneratorPlan(context="irrelevant")))
+    assert "Informative: 1.\nAnswer: Seals" == target(asked, "informative")
 
 
 @pytest.mark.parametrize("others", [[], [OWN], [OWN, example("c", "Seals.")]])
@@ -209,14 +222,14 @@ def test_a_generator_is_trained_and_loads_both_ways(
     assert 1.0 == recipe["after"]["exact_match"] > recipe["before"]["exact_match"]
     assert "seals" in whole.complete(prompts, max_tokens=3)
     assert whole.complete(prompts, max_tokens=3) == adapted.complete(prompts, max_tokens=3)
-    assert recipe == json.loads((folder / "recipe.json").read_text())
+    assert recipe.items() <= json.loads((folder / "recipe.json").read_text()).items()
     assert "## How good it is" in (folder / "README.md").read_text()
 
 
 def test_a_second_start_writes_and_trains_nothing_again(
     tmp_path: Path, llama: str, source: Any
 ) -> None:
-    """Rationales and adapter are kept; another plan trains anew."""
+    """Rationales and adapter are kept."""
     fresh: list[int] = []
 
     def told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
@@ -224,17 +237,13 @@ def test_a_second_start_writes_and_trains_nothing_again(
         fresh.append(sum(not one.again for one in found))
         return found
 
-    def train(name: str, **options: Any) -> dict[str, Any]:
-        plan = GeneratorPlan(llm=llama, target="rationale", epochs=1, merged=False, **options)
-        work = tmp_path / "work"
-        return train_generator(tmp_path / name, [source], plan, work=work, told=told, workers=2)
-
-    first, again, other = train("a"), train("b"), train("c", seed=1)
+    plan = GeneratorPlan(llm=llama, target="rationale", epochs=1, merged=False)
+    known: dict[str, Any] = {"work": tmp_path / "work", "told": told, "workers": 2}
+    first, again = (train_generator(tmp_path / n, [source], plan, **known) for n in "ab")
 
     assert min(fresh[:2]) > 0
-    assert [0] * 4 == fresh[2:]
+    assert [0, 0] == fresh[2:]
     assert first == again
-    assert first["learned"] != other["learned"]
     assert ["README.md", "adapter", "recipe.json"] == sorted(
         path.name for path in (tmp_path / "b").iterdir()
     )

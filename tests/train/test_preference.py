@@ -34,7 +34,7 @@ WORDS = ["<pad>", "</s>", "<unk>", *"abcdefgh0123456789"]
 PROMPTS = [(Message("user", f"{a} {b}"),) for a, b in zip("abcd", "efgh", strict=True)]
 SAMPLES = [Sample(prompt, "0 1") for prompt in PROMPTS]
 PAIRS = [Pair(prompt, "2", "0 1") for prompt in PROMPTS]
-FAST = Tuning(epochs=8, lr=0.02, checks=2)
+FAST = Tuning(epochs=6, lr=0.03, checks=1)
 
 
 class Started(NamedTuple):
@@ -112,13 +112,13 @@ def test_a_killed_run_goes_on(
     tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From its last checkpoint to the weights of a run that was not killed."""
-    tuning = Tuning(epochs=4, checks=2, lr=0.01)
+    tuning = Tuning(epochs=2, checks=2, lr=0.01)
     learn(tmp_path / "whole", started, tuning)
     on_log = preference.Clock.on_log
 
     def killing(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
         on_log(self, args, state, control, **more)
-        if state.global_step == 3:
+        if state.global_step == 2:
             raise _Killed
 
     monkeypatch.setattr(preference.Clock, "on_log", killing)

@@ -13,7 +13,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.train.lessons import Lesson, write
-from ragsieve.train.recomp import Chosen, Labeller, RecompPlan, card, taught
+from ragsieve.train.recomp import Chosen, Labeller, RecompPlan, card, first_gain, taught
 from ragsieve.types import Document, Example, Query, Segment
 
 TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
@@ -57,13 +57,28 @@ def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
     """Neither the negative that holds the answer nor a yes or no is left out."""
     asked = [example("Seals"), example("yes", question="Did Seals sing?")]
     labeller = Labeller(Singing([]), HashingEmbedder(), negatives=3)
-    write(tmp_path / "q.jsonl", asked)
+    write(tmp_path / "train.jsonl", asked)
     records = [{"line": n, **labeller(e)} for n, e in enumerate(asked, 1)]
-    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, records)))
-    found = taught(tmp_path / "q.jsonl", tmp_path / "l.jsonl")
+    (tmp_path / "train.labels.jsonl").write_text("\n".join(map(json.dumps, records)))
+    found = taught(tmp_path, "train")
 
     assert [{0, 1, 2, 3}] * 2 == [{*lesson.clues} for lesson in found]
     assert [[0], [0]] == [[n for n, good in o.useful.items() if good] for o in found]
+
+
+def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
+    """Of "Seals did." 0.5 nats, of "Rain fell." 1: 0.75; the best of each gain 3 and 1: 2.
+
+    A question without sentences counts nothing.
+    """
+    asked = [example("x", question="seals did"), example("x", question="rain"), example(text="")]
+    gained = [[3.0, 0.0, -1.0, 0.5], [0.0, 1.0, 0.0, 0.0], []]
+    write(tmp_path / "validation.jsonl", asked)
+    (tmp_path / "validation.labels.jsonl").write_text(
+        "\n".join(json.dumps({"line": n, "gains": row}) for n, row in enumerate(gained, 1))
+    )
+
+    assert {"gain": 0.75, "most": 2.0} == first_gain(tmp_path, "validation", HashingEmbedder())
 
 
 def test_chosen_places_are_the_clues() -> None:

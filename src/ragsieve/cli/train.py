@@ -265,10 +265,10 @@ def recomp_command(
     folder, work = _places(folder, work)
     made = train_recomp(folder, found, plan, work=work, workers=workers, told=_told)
     rows = [
-        (name, f"{row['first']:.3f}", f"{row['pairs']:.3f}", str(row["questions"]))
+        (name, *(f"{row[c]:.3f}" for c in ("first", "pairs", "gain")), str(row["questions"]))
         for name, row in made["validation"].items()
     ]
-    table(("", "best first", "pairs in order", "questions"), rows)
+    table(("", "best first", "pairs in order", "nats by the first", "questions"), rows)
     INFO.print(Text(shown(f"written: {folder}; {work} may go")))
     return 0
 
@@ -323,7 +323,6 @@ def calibrate_command(
     with INFO.status("scoring sentences …"):
         questions = [*calibration.scored(load(folder), found, part)]
     made = risk.calibrate(questions, keep_answer=keep_answer, confidence=confidence)
-    tried = risk.coverage(questions, keep_answer=keep_answer, confidence=confidence, splits=splits)
     calibration.promise(folder, made)
     click.echo(
         f"promised: the answer survives in {made.promised:.1%} of questions that have one\n"

@@ -6,8 +6,6 @@ On Latin text words are compared as SQuAD compares them. Without a gold answer n
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,16 +15,13 @@ from ragsieve.answer.reader import Reader
 from ragsieve.errors import BadReply, InputError, MissingExtra
 from ragsieve.models.base import LLM, affirmed
 from ragsieve.prompts import render
-from ragsieve.text import begins, contains_answer, normalise, safe, unsure
+from ragsieve.text import begins, contains_answer, normalise, safe, unsure, word_counts, word_f1
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 JUDGED_CHARS = 4000  # of an output are shown to a judge: twice the longest reader's 500 tokens
-# A character of a script without spaces counts as a word, and so does what else stands together.
-_SPACELESS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"
-_WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
 _INVALID = (  # normalised: without articles
     "invalid question",
     "this is invalid question",
@@ -59,17 +54,8 @@ def f1(output: str, answers: Sequence[str]) -> float:
     Source: SQuAD v1.1 (arXiv 1606.05250), section 6.1.
     Differs: In scripts written without spaces each character is a word, else F1 were exact match.
     """
-    given = _words(output)
-    return max((_overlap(given, _words(answer)) for answer in answers), default=0.0)
-
-
-def _words(text: str) -> Counter[str]:
-    return Counter(_WORD.findall(normalise(text)))
-
-
-def _overlap(given: Counter[str], gold: Counter[str]) -> float:
-    same = (given & gold).total()
-    return 2 * same / (given.total() + gold.total()) if same else 0.0
+    given = word_counts(output)
+    return max((word_f1(given, word_counts(answer)) for answer in answers), default=0.0)
 
 
 def rouge(output: str, answers: Sequence[str]) -> dict[str, float]:

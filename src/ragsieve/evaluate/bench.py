@@ -33,6 +33,7 @@ from ragsieve.evaluate.metrics import (
     Metric,
     crag_metrics,
     failed,
+    ib_score,
     judged,
     likelihood,
     measure,
@@ -245,11 +246,14 @@ class Bench:
         rule = contained if self.config.crag else None
         more += crag_metrics(judge or rule, everywhere=self.config.crag)
         chosen = {**METRICS, **{metric.name: metric for metric in more}}
-        if self.config.likelihood and isinstance(system.reader, Reader):
-            if "loglik" not in system.reader.llm.can:
-                name = system.reader.llm.identity
-                raise InputError(f"likelihood needs a model that gives it, got {name}")
-            chosen["answer_loglik"] = likelihood(system.reader)
+        beta, reader = self.config.ib_beta, system.reader
+        wanted = self.config.likelihood or beta is not None
+        if wanted and isinstance(reader, Reader) and "loglik" not in reader.llm.can:
+            raise InputError(f"likelihood needs a model that gives it, got {reader.llm.identity}")
+        if self.config.likelihood and isinstance(reader, Reader):
+            chosen["answer_loglik"] = likelihood(reader)
+        if beta is not None and isinstance(reader, Reader):
+            chosen["ib_score"] = ib_score(reader.llm, beta)
         return [*chosen.values()]
 
     def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
@@ -284,6 +288,7 @@ class Bench:
         if cell.data.sources:
             sources = sources_content(cell.data.sources, data=self.data)
             parts += [sources, router_content(spec.router)]
+        parts += [["ib", self.config.ib_beta]] if self.config.ib_beta is not None else []
         parts += ["crag"] if self.config.crag else []
         return json.dumps(without_keys(parts), sort_keys=True)
 

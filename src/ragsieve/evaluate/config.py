@@ -136,6 +136,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         clues: What the system ``clues`` reads with.
         judge: An LLM that says whether answers mean the same; none where empty.
         likelihood: Whether the gold answer's log-likelihood is measured, too.
+        ib_beta: Where it is given, `ragsieve.evaluate.metrics.ib_score` is measured with it.
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
         baseline: Label of the system that the others are compared with.
@@ -159,6 +160,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clues: str = "clues"
     judge: str = ""
     likelihood: bool = False
+    ib_beta: Annotated[float, Meta(ge=0)] | None = None
     crag: bool = False
     baseline: str = ""
     max_tokens: Count | None = None

@@ -5,6 +5,7 @@ A metric says None where it does not apply to an example.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,18 @@ from functools import lru_cache, partial
 from typing import Any, Literal
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import ContextOverflow, InputError
 from ragsieve.evaluate import answers, evidence
 from ragsieve.evaluate.answers import CragVerdict, Judge
+from ragsieve.models.base import LLM
 from ragsieve.pipeline import Result, Tokens
+from ragsieve.prompts import context
+from ragsieve.score.bottleneck import bottleneck
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace
-from ragsieve.types import Answer, Example
+from ragsieve.types import Answer, Example, Segment
+
+logger = logging.getLogger(__name__)
 
 Judging = Callable[[str, str, Sequence[str]], float]
 Compute = Callable[[Example, Result], float | None]
@@ -125,6 +131,38 @@ def likelihood(reader: Reader) -> Metric:
         return answers.answer_loglik(reader, example.query, result.answer.segments, example.answers)
 
     return Metric("answer_loglik", "log-likelihood of the gold answer a token", compute, "evidence")
+
+
+def ib_score(llm: LLM, beta: float = 1.0) -> Metric:
+    """What the reader read, by the information bottleneck; lower is better, below 0 is good.
+
+    ``I(text; documents | question) - beta * I(text; answer | question)``, in nats a token: what the
+    text tells of the documents that the system took, less what it tells of the gold answer; see
+    `ragsieve.score.bottleneck.bottleneck`. 0 of a system that keeps nothing. Of several gold
+    answers the first that is not blank counts. None where a document does not fit the context.
+
+    Args:
+        llm: The generator; it has `loglik`.
+        beta: How much the answer counts against brevity; finite, not negative.
+
+    Source: "An Information Bottleneck Perspective for Effective Noise Filtering on
+        Retrieval-Augmented Generation" (arXiv 2406.01549), the IB score.
+    """
+
+    def compute(example: Example, result: Result) -> float | None:
+        gold = next(filter(str.strip, example.answers), None)
+        if gold is None or result.answer is None:
+            return None
+        given = [Segment.whole(document) for document in result.documents]
+        text = context(result.answer.segments)
+        try:
+            return float(bottleneck(llm, example.query, given, [text], gold, beta=beta)[0])
+        except ContextOverflow as error:
+            logger.info("question %r has no ib_score: %s", example.query.id, error)
+            return None
+
+    summary = "what the kept text tells of the documents, less of the answer"
+    return Metric("ib_score", summary, compute, "evidence", "lower")
 
 
 def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> list[Metric]:
@@ -264,3 +302,6 @@ _ROWS = (
     Metric("tokens", "tokens of the kept context", _tokens, "cost", "lower"),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
+
+LOWER = {name for name, metric in METRICS.items() if metric.better == "lower"} | {"ib_score"}
+"""Metrics of which less is better, those that only some runs measure among them."""

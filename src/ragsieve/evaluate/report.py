@@ -19,7 +19,7 @@ from ragsieve.errors import InputError
 from ragsieve.evaluate.cases import Case, told_apart
 from ragsieve.evaluate.cells import Cell, Noise, Run, renamed
 from ragsieve.evaluate.cost import Cost, Prices, cost
-from ragsieve.evaluate.metrics import METRICS
+from ragsieve.evaluate.metrics import LOWER, METRICS
 from ragsieve.evaluate.returned import Returned, returned, together
 from ragsieve.evaluate.stages import StageCost, Survival, finite, stage_costs, survival
 from ragsieve.evaluate.stats import Difference, Mean, Values, compare, holm, interval
@@ -136,7 +136,7 @@ class Report:
 
 def lower_is_better(metric: str) -> bool:
     """Whether a smaller value of a metric is better; metrics of one's own are taken as higher."""
-    return metric in METRICS and METRICS[metric].better == "lower"
+    return metric in LOWER
 
 
 def summarise(

@@ -14,48 +14,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ragsieve.evaluate.figures import amount, difference_text, mean_text, number, title
 from ragsieve.evaluate.report import OVERALL, Report, Row
-from ragsieve.evaluate.stats import Difference, Mean
+from ragsieve.evaluate.stats import Mean
 from ragsieve.evaluate.winnowing import Winnowing
 
 _MEAN = ("metric", "value", "low", "high", "n")
 _DIFFERENCE = ("difference", "diff_low", "diff_high", "p", "verdict")
 COLUMNS = ("dataset", "system", "generator", *_MEAN, *_DIFFERENCE)
 _UNKNOWN = Mean(math.nan, math.nan, math.nan, 0)
-_WHOLE = {"tokens", "answer_loglik"}  # metrics that are no shares
-
-
-def mean_text(name: str, mean: Mean) -> str:
-    """A mean with its interval: "71.0 [61.8, 79.2]", shares in per cent."""
-    low, high = number(name, mean.low), number(name, mean.high)
-    return f"{number(name, mean.value)} [{low}, {high}]"
-
-
-def difference_text(name: str, difference: Difference) -> str:
-    """A difference with its interval and verdict: "tie: +1.0 [-2.0, +4.0], p = 0.41"."""
-    value, low, high = (
-        number(name, v, signed=True) for v in (difference.value, difference.low, difference.high)
-    )
-    p = "p < 0.001" if difference.p < 0.001 else f"p = {difference.p:.3f}"
-    return f"{difference.verdict}: {value} [{low}, {high}], {p}"
-
-
-def number(name: str, value: float, *, signed: bool = False, digits: int = 1) -> str:
-    """A metric's value: shares in per cent, counts as they are, "–" where there is none."""
-    if math.isnan(value):
-        return "–"
-    scale = 1 if name in _WHOLE else 100
-    return f"{value * scale:{'+' if signed else ''}.{digits}f}"
-
-
-def amount(value: float) -> str:
-    """A cost to three digits: "0.012", "1,540"; "–" where it was not measured."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞"
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
-    return f"{value:,.{digits}f}" if value else "0"
 
 
 def break_even_text(tokens: float) -> str:
@@ -76,11 +43,6 @@ def headline(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
     heads += [title(name) for name in names]
     heads += ["compression ×", "filter calls", "filter tokens", "prompt tokens", "p50 s", "p95 s"]
     return heads, [[*_who(row, several), *_cells(row, names)] for row in rows]
-
-
-def title(name: str) -> str:
-    """A metric's name as a head: shares carry their unit."""
-    return name.replace("_", " ") + ("" if name in _WHOLE else " %")
 
 
 def _who(row: Row, several: bool) -> list[str]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 try:
     import torch
     import transformers
-    from huggingface_hub import snapshot_download
     from safetensors.torch import load_file
 except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
@@ -26,8 +25,7 @@ except ModuleNotFoundError as error:
 from torch.nn import functional
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models import store
-from ragsieve.models.loading import compute, found_device, loaded, marked, once
+from ragsieve.models.loading import compute, fetched, found_device, loaded, marked, once
 from ragsieve.text import safe
 from ragsieve.trace import Usage, spend
 
@@ -91,10 +89,7 @@ class JinaBert:
 
     @once
     def _folder(self) -> Path:
-        found = store.resolve(self.model)
-        if isinstance(found, Path):
-            return found
-        return Path(loaded(self.model, snapshot_download, found, allow_patterns=list(_FILES)))
+        return fetched(self.model, _FILES)
 
     @once
     def _tokenizer(self) -> Any:

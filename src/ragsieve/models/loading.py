@@ -11,12 +11,16 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
-from huggingface_hub import snapshot_download
-from tokenizers import Tokenizer
-from transformers.utils import logging as _logging
-
 from ragsieve.errors import MissingExtra, ModelError
+
+try:
+    import torch
+    from huggingface_hub import snapshot_download
+    from tokenizers import Tokenizer
+    from transformers.utils import logging as _logging
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "torch", extra="local") from error
+
 from ragsieve.models import store
 
 DTYPES = ("auto", "bfloat16", "float32")
@@ -129,6 +133,18 @@ def own_tokenizer(tokenizer: Any, *, plain: bool, words: Sequence[str] = ()) -> 
     own.no_truncation()
     own.encode_special_tokens = plain
     return own
+
+
+def fetched(model: str, files: Sequence[str]) -> Path:
+    """Where a model lies: its folder, or what the hub has of such files of it.
+
+    Raises:
+        ModelError: If the hub has no such model, or cannot be reached.
+    """
+    found = store.resolve(model)
+    if isinstance(found, Path):
+        return found
+    return Path(loaded(model, snapshot_download, found, allow_patterns=[*files]))
 
 
 def marked(model: str) -> str:

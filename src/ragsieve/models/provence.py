@@ -19,27 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-try:
-    import torch
-    from huggingface_hub import snapshot_download
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
-
-    raise MissingExtra(error.name or "torch", extra="local") from error
-
 from ragsieve.errors import InputError
-from ragsieve.models import store
 from ragsieve.models.base import Passage
 from ragsieve.models.clue_windows import Layout, Read, Window
 from ragsieve.models.loading import (
     DTYPES,
     compute,
+    fetched,
     found_device,
     loaded,
     marked,
     once,
     precision,
-    rowwise,
 )
 from ragsieve.models.provence_net import (
     WEIGHTS,
@@ -47,6 +38,7 @@ from ragsieve.models.provence_net import (
     TwoHeads,
     layout_for,
     passage_setter,
+    words,
 )
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
@@ -54,7 +46,6 @@ from ragsieve.trace import Usage, spend
 
 NOTHING = -100.0  # the score of a passage without a word
 REMEMBERED = 1_000_000  # tokens of passages whose labels are kept for the next call
-_WORD = 32  # characters; a longer word is read in pieces, so that none is cut off
 _FILES = ("config.json", WEIGHTS, "*.json", "*.model", "*.txt")
 
 
@@ -107,8 +98,9 @@ class Provence:
     Source: Provence (arXiv 2501.16214), section 3; the heads are those of its code
         (naver/bergen, scripts/provence).
     Differs: Each passage is read whole, up to the encoder's 512 tokens, but words are tokenized one
-        by one and a question is read as it was typed. ``naver/provence-reranker-debertav3-v1`` has
-        these tensors by its code; its figures were not reproduced here.
+        by one, each behind a space, and a question is read as it was typed.
+        ``naver/provence-reranker-debertav3-v1`` has these tensors by its code; its figures were not
+        reproduced here.
     """
 
     model: str
@@ -146,7 +138,7 @@ class Provence:
         for some, readings in zip(parts, self._read(items), strict=True):
             shares: list[float] = []
             for part, reading in zip(some, readings, strict=True):
-                ends = np.cumsum([len(words) for words in part])  # the first are the title's
+                ends = np.cumsum([len(text) for text in part])  # the first are the title's
                 places = [reading.words[end] for end in ends]
                 shares += (self._share(reading.keep[a:b]) for a, b in pairwise(places))
             found.append(shares)
@@ -154,7 +146,7 @@ class Provence:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """How well each passage answers the question, ``(len(pairs),)``; logits."""
-        items = [[_Key(safe(question), " ".join(_words(text)))] for question, text in pairs]
+        items = [[_Key(safe(question), " ".join(words(text)))] for question, text in pairs]
         return np.array([reading.score for (reading,) in self._read(items)], np.float32)
 
     def _read(self, items: Sequence[Sequence[_Key]]) -> list[list[Reading]]:
@@ -192,7 +184,7 @@ class Provence:
         windows, cut = [], []
         for question, group in groupby(keys, key=lambda key: key.question):
             texts = [key.text.split() for key in group]
-            read = self._setter.read(question, [Passage("", words) for words in texts])
+            read = self._setter.read(question, [Passage("", text) for text in texts])
             for _, rows in read.passages:
                 own = Read(read.question, [([], rows)])
                 windows.append(self._setter.windows(own, self._layout))
@@ -217,10 +209,7 @@ class Provence:
 
     @once
     def _folder(self) -> Path:
-        where = store.resolve(self.model)
-        if isinstance(where, Path):
-            return where
-        return Path(loaded(self.model, snapshot_download, where, allow_patterns=list(_FILES)))
+        return fetched(self.model, _FILES)
 
     @once
     def _setter(self) -> PassageSetter:
@@ -233,23 +222,13 @@ class Provence:
     @once
     def _net(self) -> TwoHeads:
         net: TwoHeads = compute(loaded, self.model, TwoHeads.load, self._folder)
-        rowwise(net)
-        if self._dtype == "bfloat16":  # what autocast would do in each call
-            for module in net.encoder.modules():
-                if isinstance(module, torch.nn.Linear):
-                    module.to(torch.bfloat16)
-        net.in_bfloat16 = self._dtype == "bfloat16"
-        return net.eval().to(self._device)
+        return net.ready(self._dtype, self._device)
 
 
 def _parts(passage: Passage) -> list[list[str]]:
     """Words of the title, as it stands before its passage, and of each sentence."""
-    title = _words(f"{passage.title}:") if passage.title else []
-    return [title, *map(_words, passage.sentences)]
-
-
-def _words(text: str) -> list[str]:
-    return [w[at : at + _WORD] for w in safe(text).split() for at in range(0, len(w), _WORD)]
+    title = words(f"{passage.title}:") if passage.title else []
+    return [title, *map(words, passage.sentences)]
 
 
 def _joined(

@@ -20,12 +20,14 @@ from transformers.activations import ACT2FN
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage
 from ragsieve.models.clue_windows import Layout, Read, Setter, Span, Tokens, Window
-from ragsieve.models.loading import loaded, own_tokenizer
+from ragsieve.models.loading import loaded, own_tokenizer, rowwise
+from ragsieve.text import safe
 
 WEIGHTS = "model.safetensors"
 LAYOUT = Layout(size=512, question=64, title=64, sentence=200, overlap=64)
 STEP = 8  # windows are padded to a multiple of this many tokens
 TOGETHER = 16  # windows of one padded length that are computed together
+_WORD = 32  # characters; a longer word is read in pieces, so that none is cut off
 
 
 class TwoHeads(torch.nn.Module):
@@ -78,6 +80,16 @@ class TwoHeads(torch.nn.Module):
         mask = [[1] * len(w.ids) + [0] * (size - len(w.ids)) for w in windows]
         return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
+    def ready(self, dtype: str, device: str) -> TwoHeads:
+        """Itself, to be run and no longer trained."""
+        rowwise(self)
+        self.in_bfloat16 = dtype == "bfloat16"
+        if self.in_bfloat16:  # what autocast would do in each call
+            for module in self.encoder.modules():
+                if isinstance(module, torch.nn.Linear):
+                    module.to(torch.bfloat16)
+        return self.eval().to(device)
+
     def tensors(self) -> dict[str, torch.Tensor]:
         """Weights by their names in a folder."""
         prefix = f"{self.encoder.base_model_prefix}."
@@ -123,12 +135,14 @@ class PassageSetter(Setter):
     """
 
     def read(self, question: str, passages: Sequence[Passage]) -> Read:
-        """All token ids, uncut."""
-        read = super().read(question, passages)
-        return Read(
-            self._text(read.question),
-            [(self._text(title), [*map(self._text, rows)]) for title, rows in read.passages],
-        )
+        """All token ids, uncut; those of a word are the same whatever stands beside it."""
+        texts = [words(text) for title, some in passages for text in (title, *some)]
+        flat = [question, *(f" {word}" for text in texts for word in text)]
+        asked, *found = (e.ids for e in self.tokenizer.encode_batch(flat, add_special_tokens=False))
+        ids = iter(found)
+        rows = iter([self._text([n for _ in text for n in next(ids)]) for text in texts])
+        taken = [(next(rows), [next(rows) for _ in some]) for _, some in passages]
+        return Read(self._text(asked), taken)
 
     def _text(self, tokens: Tokens) -> list[int]:
         return [n for n in tokens if n not in (self.cls, self.sep, self.padding)]
@@ -145,6 +159,11 @@ class PassageSetter(Setter):
                 made.append(Window(window.ids, window.question, spans))
             first += len(passage[1])
         return made
+
+
+def words(text: str) -> list[str]:
+    """Words of a text as they are read, of at most `_WORD` characters."""
+    return [w[at : at + _WORD] for w in safe(text).split() for at in range(0, len(w), _WORD)]
 
 
 def passage_setter(name: str, folder: Path | str) -> PassageSetter:

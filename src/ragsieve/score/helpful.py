@@ -33,7 +33,8 @@ class Helpful(Scorer):
     Args:
         llm: Judges; plain, or tuned for it by `ragsieve.train.exit`.
         window: Tokens of a document that are read with a segment: the whole document where it has
-            no more, else as many of its segments around this one; at least 1.
+            no more, else the run of its given segments, of at most so many, that this one is in;
+            at least 1.
 
     Raises:
         InputError: If ``window`` is under 1.

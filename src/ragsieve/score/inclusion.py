@@ -6,7 +6,6 @@ anything of it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from ragsieve.models.base import LLM
 from ragsieve.prompts import context, render
 from ragsieve.score.base import Scorer
-from ragsieve.text import contains_answer, normalise, words
+from ragsieve.text import contains_answer, word_counts, word_f1
 from ragsieve.types import Query, Segment
 
 Answers = Mapping[str, Sequence[str]]
@@ -27,6 +26,9 @@ Answers = Mapping[str, Sequence[str]]
 @dataclass(frozen=True, repr=False)
 class _Measure(Scorer):
     """A scorer that knows gold answers, which no trace of a question should list."""
+
+    least: ClassVar[float] = 1e-6
+    """From which score on a segment has something of the answer."""
 
     def __repr__(self) -> str:
         shown = (f"{f.name}={_shown(getattr(self, f.name))}" for f in fields(self))
@@ -61,8 +63,8 @@ class Overlap(_Measure):
         answers: Gold answers by question; the question's own words count where None.
 
     Source: FILCO (arXiv 2311.08377), section 2: lexical overlap.
-    Differs: Words are counted; the authors' code counts characters, by a slip as it seems. Chinese
-        and Japanese go by character here, too.
+    Differs: Words are counted; the authors' code counts characters, by a slip as it seems. Scripts
+        without spaces go by character here, too.
     """
 
     answers: Answers | None = None
@@ -71,9 +73,9 @@ class Overlap(_Measure):
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """F1, ``(len(segments),)``."""
         wanted = [query.text] if self.answers is None else self.answers.get(query.text, ())
-        gold = [_words(text) for text in wanted]
-        found = [_words(segment.text) for segment in segments]
-        best = [max((_f1(some, other) for other in gold), default=0.0) for some in found]
+        gold = [word_counts(text) for text in wanted]
+        found = [word_counts(segment.text) for segment in segments]
+        best = [max((word_f1(some, other) for other in gold), default=0.0) for some in found]
         return np.array(best, np.float32)
 
 
@@ -99,12 +101,15 @@ class CXMI(_Measure):
     llm: LLM
     answers: Answers
     name: ClassVar[str] = "cxmi"
+    least: ClassVar[float] = 0.5
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Values of the logistic function, ``(len(segments),)``."""
         gold = self.answers.get(query.text, ())
         answer = next((text for text in gold if text.strip()), "")
-        found = gains(self.llm, query, segments, answer) if answer else np.zeros(len(segments))
+        if not answer:
+            return np.zeros(len(segments), np.float32)
+        found = gains(self.llm, query, segments, answer)
         return np.asarray(0.5 + np.tanh(found / 2) / 2, np.float32)  # exp would overflow
 
 
@@ -127,13 +132,3 @@ def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> N
 
 def _shown(value: object) -> str:
     return f"<of {len(value)} questions>" if isinstance(value, Mapping) else repr(value)
-
-
-def _words(text: str) -> Counter[str]:
-    return Counter(words(normalise(text)))
-
-
-def _f1(some: Counter[str], other: Counter[str]) -> float:
-    """Harmonic mean of precision and recall of words, each as often as it occurs in both."""
-    same = (some & other).total()
-    return 2 * same / (some.total() + other.total()) if same else 0.0

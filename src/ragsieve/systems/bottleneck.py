@@ -34,7 +34,7 @@ def bottleneck(
 
     Args:
         llm: The generator.
-        writer: The filter model: an LLM with the adapter that `ragsieve.train.preference` makes;
+        writer: The filter model: an LLM with what `ragsieve train writer --by ib` makes;
             ``llm``, prompted, where None.
         documents: So many of the first documents are read; not negative.
         written_tokens: Of the filtered text at most, in the writer's tokens, never more than it

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from ragsieve.answer import Reader, read_demonstrations
+from ragsieve.answer import Demonstration, Reader, read_demonstrations
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
+
+ANSWER = "Answer:"
+"""What the line of a reply begins with that holds the answer."""
 
 
 def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None) -> System:
@@ -48,18 +51,8 @@ def instructrag_icl(
     Differs: Rationales are written by hand, not by the model; examples show their documents; and
         the answer is a line of its own, so that a rationale that names several is no answer.
     """
-    return System(
-        Pipeline(),
-        Reader(
-            llm,
-            max_tokens=256,
-            prompt="reader_rationale",
-            closed_prompt="reader_rationale",
-            examples=read_demonstrations(shots, examples, rationales=True),
-            answer_after="Answer:",
-        ),
-        max_tokens,
-    )
+    shown = read_demonstrations(shots, examples, rationales=True)
+    return System(Pipeline(), explaining(llm, "reader_rationale", shown), max_tokens)
 
 
 def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
@@ -74,5 +67,15 @@ def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
 
     Source: SAIL (arXiv 2305.15225).
     """
-    prompt = "reader_informative"
-    return System(Pipeline(), Reader(llm, 256, prompt, prompt, answer_after="Answer:"), max_tokens)
+    return System(Pipeline(), explaining(llm, "reader_informative"), max_tokens)
+
+
+def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) -> Reader:
+    """A reader that says something before its answer, which stands on a line of its own.
+
+    Args:
+        llm: The generator.
+        prompt: The template, with and without evidence.
+        examples: Worked examples.
+    """
+    return Reader(llm, 256, prompt, prompt, examples=examples, answer_after=ANSWER)

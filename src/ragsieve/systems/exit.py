@@ -24,7 +24,7 @@ def exit_sentences(
 
     Args:
         llm: The generator; judges the sentences, too, unless another does.
-        extractor: Judges them: an LLM with the adapter that `ragsieve.train.exit` makes.
+        extractor: Judges them: an LLM that `ragsieve.train.exit` tuned, or one with its adapter.
         min_score: From which probability a sentence stays, in [0, 1]; the paper's τ.
         min_keep: At least so many sentences stay, the most probable ones.
         window: Tokens of a document that are read with a sentence.
@@ -36,8 +36,8 @@ def exit_sentences(
     Source: EXIT (arXiv 2412.12559), section 3: splitting, classification in context, threshold,
         reassembly; τ = 0.5.
     Differs: The paper tunes Gemma-2B with HotpotQA's supporting sentences; without tuning a small
-        model's probabilities say little. `ragsieve.score.Helpful` says how it is asked, and how
-        long documents are read.
+        model's probabilities say little. Its published adapter learnt the paper's words, and is
+        asked in ours here: not tried. `ragsieve.score.Helpful` says how long documents are read.
     """
     return System(
         Pipeline(

@@ -10,9 +10,6 @@ from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 
-LEAST = 1e-6  # of a share of words, or of 0 and 1: over nothing
-LIKELIER = 0.5  # of CXMI: the sentence makes the answer no less likely
-
 
 def filco(
     llm: LLM,
@@ -27,7 +24,7 @@ def filco(
     Args:
         llm: The generator.
         extractor: The filter model (the paper's M_ctx), tuned to write the sentence that a measure
-            chose, see `ragsieve.train.filco`; ``llm`` where None.
+            chose, of ``ragsieve train writer``; ``llm`` where None.
         documents: So many of the first documents are read; not negative.
         min_keep: Where fewer sentences are written, the first others are kept too; not negative.
         max_tokens: Budget of the context, in the generator's tokens.
@@ -68,7 +65,7 @@ def filco_strinc(
     Source: FILCO (arXiv 2311.08377), section 2: the silver context by StrInc.
     Differs: See `ragsieve.score.Inclusion`.
     """
-    return _filtering(llm, documents, max_tokens, *_best(Inclusion(answers), LEAST, k))
+    return _filtering(llm, documents, max_tokens, *_best(Inclusion(answers), k))
 
 
 def filco_lexical(
@@ -89,7 +86,7 @@ def filco_lexical(
     Differs: With the question, which is known when it is asked; the authors' code compares with the
         gold output, as training here does. See `ragsieve.score.Overlap`.
     """
-    return _filtering(llm, documents, max_tokens, *_best(Overlap(), LEAST, k))
+    return _filtering(llm, documents, max_tokens, *_best(Overlap(), k))
 
 
 def filco_cxmi(
@@ -117,12 +114,12 @@ def filco_cxmi(
     Differs: A sentence that makes the answer less likely goes even where it is the best; the
         authors' code keeps it.
     """
-    return _filtering(llm, documents, max_tokens, *_best(CXMI(llm, answers), LIKELIER, k))
+    return _filtering(llm, documents, max_tokens, *_best(CXMI(llm, answers), k))
 
 
-def _best(measure: Stage, least: float, k: int) -> tuple[Stage, ...]:
-    """The ``k`` best sentences by a measure, of those that reach ``least``."""
-    return measure, select.Threshold(least), select.TopK(k)
+def _best(measure: Inclusion | Overlap | CXMI, k: int) -> tuple[Stage, ...]:
+    """The ``k`` best sentences by a measure, of those that have something of the answer."""
+    return measure, select.Threshold(measure.least), select.TopK(k)
 
 
 def _filtering(llm: LLM, documents: int, max_tokens: int | None, *chosen: Stage) -> System:

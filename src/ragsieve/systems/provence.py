@@ -43,7 +43,7 @@ def provence(
 
     Source: Provence (arXiv 2501.16214), section 3: unified reranking and pruning.
     Differs: A title is read in front of its passage but is never kept for itself: it stands before
-        the kept sentences anyhow. Documents are sentences by our splitter.
+        the kept sentences anyhow. Sentences are those of our splitter.
     """
     ranker = reranker or (cast(PairScorer, reader) if hasattr(bare(reader), "score") else None)
     ranking: tuple[Stage, ...] = (score.Pair(ranker),) if ranker else ()

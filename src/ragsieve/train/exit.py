@@ -1,17 +1,147 @@
-"""Fine-tune an LLM to say whether a sentence helps, as `ragsieve.score.Helpful` asks it."""
+"""Fine-tune an LLM to say whether a sentence helps, as `ragsieve.score.Helpful` asks it.
+
+WORK/train.jsonl, validation.jsonl    the questions, with the documents that are read
+WORK/adapter-…                        what was learned
+"""
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from ragsieve import models
+from ragsieve.datasets import Dataset
 from ragsieve.errors import InputError
+from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.clue_figures import Judged, figures
+from ragsieve.train.lessons import Lesson, lessons
+from ragsieve.train.making import (
+    ADAPTER,
+    PARTS,
+    RECIPE,
+    adapter_of,
+    card,
+    check_free,
+    first_documents,
+    merge,
+    whole,
+    write_questions,
+)
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 
 CLUES = 2  # of a question at most, each with one sentence that is none
+MEASURED = 20  # validation questions of which all sentences are judged, before and after
+_USE = """\
+It says of a sentence, read in its document, whether it helps to answer a question (EXIT, arXiv \
+2412.12559). `auc` is inside a question: how often a sentence with the answer comes before another.
+
+    {use}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitPlan:
+    """How an LLM is made to judge sentences.
+
+    Args:
+        llm: The local model that is tuned, by LoRA.
+        window: Tokens of a document that are read with a sentence; at least 1.
+        layers: Upper share of its layers that is tuned, in (0, 1]; 1/3 takes about half the time.
+        documents: So many of the first documents of a question are read; at least 1.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all samples are read; at least 1.
+        seed: Of all chance.
+        merged: Whether the whole model is written, so that ``transformers:FOLDER`` loads it, or the
+            adapter alone.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    llm: str = "smollm2"
+    window: int = 512
+    layers: float = 1.0
+    documents: int = 5
+    limit: int | None = None
+    epochs: int = 1
+    seed: int = 0
+    merged: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("window", "documents", "limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value!r}")
+        models.check(self.llm, "LLM")
+        _ = self.tuning  # its rules
+
+    @property
+    def tuning(self) -> Tuning:
+        """How it is tuned."""
+        return Tuning(epochs=self.epochs, layers=self.layers, checks=2, seed=self.seed)
+
+
+def make_exit(
+    folder: Path, sources: Sequence[Dataset], plan: ExitPlan, *, work: Path
+) -> dict[str, Any]:
+    """Tune an LLM on questions with documents, and write it to ``folder``.
+
+    ``models.load(f"transformers:{folder}")`` is the tuned model, and ``models.load(plan.llm,
+    adapter=f"{folder}/adapter")``. What an earlier start has trained is kept.
+
+    Args:
+        folder: New, or one of an earlier training.
+        sources: Questions with documents and gold answers, divided by a salted hash.
+        plan: How.
+        work: Folder of this training; made where missing.
+
+    Returns:
+        What ``recipe.json`` says: among others ``before`` and ``after``, each with ``questions``
+        and figures in [0, 1] as `ragsieve.train.clue_figures.figures` gives them.
+
+    Raises:
+        InputError: If ``folder`` holds something else, the model cannot be tuned, or there is
+            nothing to learn.
+        ModelError: If the model fails.
+
+    Source: See `train_exit`.
+    """
+    check_free(folder, "extractor")
+    model = tunable(plan.llm)
+    write_questions(sources, work, plan.limit, first_documents(plan.documents))
+    files = [work / f"{part}.jsonl" for part in PARTS]
+    learned = {name: value for name, value in asdict(plan).items() if name != "merged"}
+    adapter = adapter_of(work, learned, model.identity, [file.read_bytes() for file in files])
+    if not (adapter / RECIPE).is_file():  # written last
+        taught, checked = map(lessons, files)
+        tuning = plan.tuning
+        train_exit(adapter, taught, checked, llm=plan.llm, window=plan.window, tuning=tuning)
+    recipe: dict[str, Any] = json.loads((adapter / RECIPE).read_text(encoding="utf-8"))
+    use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
+    if not plan.merged:
+        use = (
+            f'systems.exit_sentences(llm, extractor=models.load("{plan.llm}", adapter="FOLDER/…"))'
+        )
+    told = card(
+        f"An extractor made of {plan.llm}",
+        _USE.format(use=use),
+        {name: recipe[name] for name in ("before", "after")},
+        base=plan.llm,
+        library="transformers",
+        plan=plan,
+        sources=sources,
+    )
+    with whole(folder, recipe, told) as fresh:
+        shutil.copytree(adapter, fresh / ADAPTER)
+        if plan.merged:
+            merge(fresh, model, adapter)
+    return recipe
 
 
 def train_exit(
@@ -65,7 +195,15 @@ def train_exit(
         llm=model,
         tuning=tuning,
         about={"part": "exit", "window": window},
+        measure=lambda asked: _figures(asked, window, validation),
     )
+
+
+def _figures(llm: LLM, window: int, validation: Sequence[Lesson]) -> dict[str, float]:
+    """Of a model, on the first questions of ``validation`` that have clues and others."""
+    scorer, some = Helpful(llm, window), [lesson for lesson in validation if lesson.usable]
+    judged = [Judged.of(o, scorer.scores(o.query, o.sentences)) for o in some[:MEASURED]]
+    return {"questions": len(judged), **figures(judged)["mean"]}
 
 
 def samples(lesson: Lesson, scorer: Helpful, seed: int = 0) -> list[Sample]:

@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Stage, best_first
-from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
+from ragsieve.pipeline import best_first
+from ragsieve.score.inclusion import CXMI, Answers, Inclusion, Overlap
 from ragsieve.train.lessons import Lesson
 from ragsieve.train.recomp import Chosen
+from ragsieve.types import Example
 
 Measure = Literal["strinc", "lexical", "cxmi"]
-LEAST: dict[Measure, float] = {"strinc": 0.5, "lexical": 1e-6, "cxmi": 0.5}
 
 
-def filco_lessons(
-    lessons: Sequence[Lesson], measure: Measure, *, llm: LLM | None = None, k: int = 1
-) -> list[Lesson]:
-    """Lessons whose clues are the ``k`` best sentences by a measure of the gold answer.
+@dataclass(frozen=True)
+class Silver:
+    """The sentences that a filter model should write: the best by a measure of the gold answer.
 
-    ``ragsieve.train.extractor.train_extractor(folder, …, mode="write")`` makes of them the filter
-    model that `ragsieve.systems.filco` takes. Where no sentence has anything of the answer, there
-    is none to write.
+    ``ragsieve.train.extractor.train_extractor(folder, …, mode="write")`` makes of such lessons the
+    filter model that `ragsieve.systems.filco` takes; so does ``ragsieve train writer``. Where no
+    sentence has anything of the answer, there is none to write.
 
     Args:
-        lessons: Questions with sentences and gold answers.
         measure: String inclusion, overlap of words with the gold answer, or CXMI.
         llm: The generator, for CXMI.
-        k: Sentences of a question; at least 1, the paper's.
+        k: Sentences of a question at most; at least 1, the paper's.
 
     Raises:
         InputError: If an option breaks its rule.
-        ModelError: If the model fails.
+        ModelError: When it measures, if the model fails.
 
     Source: FILCO (arXiv 2311.08377), sections 2 and 3.
     Differs: The best of all sentences, not of each passage.
     """
-    if measure not in get_args(Measure):
-        raise InputError(f"measure must be one of {', '.join(get_args(Measure))}, got {measure!r}")
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k!r}")
-    if measure == "cxmi" and llm is None:
-        raise InputError("measure='cxmi' needs llm, the generator")
-    found: list[Lesson] = []
-    for lesson in lessons:
-        scored = _measured(lesson, measure, llm)(lesson.query, lesson.sentences)
+
+    measure: Measure
+    llm: LLM | None = None
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(Measure):
+            known = ", ".join(get_args(Measure))
+            raise InputError(f"measure must be one of {known}, got {self.measure!r}")
+        if self.k < 1:
+            raise InputError(f"k must be at least 1, got {self.k!r}")
+        if self.measure == "cxmi" and self.llm is None:
+            raise InputError("measure='cxmi' needs llm, the generator")
+
+    def __call__(self, lesson: Lesson) -> Chosen:
+        """The lesson whose clues are these sentences."""
+        measured = self._scorer({lesson.query.text: lesson.answers})
+        scored = measured(lesson.query, lesson.sentences)
         place = {s.key: n for n, s in enumerate(scored)}
-        best = [place[s.key] for s in best_first(scored)[:k] if s.score >= LEAST[measure]]
-        found.append(Chosen.by(lesson, best, {}))
-    return found
+        chosen = [s for s in best_first(scored)[: self.k] if s.score >= measured.least]
+        return Chosen.by(lesson, [place[s.key] for s in chosen], {})
 
+    def labels(self, example: Example) -> dict[str, list[int]]:
+        """``clues``: their places, best first."""
+        return {"clues": [*self(Lesson.of(example)).clues]}
 
-def _measured(lesson: Lesson, measure: Measure, llm: LLM | None) -> Stage:
-    answers = {lesson.query.text: lesson.answers}
-    if measure == "cxmi" and llm is not None:
-        return CXMI(llm, answers)
-    return Inclusion(answers) if measure == "strinc" else Overlap(answers)
+    def _scorer(self, answers: Answers) -> Inclusion | Overlap | CXMI:
+        if self.measure == "cxmi" and self.llm is not None:
+            return CXMI(self.llm, answers)
+        return Inclusion(answers) if self.measure == "strinc" else Overlap(answers)

@@ -2,47 +2,53 @@
 
 WORK/train.jsonl, validation.jsonl    the questions, with the documents that stand in their context
 WORK/PART.rationales.jsonl            what the model itself writes of them, where it learns that
-WORK/adapter                          what was learned
+WORK/adapter-…                        what was learned
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.answer.demonstrations import Demonstration
-from ragsieve.datasets import Dataset, parts
+from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy, exact_match, f1
-from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.base import LLM, spoken
 from ragsieve.models.sharing import sharing
+from ragsieve.prompts import titled
+from ragsieve.systems.demonstrated import ANSWER, explaining
 from ragsieve.text import contains_answer
-from ragsieve.train.lessons import gather, write
-from ragsieve.trained.card import hub_id, markdown_table
+from ragsieve.train import making
+from ragsieve.train.making import (
+    ADAPTER,
+    PARTS,
+    RECIPE,
+    Told,
+    adapter_of,
+    check_free,
+    label,
+    merge,
+    whole,
+    write_questions,
+)
 from ragsieve.types import Document, Example, Query, Segment
+
+if TYPE_CHECKING:  # what is learned needs none of its libraries
+    from ragsieve.train.sft import Sample
 
 Context = Literal["relevant", "mixed", "irrelevant"]
 Target = Literal["answer", "rationale", "informative"]
-PARTS: tuple[parts.Part, ...] = ("train", "validation")
-HELD_OUT = 5  # under a limit, a question of validation to so many of training
 MEASURED = 40  # validation questions that are answered before and after
-MARK = "Answer:"
 RATIONALE_TOKENS = 192
-CARD = "README.md"
-RECIPE = "recipe.json"
-ADAPTER = "adapter"
-Told = Callable[[str, Iterator[Done], int | None], list[Done]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +103,7 @@ class GeneratorPlan:
 
 def reader(llm: LLM, target: Target) -> Reader:
     """What asks a generator that was trained to reply with ``target``, and reads its answer."""
-    if target == "answer":
-        return Reader(llm)
-    prompt = f"reader_{target}"
-    return Reader(llm, 256, prompt, prompt, answer_after=MARK)
+    return Reader(llm) if target == "answer" else explaining(llm, f"reader_{target}")
 
 
 def train_generator(
@@ -137,28 +140,29 @@ def train_generator(
     Source: InstructRAG (arXiv 2406.13629), sections 2.2 and 2.3, InstructRAG-FT; RetRobust (arXiv
         2310.01558), training with the best, a low-ranked or a random passage, each with equal
         probability; SAIL (arXiv 2305.15225), search results told apart before the answer.
-    Differs: LoRA, not all weights. The answer stands on a line of its own behind a rationale. A
-        document is informative if a gold answer stands in it: SAIL has an entailment model say so,
-        and is trained on instructions with a search engine's results.
+    Differs: LoRA, not all weights, by `ragsieve.train.sft`: it gives the losses of TRL's SFTTrainer
+        step for step, but reads what stands in a document as text, never as the chat's control
+        tokens, and tunes encoder-decoders, too. The answer stands on a line of its own behind a
+        rationale. A document is informative if a gold answer stands in it: SAIL has an entailment
+        model say so, and is trained on instructions with a search engine's results.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / RECIPE).is_file():
-        raise InputError(f"folder must be new or a trained generator, got {str(folder)!r}")
+    check_free(folder, "generator")
     from ragsieve.train.sft import tunable  # what is learned needs none of its libraries
 
     model = tunable(plan.llm)
-    work.mkdir(parents=True, exist_ok=True)
-    for part in PARTS:
-        _gather(part, sources, plan, work)
+    write_questions(sources, work, plan.limit, lambda one, others: chosen(one, others, plan))
     if plan.target == "rationale":
         with sharing(workers, cache=work / "cache.sqlite") as share:
-            explain = Explainer(share(model))
+            explain, by = Explainer(share(model)), f"rationales {plan.llm}"
             for part in PARTS:
-                _explained(part, plan, explain, work, workers, told)
-    recipe = _tuned(plan, model, work)
-    _assemble(folder, plan, model, work)
-    (folder / CARD).write_text(card(recipe, plan, sources), encoding="utf-8")
-    text = json.dumps(recipe, indent=1, ensure_ascii=False) + "\n"
-    (folder / RECIPE).write_text(text, encoding="utf-8")
+                paths = work / f"{part}.jsonl", work / f"{part}.rationales.jsonl"
+                label(*paths, explain, by=by, workers=workers, told=told)
+    adapter = _tuned(plan, model, work)
+    recipe = dict(json.loads((adapter / RECIPE).read_text(encoding="utf-8")))
+    with whole(folder, recipe, card(recipe, plan, sources)) as fresh:
+        shutil.copytree(adapter, fresh / ADAPTER)
+        if plan.merged:
+            merge(fresh, model, adapter)
     return recipe
 
 
@@ -185,10 +189,9 @@ def _foreign(
     """The documents of another question that hold no answer to this one; none if there are none."""
     start = chance.randrange(max(1, len(others)))
     for other in (*others[start:], *others[:start]):
-        if other.query.text != example.query.text:
-            free = [d for d in other.documents if not contains_answer(d.text, example.answers)]
-            if free:
-                return tuple(free)
+        free = tuple(d for d in other.documents if not _holds(d, example))
+        if free and other.query.text != example.query.text:
+            return free
     return ()
 
 
@@ -216,11 +219,11 @@ class Explainer:
 def target(example: Example, kind: Target, rationale: str = "") -> str:
     """The reply that is learned for a question; its gold answer is the first that is not blank."""
     if kind == "informative":
-        holding = [contains_answer(s.text, example.answers) for s in _segments(example)]
+        holding = [_holds(s.document, example) for s in _segments(example)]
         numbers = [str(n) for n, holds in enumerate(holding, 1) if holds]
         rationale = f"Informative: {', '.join(numbers) or 'none'}."
     shown = Demonstration(example.query.text, _gold(example), rationale)
-    return shown.reply("" if kind == "answer" else MARK)
+    return shown.reply("" if kind == "answer" else ANSWER)
 
 
 def figures(llm: LLM, examples: Sequence[Example], kind: Target) -> dict[str, float]:
@@ -234,109 +237,59 @@ def figures(llm: LLM, examples: Sequence[Example], kind: Target) -> dict[str, fl
 
 def card(recipe: Mapping[str, Any], plan: GeneratorPlan, sources: Sequence[Dataset]) -> str:
     """The model card: what it is, from what, how good."""
-    base = hub_id(plan.llm)
-    header = f'---\nlibrary_name: transformers\nbase_model: "{base}"\n---\n' if base else ""
-    rows = [(name, *recipe[name].values()) for name in ("before", "after")]
-    measured = markdown_table(("", *recipe["after"]), rows)
-    options = markdown_table(("option", "value"), [*asdict(plan).items()])
-    data = markdown_table(
-        ("data", "licence"),
-        [(s.name, s.entry.licence if s.entry else "the user's own") for s in sources],
-    )
-    return (
-        f"{header}# A generator made of {plan.llm}\n\n"
+    return making.card(
+        f"A generator made of {plan.llm}",
         f"It learnt to answer from {plan.context} documents with {plan.target}. Load it as "
-        f"`transformers:FOLDER`, or as {plan.llm} with the adapter `FOLDER/{ADAPTER}`.\n\n"
-        f"## How good it is\n\nOn other questions of the same data, with documents chosen the same "
-        f"way.\n\n{measured}\n"
-        f"## What it was trained on\n\n{data}\n## How it was trained\n\n{options}"
+        f"`transformers:FOLDER`, or as {plan.llm} with the adapter `FOLDER/{ADAPTER}`.",
+        {name: recipe[name] for name in ("before", "after")},
+        base=plan.llm,
+        library="transformers",
+        plan=plan,
+        sources=sources,
     )
 
 
-def _gather(part: parts.Part, sources: Sequence[Dataset], plan: GeneratorPlan, work: Path) -> None:
-    """Write the questions of ``part``, with the documents that stand in their context."""
-    limit = plan.limit if part == "train" else plan.limit and -(-plan.limit // HELD_OUT)
-    given = list(islice(gather(sources, part), limit))
-    if not write(work / f"{part}.jsonl", (chosen(one, given, plan) for one in given)):
-        raise InputError(f"data must have a question with documents and answers in {part}")
+def _tuned(plan: GeneratorPlan, model: Any, work: Path) -> Path:
+    """The adapter, trained where it is not there."""
+    from ragsieve.train.sft import Tuning, tune
 
-
-def _explained(
-    part: parts.Part,
-    plan: GeneratorPlan,
-    explain: Explainer,
-    work: Path,
-    workers: int,
-    told: Told | None,
-) -> None:
-    """Write the rationales of ``part``; those that an earlier start wrote stay."""
-    name = f"{part}.rationales.jsonl"
-    with Batch(work / f"{part}.jsonl", work / name, label=f"rationales {plan.llm}") as batch:
-        done = batch.run(explain, workers=workers)
-        found = told(name, done, batch.total()) if told else [*done]
-    if errors := [one.error for one in found if one.error]:
-        raise errors[0]
-
-
-def _tuned(plan: GeneratorPlan, model: Any, work: Path) -> dict[str, Any]:
-    """Train the adapter, where it is not there; what its recipe says."""
-    from ragsieve.train.sft import Sample, Tuning, tune
-
-    ask = reader(model, plan.target)
-    taught, replies = {}, {}
-    for part in PARTS:
-        taught[part] = [parse_record(line) for _, line in lines(work / f"{part}.jsonl")]
-        known = _rationales(work / f"{part}.rationales.jsonl") if plan.target == "rationale" else {}
-        replies[part] = [
-            target(one, plan.target, known.get(n, "")) for n, one in enumerate(taught[part], 1)
-        ]
-    samples = {
-        part: [
-            Sample(ask.messages(one.query, _segments(one)), reply)
-            for one, reply in zip(taught[part], replies[part], strict=True)
-        ]
-        for part in PARTS
-    }
+    taught = {p: [parse_record(one) for _, one in lines(work / f"{p}.jsonl")] for p in PARTS}
+    samples = {part: _samples(taught[part], part, plan, model, work) for part in PARTS}
     learned = {k: v for k, v in asdict(plan).items() if k != "merged"}
-    mark = hashlib.sha256(repr((learned, samples)).encode("utf-8", "surrogatepass")).hexdigest()
-    made = work / ADAPTER / RECIPE
-    if not made.is_file() or _read(made).get("learned") != mark:
+    made = adapter_of(work, learned, samples)
+    if not (made / RECIPE).is_file():
         checked = taught["validation"][:MEASURED]
         tune(
-            work / ADAPTER,
+            made,
             samples["train"],
             samples["validation"],
             llm=model,
             tuning=Tuning(epochs=plan.epochs, seed=plan.seed),
-            about={"part": "generator", "plan": learned, "learned": mark},
+            about={"part": "generator", "plan": learned},
             measure=lambda llm: figures(llm, checked, plan.target),
         )
-    return _read(made)
+    return made
 
 
-def _assemble(folder: Path, plan: GeneratorPlan, model: Any, work: Path) -> None:
-    """The adapter, and where wanted the whole model, which has its tokens read as before."""
-    shutil.copytree(work / ADAPTER, folder / ADAPTER, dirs_exist_ok=True)
-    if plan.merged:
-        merge(folder, model, folder / ADAPTER)
+def _samples(
+    examples: Sequence[Example], part: str, plan: GeneratorPlan, model: LLM, work: Path
+) -> list[Sample]:
+    """What the generator is asked of the questions of ``part``, with what it learns to reply."""
+    from ragsieve.train.sft import Sample
+
+    ask, known = reader(model, plan.target), {}
+    if plan.target == "rationale":
+        rows = [parse_json(line) for _, line in lines(work / f"{part}.rationales.jsonl")]
+        known = {row["line"]: row["rationale"] for row in rows}
+    return [
+        Sample(ask.messages(one.query, _segments(one)), target(one, plan.target, known.get(n, "")))
+        for n, one in enumerate(examples, 1)
+    ]
 
 
-def merge(folder: Path, model: Any, adapter: Path) -> None:
-    """Write a model of transformers with an adapter merged into its weights, and its tokenizer."""
-    from ragsieve.models.loading import loaded
-
-    tuned = replace(model, adapter=str(adapter))
-    loaded(model.model, tuned._decoder.model.save_pretrained, folder)
-    model._tokenizer.save_pretrained(folder)
-
-
-def _rationales(path: Path) -> dict[int, str]:
-    records = [parse_json(line) for _, line in lines(path)]
-    return {record["line"]: record["rationale"] for record in records}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+def _holds(document: Document, example: Example) -> bool:
+    """Whether a gold answer stands in a document as it is read, behind its title."""
+    return contains_answer(titled(Segment.whole(document)), example.answers)
 
 
 def _segments(example: Example) -> list[Segment]:

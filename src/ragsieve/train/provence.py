@@ -1,6 +1,10 @@
 """Training of a pruner: an encoder that scores a passage and labels its tokens in one pass.
 
 `ragsieve.models.provence` says what the folder holds.
+
+WORK/train.jsonl, validation.jsonl    the questions, with the documents that are read
+WORK/run                              checkpoints
+WORK/folder                           what was learned
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ except ModuleNotFoundError as error:
 
 from torch.nn import functional
 
+from ragsieve.datasets import Dataset
 from ragsieve.errors import InputError
 from ragsieve.models import store
 from ragsieve.models.clue_net import TOGETHER
@@ -41,10 +46,109 @@ from ragsieve.train.clue_data import NOTHING, Item, passages, spread
 from ragsieve.train.clue_figures import Judged, figures
 from ragsieve.train.clue_fit import Learner, claim, fit
 from ragsieve.train.clues import HEAD_LEARNING_RATE, WEIGHT_DECAY, Trained
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.lessons import Lesson, lessons
+from ragsieve.train.making import (
+    PARTS,
+    RECIPE,
+    card,
+    check_free,
+    first_documents,
+    whole,
+    write_questions,
+)
 
-RECIPE = "recipe.json"
 RANKING = 0.5  # what a passage's loss counts against its tokens'
+_USE = """\
+One pass ranks a passage and says which of its sentences answer (Provence, arXiv 2501.16214). Inside
+a question, `auc` is how often a sentence with the answer comes before another, and `recall_3` how
+often one is among the first three.
+
+    ragsieve ask --system provence --clues provence:FOLDER …"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProvencePlan:
+    """How a pruner is made.
+
+    Args:
+        encoder: What it begins from: a name, folder or hub id of a BERT-like encoder.
+        documents: So many of the first documents of a question are read; at least 1.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all questions are read; at least 1.
+        learning_rate: Of the encoder, over 0.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If ``documents`` or ``limit`` is under 1.
+    """
+
+    encoder: str = "minilm"
+    documents: int = 5
+    limit: int | None = None
+    epochs: int = 4
+    learning_rate: float = 1e-4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("documents", "limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value!r}")
+
+
+def make_provence(
+    folder: Path, sources: Sequence[Dataset], plan: ProvencePlan, *, work: Path
+) -> dict[str, Any]:
+    """Train a pruner on questions with documents, and write it to ``folder``.
+
+    ``models.load(f"provence:{folder}")`` is the pruner. A run that was killed goes on from its last
+    epoch.
+
+    Args:
+        folder: New, or one of an earlier training.
+        sources: Questions with documents and gold answers, divided by a salted hash.
+        plan: How.
+        work: Folder of this training, and of no other; made where missing.
+
+    Returns:
+        What ``recipe.json`` says: among others ``validation``; see `train_provence`.
+
+    Raises:
+        InputError: If ``folder`` holds something else, ``work`` is of another training, an option
+            breaks its rule, or there is nothing to learn.
+        ModelError: If the encoder cannot be loaded.
+
+    Source: See `train_provence`.
+    """
+    check_free(folder, "pruner")
+    write_questions(sources, work, plan.limit, first_documents(plan.documents))
+    taught, checked = (lessons(work / f"{part}.jsonl") for part in PARTS)
+    made = work / "folder"
+    train_provence(
+        made,
+        taught,
+        checked,
+        work=work / "run",
+        encoder=plan.encoder,
+        epochs=plan.epochs,
+        learning_rate=plan.learning_rate,
+        seed=plan.seed,
+    )
+    recipe: dict[str, Any] = json.loads((made / RECIPE).read_text(encoding="utf-8"))
+    found = recipe["validation"].items()
+    told = card(
+        f"A pruner made of {plan.encoder}",
+        _USE,
+        {data: {k: v for k, v in row.items() if k != "questions"} for data, row in found},
+        base=plan.encoder,
+        library="ragsieve",
+        plan=plan,
+        sources=sources,
+    )
+    with whole(folder, recipe, told) as fresh:
+        shutil.copytree(made, fresh, dirs_exist_ok=True)
+    return recipe
 
 
 @dataclass(frozen=True)
@@ -124,7 +228,9 @@ def train_provence(
         _write(work / "made", learner.net, where)
         told = {"questions": len(learned), **asdict(options), "ranking": RANKING}
         _judge(work / "made", validation, told)
-        shutil.copytree(work / "made", folder, dirs_exist_ok=True)
+        rest = shutil.ignore_patterns(RECIPE)
+        shutil.copytree(work / "made", folder, ignore=rest, dirs_exist_ok=True)
+        shutil.copyfile(work / "made" / RECIPE, folder / RECIPE)  # a folder with it is whole
     state.wait_for_everyone()
     recipe = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
     return Trained(log, recipe["validation"])

@@ -8,34 +8,40 @@ WORK/model                                        checkpoints
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ragsieve import models, split
-from ragsieve.datasets import Dataset, parts
+from ragsieve.datasets import Dataset
+from ragsieve.datasets.local import lines, parse_json
 from ragsieve.errors import InputError
-from ragsieve.evaluate.run import Batch, Done
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
 from ragsieve.score import Cosine
 from ragsieve.score.inclusion import gains
-from ragsieve.train.lessons import Lesson, gather, lessons, write
-from ragsieve.trained.card import hub_id, markdown_table
+from ragsieve.train import making
+from ragsieve.train.lessons import Lesson, lessons
+from ragsieve.train.making import (
+    PARTS,
+    RECIPE,
+    Told,
+    check_free,
+    first_documents,
+    label,
+    whole,
+    write_questions,
+)
 from ragsieve.trained.recipe import place
 from ragsieve.types import Example, Segment
 
-CARD = "README.md"
-RECIPE = "recipe.json"
-PARTS: tuple[parts.Part, ...] = ("train", "validation")
-HELD_OUT = 5  # under a limit, a question of validation to so many of training
-Told = Callable[[str, Iterator[Done], int | None], list[Done]]
+BATCH = 16  # pairs: all weights of MiniLM take 9 GB with the 64 of `train_reranker`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +84,12 @@ class RecompPlan:
         models.check(self.embedder, "embedder")
         if self.embedder.startswith("fake:"):
             raise InputError(f"embedder must be one that can be tuned, got {self.embedder!r}")
+
+    @property
+    def labels(self) -> str:
+        """What labels depend on beside the questions."""
+        known = {k: v for k, v in asdict(self).items() if k not in ("limit", "epochs", "seed")}
+        return f"recomp {json.dumps(known)}"
 
 
 @dataclass(frozen=True)
@@ -186,91 +198,85 @@ def train_recomp(
         ModelError: If a model fails.
 
     Source: RECOMP (arXiv 2310.04408), section 3.1.
-    Differs: The loss is over pairs of the positive and a negative, not over all of a question's at
-        once nor over those of others in the batch; similarity is a cosine over 0.05, not an inner
-        product. MiniLM, where the paper begins from Contriever.
+    Differs: The loss is over pairs of the positive and a negative, 16 a step, not over all of a
+        question's at once nor over those of others in the batch; similarity is a cosine over 0.05,
+        not an inner product. MiniLM, where the paper begins from Contriever.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / RECIPE).is_file():
-        raise InputError(f"folder must be new or a trained compressor, got {str(folder)!r}")
-    work.mkdir(parents=True, exist_ok=True)
-    for part in PARTS:
-        _gather(part, sources, plan, work)
+    check_free(folder, "compressor")
+    write_questions(sources, work, plan.limit, first_documents(plan.documents))
     from ragsieve.train.reranker import train_reranker  # labels need none of its libraries
 
-    with sharing(workers, cache=work / "cache.sqlite") as share:
-        llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
-        labeller = Labeller(llm, embedder, plan.negatives, plan.margin)
-        train, validation = (_labelled(part, plan, labeller, work, workers, told) for part in PARTS)
+    _label(plan, work, workers, told)
+    train, validation = (taught(work, part) for part in PARTS)
+    made = work / "made"
     train_reranker(
-        folder,
+        made,
         train,
         validation,
         work=work / "model",
         embedder=place(plan.embedder),
         epochs=plan.epochs,
+        batch_size=BATCH,
         rank=None,
         temperature=0.05,
         seed=plan.seed,
     )
-    recipe: dict[str, Any] = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-    (folder / CARD).write_text(card(recipe, plan, sources), encoding="utf-8")
+    recipe: dict[str, Any] = json.loads((made / RECIPE).read_text(encoding="utf-8"))
+    tuned = models.load(f"sentence_transformers:{made}")
+    for name, embedder in (("before", models.load(plan.embedder)), ("after", tuned)):
+        recipe["validation"][name] |= first_gain(work, "validation", embedder)
+    with whole(folder, recipe, card(recipe, plan, sources)) as fresh:
+        shutil.copytree(made, fresh, dirs_exist_ok=True)
     return recipe
 
 
-def taught(questions: Path, labels: Path) -> list[Lesson]:
-    """Lessons of questions with labels of a `Labeller`: the positive is useful, negatives not."""
-    return [Chosen.by(o, tuple(o.useful), o.useful) for o in lessons(questions, labels)]
+def _label(plan: RecompPlan, work: Path, workers: int, told: Told | None) -> None:
+    """Write the labels; the generator is let go before the bi-encoder needs the memory."""
+    with sharing(workers, cache=work / "cache.sqlite") as share:
+        llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
+        labeller = Labeller(llm, embedder, plan.negatives, plan.margin)
+        for part in PARTS:
+            paths = work / f"{part}.jsonl", work / f"{part}.labels.jsonl"
+            label(*paths, labeller, by=plan.labels, workers=workers, told=told)
+
+
+def taught(work: Path, part: str) -> list[Lesson]:
+    """Lessons of the questions of ``part``: by `Labeller` the positive is useful, negatives not."""
+    found = lessons(work / f"{part}.jsonl", work / f"{part}.labels.jsonl")
+    return [Chosen.by(o, tuple(o.useful), o.useful) for o in found]
+
+
+def first_gain(work: Path, part: str, embedder: Embedder) -> dict[str, float]:
+    """What the sentence that ``embedder`` puts first does for the answer; of all, not of pairs.
+
+    Returns:
+        ``gain``: of its log-likelihood, in nats, the mean over questions; ``most``: that of the
+        best sentence.
+    """
+    labels = [parse_json(line) for _, line in lines(work / f"{part}.labels.jsonl")]
+    known = {row["line"]: row["gains"] for row in labels if row["gains"]}
+    ranker, found = Cosine(embedder), []
+    for number, lesson in enumerate(lessons(work / f"{part}.jsonl"), 1):
+        if gained := known.get(number):
+            first = int(np.argmax(ranker.scores(lesson.query, lesson.sentences)))
+            found.append((gained[first], max(gained)))
+    gain, most = np.mean(found, axis=0).tolist() if found else (0.0, 0.0)
+    return {"gain": gain, "most": most}
 
 
 def card(recipe: Mapping[str, Any], plan: RecompPlan, sources: Sequence[Dataset]) -> str:
     """The model card: what it is, from what, how good."""
-    base = hub_id(plan.embedder)
-    header = (
-        f'---\nlibrary_name: sentence-transformers\nbase_model: "{base}"\n---\n' if base else ""
-    )
-    rows = [(name, *row.values()) for name, row in recipe["validation"].items()]
-    figures = markdown_table(("", "questions", "best first", "pairs in order"), rows)
-    options = markdown_table(("option", "value"), [*asdict(plan).items()])
-    data = markdown_table(
-        ("data", "licence"),
-        [(s.name, s.entry.licence if s.entry else "the user's own") for s in sources],
-    )
-    return (
-        f"{header}# An extractive compressor for {plan.llm}\n\n"
+    return making.card(
+        f"An extractive compressor for {plan.llm}",
         "It ranks sentences by how much likelier they make this generator's right answer (RECOMP, "
         "arXiv 2310.04408).\n\n"
         "    ragsieve ask --system recomp --embedder sentence_transformers:FOLDER …\n\n"
-        f"## How good it is\n\nOn other questions of the same data: the best sentence against "
-        f"those that fall short and were nearest to the question before.\n\n{figures}\n"
-        f"## What it was trained on\n\n{data}\n## How it was trained\n\n{options}"
+        "Below, `first` and `pairs` are of the best sentence against those that fall short and "
+        "were nearest to the question before; `gain` is by how many nats the first of all "
+        "sentences raises the answer's log-likelihood, `most` what the best one would.",
+        recipe["validation"],
+        base=plan.embedder,
+        library="sentence-transformers",
+        plan=plan,
+        sources=sources,
     )
-
-
-def _gather(part: parts.Part, sources: Sequence[Dataset], plan: RecompPlan, work: Path) -> None:
-    """Write the questions of ``part``, with the documents that are read."""
-    given = (
-        replace(example, documents=example.documents[: plan.documents])
-        for example in gather(sources, part)
-    )
-    limit = plan.limit if part == "train" else plan.limit and -(-plan.limit // HELD_OUT)
-    if not write(work / f"{part}.jsonl", islice(given, limit)):
-        raise InputError(f"data must have a question with documents and answers in {part}")
-
-
-def _labelled(
-    part: parts.Part,
-    plan: RecompPlan,
-    labeller: Labeller,
-    work: Path,
-    workers: int,
-    told: Told | None,
-) -> list[Lesson]:
-    """Lessons of the questions of ``part``; labels that an earlier start made stay."""
-    questions, name = work / f"{part}.jsonl", f"{part}.labels.jsonl"
-    known = {k: v for k, v in asdict(plan).items() if k not in ("limit", "epochs", "seed")}
-    with Batch(questions, work / name, label=f"recomp {json.dumps(known)}") as batch:
-        done = batch.run(labeller, workers=workers)
-        found = told(name, done, batch.total()) if told else [*done]
-    if errors := [one.error for one in found if one.error]:
-        raise errors[0]
-    return taught(questions, work / name)

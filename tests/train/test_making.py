@@ -1,0 +1,93 @@
+"""What trainings from questions to a folder share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.train.lessons import write
+from ragsieve.train.making import adapter_of, check_free, label, whole
+from ragsieve.types import Document, Example, Query
+
+ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",)) for n in range(3)]
+
+
+def make(folder: Path, *names: str) -> None:
+    with whole(folder, {"part": "x"}, "# A card") as fresh:
+        for name in names:
+            (fresh / name).write_text(name)
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A start that is ended while it writes leaves nothing that the next could stumble over."""
+    folder = tmp_path / "made"
+    with pytest.raises(KeyboardInterrupt), whole(folder, {}, "") as fresh:
+        (fresh / "weights").write_text("half")
+        raise KeyboardInterrupt
+    check_free(folder, "model")
+
+    assert not folder.exists()
+
+
+def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
+    """Its weights would be read with the new ones; the recipe says what is there."""
+    folder = tmp_path / "made"
+    make(folder, "model.safetensors", "adapter.safetensors")
+    check_free(folder, "model")
+    make(folder, "adapter.safetensors")
+
+    assert ["made"] == [path.name for path in tmp_path.iterdir()]
+    assert json.loads((folder / "recipe.json").read_text()) == {
+        "part": "x",
+        "files": sorted(path.name for path in folder.iterdir()),
+    }
+    assert not (folder / "model.safetensors").exists()
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    """What is replaced is the training's own; the error names what is not."""
+    make(tmp_path / "made", "weights")
+    (tmp_path / "made" / "notes.txt").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "recipe.json").write_text("[]")
+    (tmp_path / "other" / "weights").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "made")
+
+    with pytest.raises(InputError, match=r"nothing beside a trained model, got 'notes\.txt'"):
+        check_free(tmp_path / "made", "model")
+    with pytest.raises(InputError, match="nothing beside a trained model, got 'weights'"):
+        check_free(tmp_path / "other", "model")
+    with pytest.raises(InputError, match="folder must be a folder, got "):
+        check_free(tmp_path / "link", "model")
+    with pytest.raises(InputError, match="folder must be new or a trained model, got "):
+        check_free(tmp_path, "model")
+
+
+def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
+    """One question fails: the error is raised when the others are labelled; then it alone is."""
+    asked: list[str] = []
+
+    def process(example: Example) -> dict[str, str]:
+        asked.append(example.query.id)
+        if len(asked) == 1:
+            raise BadReply("rule", "reply")
+        return {"said": example.query.id}
+
+    write(tmp_path / "q.jsonl", ASKED)
+    paths = tmp_path / "q.jsonl", tmp_path / "said.jsonl"
+    with pytest.raises(BadReply):
+        label(*paths, process, by="x", workers=1)
+    label(*paths, process, by="x", workers=1)
+
+    assert ["0", "1", "2", "0"] == asked
+    with pytest.raises(InputError):
+        label(*paths, process, by="y", workers=1)
+
+
+def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:
+    """The same way, the same place."""
+    assert adapter_of(tmp_path, "a", 1) == adapter_of(tmp_path, "a", 1)
+    assert adapter_of(tmp_path, "a", 1) != adapter_of(tmp_path, "a", 2)
