@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from ragsieve.errors import InputError
@@ -128,17 +130,24 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Se
     def length(some: Sequence[Segment]) -> int:
         return reader.count([reader.context(some)])[0] if some else 0
 
+    def laid(some: Iterable[Segment]) -> list[Segment]:
+        return sorted(some, key=lambda s: place[s.key])
+
     if length(segments) <= max_tokens:
         return list(segments)
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
     counts = reader.count([s.text for s in segments])
     own = {s.key: n for s, n in zip(segments, counts, strict=True)}
     place = {s.key: n for n, s in enumerate(segments)}
-    kept: dict[tuple[str, int, int], Segment] = {}
-    used = 0
-    for segment in best_first(segments):
+    ranked = best_first(segments)
+    sums = accumulate(own[s.key] for s in ranked)
+    few = range(1, 1 + sum(total <= max_tokens for total in sums))
+    sure = bisect_right(few, max_tokens, key=lambda n: length(laid(ranked[:n])))
+    kept = {s.key: s for s in ranked[:sure]}  # as trying one by one would, in fewer trials
+    used = length(laid(kept.values()))
+    for segment in ranked[sure:]:
         if used + own[segment.key] <= max_tokens:  # else do not even lay it out
-            trial = length(sorted([*kept.values(), segment], key=lambda s: place[s.key]))
+            trial = length(laid([*kept.values(), segment]))
             if trial <= max_tokens:
                 kept[segment.key] = segment
                 used = trial
