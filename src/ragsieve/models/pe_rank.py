@@ -14,7 +14,6 @@ from typing import Any
 try:
     import torch
     import transformers
-    from huggingface_hub import snapshot_download
     from safetensors import safe_open
 except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
@@ -27,6 +26,7 @@ from ragsieve.models.base import Embedder, Message, Prompt
 from ragsieve.models.loading import (
     DTYPES,
     compute,
+    fetched,
     found_device,
     loaded,
     marked,
@@ -141,11 +141,7 @@ class PERank:
 
     @once
     def _folder(self) -> Path:
-        found = store.resolve(self.model)
-        if isinstance(found, Path):
-            return found
-        where = loaded(self.model, snapshot_download, found, allow_patterns=list(_FILES))
-        return Path(where)
+        return fetched(self.model, _FILES)
 
     @once
     def _values(self) -> dict[str, Any]:
