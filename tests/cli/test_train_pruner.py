@@ -1,4 +1,4 @@
-"""`ragsieve train exit` and `ragsieve train provence`, as a user meets them."""
+"""`ragsieve train provence`, as a user meets it."""
 
 from __future__ import annotations
 
@@ -32,58 +32,12 @@ def questions() -> str:
     return "q.jsonl"
 
 
-@pytest.mark.parametrize("name", ["exit", "provence"])
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--epochs", "0"), "0 is not in the range"),
-        (("--documents", "0"), "0 is not in the range"),
-        (("--work", "made"), "--work must be another folder than FOLDER"),
-    ],
-)
-def test_bad_input_is_one_line(
-    ragsieve: Command, questions: str, name: str, arguments: tuple[str, ...], message: str
-) -> None:
-    """Before anything is read."""
-    ended = ragsieve("train", name, "made", questions, *arguments)
+def test_an_encoder_must_be_there(ragsieve: Command, questions: str) -> None:
+    """The error names it."""
+    ended = ragsieve("train", "provence", "made", questions, "--encoder", "./none")
 
     assert (2, 1) == (ended.code, len(ended.err.splitlines()))
-    assert message in ended.err
-    assert not Path("made").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("exit", "--llm", "minilm"), "minilm is no LLM"),
-        (("exit", "--llm", "openai:x"), "llm must be a local one"),
-        (("exit", "--layers", "0"), "0.0 is not in the range"),
-        (("provence", "--learning-rate", "0"), "0.0 is not in the range"),
-        (("provence", "--encoder", "./none"), "no folder at './none'"),
-    ],
-)
-def test_models_must_be_fit(
-    ragsieve: Command, questions: str, arguments: tuple[str, ...], message: str
-) -> None:
-    """The error names option, rule and value."""
-    name, *options = arguments
-    ended = ragsieve("train", name, "made", questions, *options)
-
-    assert (2, 1) == (ended.code, len(ended.err.splitlines()))
-    assert message in ended.err
-
-
-@pytest.mark.parametrize("name", ["exit", "provence"])
-def test_what_lies_in_a_folder_is_not_overwritten(
-    ragsieve: Command, questions: str, name: str
-) -> None:
-    """Only a folder of an earlier training is."""
-    Path("made").mkdir()
-    Path("made/mine.txt").write_text("x")
-    ended = ragsieve("train", name, "made", questions)
-
-    assert 2 == ended.code
-    assert "folder must be new or a trained" in ended.err
+    assert "no folder at './none'" in ended.err
 
 
 def test_a_pruner_is_trained_and_used(

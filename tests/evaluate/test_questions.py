@@ -12,7 +12,7 @@ pytest.importorskip("msgspec")
 
 from ragsieve.errors import InputError
 from ragsieve.evaluate.config import Config, Data, SystemSpec
-from ragsieve.evaluate.questions import chosen
+from ragsieve.evaluate.questions import chosen, write
 from ragsieve.types import Document, Example
 
 FALSE = [{"id": "p0", "text": "Sung by the Bees."}, "Sung by the Ants."]
@@ -116,6 +116,22 @@ def test_the_bundled_sample_can_be_poisoned() -> None:
     more = [len(b.documents) - len(a.documents) for a, b in zip(plain, poisoned, strict=True)]
 
     assert [0] * 11 + [1] == sorted(more)
+
+
+def test_two_starts_at_once_write_all_questions(tmp_path: Path) -> None:
+    """The second writes the same file while the first does."""
+    path, data = tmp_path / "asked.jsonl", Data(name=file(tmp_path, {}, {}).name)
+    config = Config(systems=[SystemSpec(name="all")], data=[data])
+
+    def noise(example: Example, others: list[Document]) -> Example:
+        write(path, data, None, config, None)
+        return example
+
+    meeting: Any = noise
+    found = write(path, data, meeting, config, None)
+
+    assert 2 == found["questions"] == len(path.read_text().splitlines())
+    assert {"asked.jsonl", "own.jsonl"} == {one.name for one in tmp_path.iterdir()}
 
 
 @pytest.mark.data

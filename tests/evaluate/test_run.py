@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.evaluate.run import Batch, Done, Tally, judged
+from ragsieve.evaluate.run import Batch, Done, Tally, judged, replace_lines
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.systems import finefilter
 from ragsieve.types import Example
@@ -261,6 +261,34 @@ def test_sorted_records_stand_in_the_order_of_the_questions(tmp_path: Path) -> N
 
     assert [1, 2, 3] == numbers[:3]
     assert {4, 5, 6} == {*numbers[3:]}
+
+
+def test_two_starts_that_write_a_file_at_once_each_write_all_of_it(tmp_path: Path) -> None:
+    """The second begins and ends inside the first: what ends last stays, and nothing else."""
+    path = tmp_path / "o.jsonl"
+
+    def first() -> Iterator[bytes]:
+        yield b"1\n"
+        replace_lines(path, [b"3\n"])
+        yield b"2\n"
+
+    assert 2 == replace_lines(path, first())
+    assert [(path, b"1\n2\n")] == [(file, file.read_bytes()) for file in tmp_path.iterdir()]
+
+
+def test_a_file_stays_where_the_lines_that_would_replace_it_break_off(tmp_path: Path) -> None:
+    """Nothing half written lies beside it."""
+    path = tmp_path / "o.jsonl"
+    path.write_bytes(b"old")
+
+    def broken() -> Iterator[bytes]:
+        yield b"new"
+        raise InputError("a mistake")
+
+    with pytest.raises(InputError):
+        replace_lines(path, broken())
+
+    assert [(path, b"old")] == [(file, file.read_bytes()) for file in tmp_path.iterdir()]
 
 
 def test_a_tally_says_what_matters() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,12 @@ from tokenizers.models import BPE  # noqa: E402
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.clue_features import NAMES  # noqa: E402
 from ragsieve.models.clue_llm import ClueLLM, MarkHead, mark_setter, states  # noqa: E402
 from ragsieve.models.clue_windows import Layout, Read  # noqa: E402
-from ragsieve.models.coalesce import Coalesced  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 END = "<|im_end|>"
@@ -46,15 +45,6 @@ ASKED = {
     "old": [],
     "cat": [Passage("paris", [])],
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -112,25 +102,12 @@ def reader(llm: Path, tmp_path_factory: pytest.TempPathFactory) -> ClueLLM:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_question_is_read_alike_in_any_company(
-    reader: ClueLLM, dtype: str, tmp_path: Path
+    reader: ClueLLM, dtype: str, in_company: Callable[..., Any]
 ) -> None:
     """Bit for bit: alone, together, backwards, from threads, out of a cache."""
-    model = models.load(f"clue_llm:{reader.model}", dtype=dtype)
-    questions, passages = [*ASKED], [*ASKED.values()]
-    together = model.clues(questions, passages)
-    backwards = model.clues(questions[::-1], passages[::-1])[::-1]
-    alone = [model.clues([q], [p])[0] for q, p in ASKED.items()]
-    with (
-        Coalesced(model) as shared,
-        Cached(shared, tmp_path / "c") as cached,
-        ThreadPoolExecutor(4) as pool,
-    ):
-        runs = [
-            list(pool.map(lambda item: cached.clues([item[0]], [item[1]])[0], ASKED.items()))
-            for _ in range(2)
-        ]
+    together, *others = in_company(models.load(f"clue_llm:{reader.model}", dtype=dtype), ASKED)
 
-    assert [together] * 4 == [backwards, alone, *runs]
+    assert [together] * 4 == others
     assert [6, 4, 24, 0, 0] == [len(row) for row in together]
     assert all(0 < value < 1 for row in together for value in row)
     assert len({value for row in together for value in row}) > 20
@@ -246,17 +223,11 @@ def test_layers_above_the_depth_are_not_read(reader: ClueLLM, llm: Path, tmp_pat
     assert found[0] != found[2]
 
 
-def test_an_adapter_is_added_to_the_model(reader: ClueLLM, tmp_path: Path) -> None:
+def test_an_adapter_is_added_to_the_model(reader: ClueLLM, differing: Callable[..., Any]) -> None:
     """Two thin matrices are the difference that their product is; without it all is different."""
-    folder = Path(shutil.copytree(reader.model, tmp_path / "same"))
-    tensors = load_file(folder / "packed.safetensors")
-    up, down = tensors.pop(f"{WEIGHT}.up"), tensors.pop(f"{WEIGHT}.down")
-    save_file({**tensors, f"{WEIGHT}.diff": up @ down}, folder / "packed.safetensors")
-    bare = Path(shutil.copytree(reader.model, tmp_path / "bare"))
-    save_file(tensors, bare / "packed.safetensors")
     found = [
-        ClueLLM(str(model), dtype="float32").clues(["the dog"], [[PETS]])[0]
-        for model in (reader.model, folder, bare)
+        ClueLLM(model, dtype="float32").clues(["the dog"], [[PETS]])[0]
+        for model in (reader.model, *differing(reader.model, WEIGHT))
     ]
 
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
@@ -303,11 +274,7 @@ def test_an_encoder_decoder_is_refused(llm: Path, tmp_path: Path) -> None:
         ClueLLM(str(folder)).clues(["cat"], [[PETS]])
 
 
-def test_a_pickle_is_not_read(reader: ClueLLM, tmp_path: Path) -> None:
+def test_a_pickle_is_not_read(reader: ClueLLM, pickled: Callable[[str], str]) -> None:
     """There is no other way in than safetensors."""
-    folder = Path(shutil.copytree(reader.model, tmp_path / "r"))
-    torch.save({}, folder / "packed.bin")
-    (folder / "packed.safetensors").unlink()
-
     with pytest.raises(ModelError, match=r"cannot be loaded: .*packed\.safetensors"):
-        ClueLLM(str(folder)).clues(["cat"], [[PETS]])
+        ClueLLM(pickled(reader.model)).clues(["cat"], [[PETS]])

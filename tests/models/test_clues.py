@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,11 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.clue_features import NAMES  # noqa: E402
 from ragsieve.models.clues import ClueEncoder  # noqa: E402
-from ragsieve.models.coalesce import Coalesced  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SENTENCE = "the a cat dog river town runs sleeps through old paris is capital of france [ sep ]"
 WORDS = SENTENCE.split()
@@ -42,15 +41,6 @@ ASKED = {
     "old": [],
     "cat": [Passage("paris", [])],
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -114,25 +104,12 @@ def reader(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> ClueEncod
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_question_is_read_alike_in_any_company(
-    reader: ClueEncoder, dtype: str, tmp_path: Path
+    reader: ClueEncoder, dtype: str, in_company: Callable[..., Any]
 ) -> None:
     """Bit for bit: alone, together, backwards, from threads, out of a cache."""
-    model = ClueEncoder(reader.model, dtype=dtype)
-    questions, passages = [*ASKED], [*ASKED.values()]
-    together = model.clues(questions, passages)
-    backwards = model.clues(questions[::-1], passages[::-1])[::-1]
-    alone = [model.clues([q], [p])[0] for q, p in ASKED.items()]
-    with (
-        Coalesced(model) as shared,
-        Cached(shared, tmp_path / "c") as cached,
-        ThreadPoolExecutor(4) as pool,
-    ):
-        runs = [
-            list(pool.map(lambda item: cached.clues([item[0]], [item[1]])[0], ASKED.items()))
-            for _ in range(2)
-        ]
+    together, *others = in_company(ClueEncoder(reader.model, dtype=dtype), ASKED)
 
-    assert [together] * 4 == [backwards, alone, *runs]
+    assert [together] * 4 == others
     assert [6, 4, 24, 0, 0] == [len(row) for row in together]
     assert all(0 < value < 1 for row in together for value in row)
     assert len({value for row in together for value in row}) > 20
@@ -190,17 +167,13 @@ def test_a_text_holds_no_control_token(reader: ClueEncoder) -> None:
     assert all(0 < value < 1 for value in found[0])
 
 
-def test_a_difference_is_added_to_the_encoder(reader: ClueEncoder, tmp_path: Path) -> None:
+def test_a_difference_is_added_to_the_encoder(
+    reader: ClueEncoder, differing: Callable[..., Any]
+) -> None:
     """Two thin matrices are the difference that their product is; without it all is different."""
-    folder = Path(shutil.copytree(reader.model, tmp_path / "same"))
-    tensors = load_file(folder / "packed.safetensors")
-    up, down = tensors.pop(f"{WEIGHT}.up"), tensors.pop(f"{WEIGHT}.down")
-    save_file({**tensors, f"{WEIGHT}.diff": up @ down}, folder / "packed.safetensors")
-    bare = Path(shutil.copytree(reader.model, tmp_path / "bare"))
-    save_file(tensors, bare / "packed.safetensors")
     found = [
-        ClueEncoder(str(model), dtype="float32").clues(["the dog"], [[PETS]])[0]
-        for model in (reader.model, folder, bare)
+        ClueEncoder(model, dtype="float32").clues(["the dog"], [[PETS]])[0]
+        for model in (reader.model, *differing(reader.model, WEIGHT))
     ]
 
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
@@ -260,14 +233,10 @@ def test_weights_that_do_not_fit_are_refused(
         ClueEncoder(str(folder)).clues(["cat"], [[PETS]])
 
 
-def test_a_pickle_is_not_read(reader: ClueEncoder, tmp_path: Path) -> None:
+def test_a_pickle_is_not_read(reader: ClueEncoder, pickled: Callable[[str], str]) -> None:
     """There is no other way in than safetensors."""
-    folder = Path(shutil.copytree(reader.model, tmp_path / "r"))
-    torch.save({}, folder / "packed.bin")
-    (folder / "packed.safetensors").unlink()
-
     with pytest.raises(ModelError, match=r"cannot be loaded: .*packed\.safetensors"):
-        ClueEncoder(str(folder)).clues(["cat"], [[PETS]])
+        ClueEncoder(pickled(reader.model)).clues(["cat"], [[PETS]])
 
 
 def test_options_are_checked() -> None:

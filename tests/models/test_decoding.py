@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,21 +14,14 @@ from ragsieve.models.decoding import Decoder, RowsDecoder  # noqa: E402
 from ragsieve.models.loading import RowLinear  # noqa: E402
 from ragsieve.models.transformers import PLAIN  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 WORDS = 300
 END = 7
 RANDOM = random.Random(0)
 TEXT = [RANDOM.randrange(WORDS) for _ in range(600)]
 LENGTHS = (1, 2, 3, 17, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 150, 300, 600)
 CONTINUATIONS = [[], [5], [5, 9], [5, 9, 9], [6], TEXT[:11], TEXT[3:36], [5, 9], [8, 8], [END]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def tiny(dtype: str, attention: str = ATTENTION) -> transformers.LlamaForCausalLM:

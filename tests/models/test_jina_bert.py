@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,11 @@ from ragsieve.models.jina_bert import JinaBert, slopes  # noqa: E402
 from ragsieve.models.pe_rank import named_encoder  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DIM, HEADS, INNER, LAYERS = 12, 3, 20, 2
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "sang", "it", "rained"]
 KIND = {"position_embedding_type": "alibi", "feed_forward_type": "geglu", "auto_map": {"x": "y"}}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def tensors() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,11 @@ from ragsieve.score.listwise import Listwise  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SIZE, HIDDEN = 8, 32
 TEXTS = ["Ann sang it.", "It rained.", "Cats sing.", "Bob wrote it in 1972.", ""]
 FORMAT = "<s>[INST] {{ messages[0]['content'] }} [/INST]"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -18,21 +17,14 @@ from ragsieve.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
 from ragsieve.models.prefixes import Prefixes  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 WORDS = 300
 END = 7
 RANDOM = random.Random(0)
 WANTED = [[5, 9, 2], [5], [8, 8], []]
 LENGTHS = (15, 16, 17, 40, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, 150, 230, 300)
 TOKEN = 2 * 2 * 2 * 16 * 2  # bytes: layers, keys and values, heads, numbers a head, bfloat16
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def words(count: int) -> list[int]:

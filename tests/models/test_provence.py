@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from ragsieve.models.provence import NOTHING, Provence  # noqa: E402
 from ragsieve.models.provence_net import PassageSetter, TwoHeads, layout_for  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france"
 WORDS = TEXT.split()
 POSITIONS = 40
@@ -31,15 +33,6 @@ CITY = Passage("paris", ["paris is the capital of france.", "the old river runs.
 PETS = Passage("", ["a cat runs.", "", "the dog sleeps."])
 LONG = Passage("the river", [f"{' '.join(WORDS[n : n + 5])}." for n in range(9)])
 QUESTION = "is paris the capital?"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def bert(folder: Path) -> Path:

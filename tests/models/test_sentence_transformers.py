@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,21 +17,14 @@ from ragsieve.models.coalesce import Coalesced  # noqa: E402
 from ragsieve.models.sentence_transformers import CrossEncoder, SentenceTransformer  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 LIMIT = 32  # tokens that the tiny models read
 SENTENCE = "the a cat dog river town runs sleeps through old paris is capital of france ask tell"
 WORDS = SENTENCE.split()
 TEXTS = [
     " ".join((WORDS * 3)[n : n + size]) for n, size in enumerate([1, 2, 5, 9, 20, 5, 5, 13, 0])
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def save(folder: Path, kind: str, **options: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,8 @@ from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.models.seq2seq import Seq2Seq  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PIECES = [
     "▁",
     "▁the",
@@ -34,15 +35,6 @@ PIECES = [
     *"0123456789",
     *"aehlnsrtw",
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def save(folder: Path) -> str:

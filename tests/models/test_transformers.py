@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from ragsieve.models.surprisal import windowed  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -37,15 +38,6 @@ SCHEMA = {
     "required": ["sure", "kind"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def ask(text: str) -> Prompt:

@@ -17,7 +17,7 @@ of the tokens only a stays. The ranking by another model puts the second documen
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ from ragsieve.models.provence import Provence  # noqa: E402
 from ragsieve.models.provence_net import TwoHeads  # noqa: E402
 from ragsieve.systems.provence import provence  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUESTION = "who sang it"
 A, B, C, D = "seals and crofts sang.", "it rained.", "she sang.", "the wind blew."
 DOCUMENTS = [f"{A} {B} {C}", D]
@@ -51,14 +53,6 @@ class Contrary:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         return np.array(["sang" not in text for _, text in pairs], np.float32)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

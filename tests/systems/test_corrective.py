@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang it?")
 WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
+NAME = "fallback:0:c422ac42"  # SHA-256 of ('Web', 'Ann sang it. … Bob wrote it.', '') begins so
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,12 @@ def test_incorrect_documents_are_replaced() -> None:
     """Nothing of them is read; each is told with its score."""
     result = run({"Ann": 0.9, "Bob": 0.1}, "Cats sing.", fallback=Web())
 
-    assert ["fallback:0", "fallback:0"] == [s.document.id for s in result.kept]
+    assert [NAME, NAME] == [s.document.id for s in result.kept]
     assert "Web: Ann sang it. It rained. So it was. Bob wrote it." == result.text
     assert [("Cats sing.", "judged incorrect: -1.000 < lower=-0.99")] == [
         (v.segment.text, v.reason) for v in result.verdicts if v.stage
     ]
-    assert ["0", "fallback:0"] == [document.id for document in result.documents]
+    assert ["0", NAME] == [document.id for document in result.documents]
 
 
 def test_ambiguous_documents_are_added_to() -> None:
@@ -167,11 +168,21 @@ def test_nothing_and_no_other_source_is_nothing() -> None:
 
 def test_names_of_found_documents_are_their_own() -> None:
     """Also where a document in hand has taken the name."""
-    mine = Segment.whole(Document("fallback:0", "Cats sing.", rank=3)).scored("pair", 0.2)
-    found = Judged(0.5, 0.1, Web([*WEB, Document("0", "Another.", rank=1)]))(QUERY, [mine])
+    mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
+    found = Judged(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
 
-    assert ["fallback:0", "fallback:0'", "fallback:0''"] == [s.document.id for s in found]
+    assert [NAME, f"{NAME}'", f"{NAME}''"] == [s.document.id for s in found]
     assert [3, 4, 5] == [s.document.rank for s in found]
+
+
+def test_what_two_searches_find_has_the_same_name_where_it_is_the_same() -> None:
+    """A source names what it finds by its place: by that alone other texts would be one."""
+    words = [["Ann\ud800 sang.", "Cats."], ["Bob sang."], ["Ann\ud800 sang."]]
+    searches = [[Document(str(n), text) for n, text in enumerate(texts)] for texts in words]
+    found = [Judged(0.5, 0.1, Web(documents))(QUERY, []) for documents in searches]
+    first, other, again = (segments[0].document.id for segments in found)
+
+    assert first == again != other
 
 
 def test_a_failing_source_is_skipped_where_asked() -> None:
@@ -287,7 +298,7 @@ def test_self_rag_reads_what_was_corrected() -> None:
     result = reader(Web())
 
     assert result.answer
-    assert ("Ann sang it.", ["fallback:0"]) == (
+    assert ("Ann sang it.", [NAME]) == (
         result.answer.text,
         [s.document.id for s in result.kept],
     )

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ragsieve import datasets
+from ragsieve.evaluate.run import Done
 from ragsieve.train.lessons import Lesson
 from ragsieve.types import Document, Example, Query
 
-MakeLLM = Callable[[Sequence[str], int], Path]
+MakeLLM = Callable[..., Path]
 WORDS = ["seals", "crofts", "paris", "rome", "sang", "rained", "ran", "slept", "who", "the"]
 WORDS += ["it", "in", "old"]
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
 def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
     """Makes a llama of random weights that reads some words, ``.`` and ``?``, in so many layers."""
 
-    def make(words: Sequence[str], layers: int) -> Path:
+    def make(
+        words: Sequence[str],
+        layers: int,
+        *,
+        width: int = 16,
+        positions: int = 512,
+        padded: bool = True,
+    ) -> Path:
         pytest.importorskip("torch").manual_seed(0)
         transformers = pytest.importorskip("transformers")
         tokenizers = pytest.importorskip("tokenizers")
@@ -40,23 +42,83 @@ def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
         made = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbered, unk_token="<unk>"))
         made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
         transformers.PreTrainedTokenizerFast(
-            tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+            tokenizer_object=made,
+            eos_token="</s>",
+            pad_token="<pad>" if padded else None,
+            unk_token="<unk>",
         ).save_pretrained(folder)
         config = transformers.LlamaConfig(
-            hidden_size=16,
-            intermediate_size=32,
+            hidden_size=width,
+            intermediate_size=2 * width,
             num_hidden_layers=layers,
-            num_attention_heads=2,
-            num_key_value_heads=2,
+            num_attention_heads=width // 8,
             vocab_size=len(known),
-            max_position_embeddings=512,
+            max_position_embeddings=positions,
             initializer_range=0.3,
             bos_token_id=None,
             eos_token_id=1,
-            pad_token_id=0,
+            pad_token_id=0 if padded else None,
         )
         transformers.LlamaForCausalLM(config).save_pretrained(folder)
         return folder
+
+    return make
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], AbstractContextManager[None]]:
+    """Kills the training inside at the end of a step, however it is called."""
+    transformers = pytest.importorskip("transformers")
+
+    @contextmanager
+    def kill(step: int) -> Iterator[None]:
+        class Kill(transformers.TrainerCallback):  # type: ignore[misc]
+            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                if state.global_step == step:
+                    raise KeyboardInterrupt
+
+        known = transformers.trainer.DEFAULT_CALLBACKS
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(transformers.trainer, "DEFAULT_CALLBACKS", [*known, Kill])
+            yield
+
+    return kill
+
+
+class Counted:
+    """Runs through the questions of a training, and notes how many were asked anew."""
+
+    def __init__(self) -> None:
+        self.fresh: list[tuple[str, int]] = []
+
+    def __call__(self, name: str, done: Iterator[Done], total: int | None) -> list[Done]:
+        found = list(done)
+        self.fresh.append((name, sum(not one.again for one in found)))
+        return found
+
+
+@pytest.fixture
+def counted() -> Counted:
+    """One that has counted nothing yet."""
+    return Counted()
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., datasets.Dataset]:
+    """Makes a data set that asks who sang in some years; ``{}`` in a document is the year."""
+
+    def make(years: Iterable[int], *documents: str) -> datasets.Dataset:
+        rows = [
+            {
+                "question": f"who sang in {year} ?",
+                "answers": ["seals"],
+                "documents": [{"text": text.format(year)} for text in documents],
+            }
+            for year in years
+        ]
+        path = tmp_path / "questions.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return datasets.load(str(path))
 
     return make
 

@@ -115,20 +115,11 @@ def test_what_is_trained_finds_clues(train: Train, held_back: list[Lesson], tmp_
 
 
 def test_a_killed_run_goes_on_to_the_same_result(
-    run: tuple[Path, Trained], train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: tuple[Path, Trained], train: Train, tmp_path: Path, killed: Callable[..., Any]
 ) -> None:
     """Killed in the second epoch's first step, it begins with that; bit for bit the same files."""
-
-    class Kill(transformers.TrainerCallback):
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step == 4:
-                raise KeyboardInterrupt
-
-    known = transformers.trainer.DEFAULT_CALLBACKS
-    with monkeypatch.context() as patch:
-        patch.setattr(transformers.trainer, "DEFAULT_CALLBACKS", [*known, Kill])
-        with pytest.raises(KeyboardInterrupt):
-            train(tmp_path)
+    with killed(4):
+        train(tmp_path)
     assert not (tmp_path / "made").exists()
     told = train(tmp_path)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,7 @@ from ragsieve.models.clue_windows import Read  # noqa: E402
 from ragsieve.train.clue_data import Item  # noqa: E402
 from ragsieve.train.clue_prior import train_prior  # noqa: E402
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny net takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def items(count: int) -> list[Item]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,65 +21,46 @@ from ragsieve.models.clue_windows import Layout  # noqa: E402
 from ragsieve.train.clue_data import passages  # noqa: E402
 from ragsieve.train.clues import Trained, train_clues  # noqa: E402
 from ragsieve.train.lessons import Lesson  # noqa: E402
-from ragsieve.types import Document, Example, Query  # noqa: E402
 
-TEXT = "seals crofts paris rome sang rained ran slept who where what the in old"
-WORDS = TEXT.split()
+Train = Callable[..., Trained]
+pytestmark = pytest.mark.usefixtures("one_thread")
 LAYOUT = Layout(size=32, question=6, title=3, sentence=10, overlap=8)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+@pytest.fixture(scope="module")
+def encoder(make_encoder: Callable[[list[str], int], Path], words: list[str]) -> Path:
+    return make_encoder(words, LAYOUT.size)
 
 
 @pytest.fixture(scope="module")
-def encoder(make_encoder: Callable[[list[str], int], Path]) -> Path:
-    """A tiny encoder that knows `WORDS`."""
-    return make_encoder(WORDS, LAYOUT.size)
-
-
-def lessons(count: int, seed: int = 0) -> list[Lesson]:
-    """Questions with three documents of two sentences; the answer stands in one of these."""
-    chance = random.Random(seed)
-    found = []
-    for n in range(count):
-        answer, *others = chance.sample(WORDS[:8], 6)
-        texts = [f"The {answer} in {others[0]}. It {others[1]}."]
-        texts += [f"Old {word} {others[4]}. It {others[1]}." for word in others[2:4]]
-        documents = tuple(Document(f"d{k}", text, rank=k) for k, text in enumerate(texts))
-        found.append(Lesson.of(Example(Query(f"Who {n}?", id=f"own:{n}"), documents, (answer,))))
-    return found
-
-
-TAUGHT, HELD_BACK = lessons(12), lessons(6, seed=1)
-
-
-def train(folder: Path, encoder: Path, **options: Any) -> Trained:
+def train(encoder: Path, taught: list[Lesson], held_back: list[Lesson]) -> Train:
     """A run of three steps an epoch, in a folder of its own."""
-    given = {"work": folder / "work", "layout": LAYOUT, "rank": 2, **options}
-    return train_clues(folder / "made", TAUGHT, HELD_BACK, encoder=str(encoder), **given)
+
+    def run(folder: Path, **options: Any) -> Trained:
+        given = {"work": folder / "work", "layout": LAYOUT, "rank": 2, **options}
+        return train_clues(folder / "made", taught, held_back, encoder=str(encoder), **given)
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def run(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trained]:
+def run(train: Train, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trained]:
     """A run that nothing disturbed: where it is, what it told."""
     folder = tmp_path_factory.mktemp("run")
-    return folder, train(folder, encoder)
+    return folder, train(folder)
 
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "made").iterdir()}
 
 
-def test_a_trained_folder_is_a_clue_reader(run: tuple[Path, Trained], encoder: Path) -> None:
+def test_a_trained_folder_is_a_clue_reader(
+    run: tuple[Path, Trained], encoder: Path, taught: list[Lesson]
+) -> None:
     """Three files, loaded by name; a probability for every sentence."""
     folder, _ = run
     reader = models.load(f"clues:{folder / 'made'}")
-    (found,) = reader.clues([TAUGHT[0].query.text], [passages(TAUGHT[0])])
+    (found,) = reader.clues([taught[0].query.text], [passages(taught[0])])
     recipe = json.loads((folder / "made" / "recipe.json").read_text())
 
     assert {"calibration.json", "packed.safetensors", "recipe.json"} == {*files(folder)}
@@ -98,11 +78,11 @@ def test_all_layers_but_the_first_sixth_are_tuned(run: tuple[Path, Trained]) -> 
 
 
 def test_a_run_tells_losses_and_figures(
-    run: tuple[Path, Trained], encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: tuple[Path, Trained], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each epoch is validated; the folder's figures are the recipe's; nothing is printed."""
     folder, told = run
-    train(tmp_path, encoder, epochs=1)
+    train(tmp_path, epochs=1)
     recipe = json.loads((folder / "made" / "recipe.json").read_text())
 
     assert [3, 6] == [row["step"] for row in told.log if "validation" in row]
@@ -112,39 +92,30 @@ def test_a_run_tells_losses_and_figures(
     assert "" == capsys.readouterr().out
 
 
-def test_what_is_trained_finds_clues(encoder: Path, tmp_path: Path) -> None:
+def test_what_is_trained_finds_clues(train: Train, tmp_path: Path) -> None:
     """Clues are first sentences with "the ... in": above others in most pairs, chance is half."""
-    found = train(tmp_path, encoder, epochs=4, learning_rate=1e-3).figures
+    found = train(tmp_path, epochs=4, learning_rate=1e-3).figures
 
     assert found["mean"]["auc"] > 0.9
 
 
 def test_a_killed_run_goes_on_to_the_same_result(
-    run: tuple[Path, Trained], encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: tuple[Path, Trained], train: Train, tmp_path: Path, killed: Callable[..., Any]
 ) -> None:
     """Killed in the second epoch's first step, it begins with that; bit for bit the same files."""
-
-    class Kill(transformers.TrainerCallback):
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step == 4:
-                raise KeyboardInterrupt
-
-    known = transformers.trainer.DEFAULT_CALLBACKS
-    with monkeypatch.context() as patch:
-        patch.setattr(transformers.trainer, "DEFAULT_CALLBACKS", [*known, Kill])
-        with pytest.raises(KeyboardInterrupt):
-            train(tmp_path, encoder)
+    with killed(4):
+        train(tmp_path)
     assert not (tmp_path / "made").exists()
-    told = train(tmp_path, encoder)
+    told = train(tmp_path)
 
     assert files(run[0]) == files(tmp_path)
     assert [3, 6] == [row["step"] for row in told.log if "validation" in row]
 
 
-def test_work_of_another_run_is_not_gone_on_with(run: tuple[Path, Trained], encoder: Path) -> None:
+def test_work_of_another_run_is_not_gone_on_with(run: tuple[Path, Trained], train: Train) -> None:
     """Its weights would be of other options."""
     with pytest.raises(InputError, match="work must be a new folder or this run's, got another's"):
-        train(run[0], encoder, seed=1)
+        train(run[0], seed=1)
 
 
 @pytest.mark.parametrize(
@@ -158,16 +129,16 @@ def test_work_of_another_run_is_not_gone_on_with(run: tuple[Path, Trained], enco
     ],
 )
 def test_options_are_checked(
-    encoder: Path, tmp_path: Path, options: dict[str, Any], reason: str
+    train: Train, tmp_path: Path, options: dict[str, Any], reason: str
 ) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=reason):
-        train(tmp_path, encoder, **options)
+        train(tmp_path, **options)
 
 
-def test_there_must_be_something_to_learn_from(tmp_path: Path) -> None:
+def test_there_must_be_something_to_learn_from(tmp_path: Path, taught: list[Lesson]) -> None:
     """Both kinds of sentence, in what is learnt and in what is held back."""
-    none = [Lesson(lesson.query, ("none",), lesson.sentences, {}) for lesson in TAUGHT]
-    for given, reason in (((none, TAUGHT), "lessons must"), ((TAUGHT, none), "validation must")):
+    none = [Lesson(lesson.query, ("none",), lesson.sentences, {}) for lesson in taught]
+    for given, reason in (((none, taught), "lessons must"), ((taught, none), "validation must")):
         with pytest.raises(InputError, match=reason):
             train_clues(tmp_path / "made", *given, work=tmp_path)

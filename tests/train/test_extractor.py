@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from ragsieve.train.lessons import Lesson  # noqa: E402
 from ragsieve.train.sft import Tuning  # noqa: E402
 from ragsieve.types import Document, Example, Query  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 DOCUMENTS = (
     Document("a", "It rained. Whales sang too."),
     Document("b", "Who sang? Nobody knows who."),
@@ -33,15 +33,6 @@ DOCUMENTS = (
 LESSON = Lesson.of(Example(Query("Who sang?", id="own:1"), DOCUMENTS, ("Seals", "Whales")))
 NOTHING = Lesson.of(Example(Query("Who swam?", id="own:2"), DOCUMENTS, ("Crabs",)))
 WHETHER = Lesson.of(Example(Query("Did it rain?", id="own:3"), DOCUMENTS, ("yes",)))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve import datasets, models
+from ragsieve import models
 from ragsieve.errors import InputError
-from ragsieve.evaluate.run import Done
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.train.generator import (
     Explainer,
@@ -29,7 +28,7 @@ from ragsieve.train.generator import (
 from ragsieve.types import Document, Example, Query, Segment
 
 YEARS = (1900, 1901, 1902, 1903, 1918)  # the salted hash puts the last alone in validation
-WORDS = ["seals", "crofts", "sang", "rain", "who", "in", ".", "?", ":", "Answer", *map(str, YEARS)]
+WORDS = ["seals", "crofts", "sang", "rain", "who", "in", ":", "Answer", *map(str, YEARS)]
 
 
 def example(name: str = "q", *texts: str, answers: tuple[str, ...] = (" ", "Seals")) -> Example:
@@ -161,49 +160,17 @@ def test_the_card_says_what_it_is() -> None:
     assert "| context | relevant |" in text
 
 
-@pytest.fixture
-def llama(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def llama(make_llm: Callable[..., Path], one_thread: None) -> str:
     """A tiny generator of random weights that reads whole words."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
     pytest.importorskip("peft")
     pytest.importorskip("accelerate")
-    from tokenizers import Tokenizer, pre_tokenizers
-    from tokenizers.models import WordLevel
-
-    pieces = ["<pad>", "</s>", "<unk>", *WORDS]
-    made = Tokenizer(WordLevel({word: n for n, word in enumerate(pieces)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    folder = tmp_path / "llama"
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(pieces), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=4, max_position_embeddings=512, initializer_range=0.3,
-        bos_token_id=None, eos_token_id=1, pad_token_id=0,
-    )  # fmt: skip
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
-    yield f"transformers:{folder}"
-    torch.set_num_threads(threads)
+    return f"transformers:{make_llm(WORDS, 2, width=48)}"
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Any:
-    rows = [
-        {
-            "question": f"who sang in {year} ?",
-            "answers": ["seals"],
-            "documents": [{"text": f"seals sang in {year} ."}, {"text": "rain ."}],
-        }
-        for year in YEARS
-    ]
-    path = tmp_path / "questions.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return datasets.load(str(path))
+def source(asked: Callable[..., Any]) -> Any:
+    return asked(YEARS, "seals sang in {} .", "rain .")
 
 
 def test_a_generator_is_trained_and_loads_both_ways(
@@ -227,19 +194,13 @@ def test_a_generator_is_trained_and_loads_both_ways(
 
 
 def test_a_second_start_writes_and_trains_nothing_again(
-    tmp_path: Path, llama: str, source: Any
+    tmp_path: Path, llama: str, source: Any, counted: Any
 ) -> None:
     """Rationales and adapter are kept."""
-    fresh: list[int] = []
-
-    def told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
-        found = list(done)
-        fresh.append(sum(not one.again for one in found))
-        return found
-
     plan = GeneratorPlan(llm=llama, target="rationale", epochs=1, merged=False)
-    known: dict[str, Any] = {"work": tmp_path / "work", "told": told, "workers": 2}
+    known: dict[str, Any] = {"work": tmp_path / "work", "told": counted, "workers": 2}
     first, again = (train_generator(tmp_path / n, [source], plan, **known) for n in "ab")
+    fresh = [count for _, count in counted.fresh]
 
     assert min(fresh[:2]) > 0
     assert [0, 0] == fresh[2:]

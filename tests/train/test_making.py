@@ -76,15 +76,16 @@ def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
             raise BadReply("rule", "reply")
         return {"said": example.query.id}
 
-    write(tmp_path / "q.jsonl", ASKED)
-    paths = tmp_path / "q.jsonl", tmp_path / "said.jsonl"
+    write(tmp_path / "train.jsonl", ASKED)
+    write(tmp_path / "validation.jsonl", ASKED[1:])
     with pytest.raises(BadReply):
-        label(*paths, process, by="x", workers=1)
-    label(*paths, process, by="x", workers=1)
+        label(tmp_path, "said", process, by="x", workers=1)
+    label(tmp_path, "said", process, by="x", workers=1)
 
-    assert ["0", "1", "2", "0"] == asked
+    assert ["0", "1", "2", "0", "1", "2"] == asked
+    assert 2 == len((tmp_path / "validation.said.jsonl").read_text().splitlines())
     with pytest.raises(InputError):
-        label(*paths, process, by="y", workers=1)
+        label(tmp_path, "said", process, by="y", workers=1)
 
 
 def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 pytest.importorskip("peft")
 trl = pytest.importorskip("trl")
 
 from datasets import Dataset  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
-from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
-from tokenizers.models import WordLevel  # noqa: E402
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
@@ -30,7 +28,8 @@ from ragsieve.train import preference, sft  # noqa: E402
 from ragsieve.train.preference import Pair, prefer  # noqa: E402
 from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
 
-WORDS = ["<pad>", "</s>", "<unk>", *"abcdefgh0123456789"]
+pytestmark = pytest.mark.usefixtures("one_thread")
+WORDS = "abcdefgh0123456789"
 PROMPTS = [(Message("user", f"{a} {b}"),) for a, b in zip("abcd", "efgh", strict=True)]
 SAMPLES = [Sample(prompt, "0 1") for prompt in PROMPTS]
 PAIRS = [Pair(prompt, "2", "0 1") for prompt in PROMPTS]
@@ -44,31 +43,10 @@ class Started(NamedTuple):
     adapter: Path
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
+def started(make_llm: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Started:
     """A tiny llama that is tuned to reply "0 1"."""
-    folder = tmp_path_factory.mktemp("llama")
-    made = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(WORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=4, max_position_embeddings=64, initializer_range=0.3,
-        bos_token_id=None, eos_token_id=1,
-    )  # fmt: skip
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    folder = make_llm(WORDS, 2, width=32, positions=64, padded=False)
     llm = tunable(f"transformers:{folder}")
     adapter = tmp_path_factory.mktemp("tuned") / "sft"
     tune(adapter, SAMPLES, SAMPLES, llm=llm, tuning=FAST, about={})
@@ -140,7 +118,7 @@ def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) 
     (row,) = preference._rows([pair], started.llm, "pairs")
 
     assert started.llm._encode(pair.prompt) == row["prompt_ids"]
-    assert [WORDS.index("1"), 1] == row["chosen_ids"]
+    assert [started.llm._tokenizer.vocab["1"], 1] == row["chosen_ids"]
     assert 1 not in row["rejected_ids"][:-1]
 
 

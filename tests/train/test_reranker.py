@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,10 @@ from ragsieve.train.lessons import Lesson  # noqa: E402
 from ragsieve.train.reranker import Pair, Ranked, measure, pairs, train_reranker  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
 WORDS = SENTENCE.split()
 TEXTS = ["seals sang in 1990 .", "seals cried in 1990 .", "rain fell .", "rome fell ."]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,21 +25,13 @@ from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.train import sft  # noqa: E402
 from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = ["<pad>", "</s>", "<unk>", *"abcdefgh0123456789"]
 SAMPLES = [
     Sample((Message("user", f"{a} {b}"),), f"{n}")
     for n, (a, b) in enumerate(zip("abcd", "efgh", strict=True))
 ]
 FAST = Tuning(epochs=20, lr=0.02, checks=2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def save(folder: Path, kind: str) -> str:

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
-from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
-from tokenizers.models import WordLevel  # noqa: E402
+from ragsieve import models
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM, echo
+from ragsieve.select import Truncate
+from ragsieve.train.lessons import Lesson
+from ragsieve.train.sft import Tuning
+from ragsieve.train.truncator import figures, samples, train_truncator
+from ragsieve.types import Document, Example, Query
 
-from ragsieve import models  # noqa: E402
-from ragsieve.models.base import Prompt  # noqa: E402
-from ragsieve.models.fake import ScriptedLLM, echo  # noqa: E402
-from ragsieve.select import Truncate  # noqa: E402
-from ragsieve.train.lessons import Lesson  # noqa: E402
-from ragsieve.train.sft import Tuning  # noqa: E402
-from ragsieve.train.truncator import figures, samples, train_truncator  # noqa: E402
-from ragsieve.types import Document, Example, Query  # noqa: E402
-
+pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = "Seals sang. It rained. Whales swam. Nobody knew."
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads take longer to meet than a tiny model takes to compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def lesson(question: str, ranking: tuple[int, ...], k: int | None) -> Lesson:
@@ -91,28 +78,9 @@ def test_figures_by_hand() -> None:
     }
 
 
-def test_cut_points_are_learned(tmp_path: Path) -> None:
+def test_cut_points_are_learned(make_llm: Callable[..., Path], tmp_path: Path) -> None:
     """Through the model class each question gets its own."""
-    words = ["<pad>", "</s>", "<unk>", *"0123abc"]
-    made = Tokenizer(WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    ).save_pretrained(tmp_path / "base")
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=256,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=1,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path / "base")
-    name = f"transformers:{tmp_path / 'base'}"
+    name = f"transformers:{make_llm('0123abc', 2, width=32, positions=256)}"
     tuning = Tuning(epochs=25, lr=0.02, checks=2)
     train_truncator(tmp_path / "out", LESSONS, LESSONS, llm=name, tuning=tuning)
     recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())

@@ -19,6 +19,13 @@ from ragsieve.text import safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 FILE = click.Path(dir_okay=False, path_type=Path)
+DATA = click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="RAGSIEVE_DATA",
+    show_envvar=True,
+    help="Folder of data sets; the Hugging Face hub where none is named.",
+)
 
 
 def named(error: Exception) -> str:

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve.cli.base import FILE, INFO, complain, progress, shown, table
+from ragsieve.cli.base import DATA, FILE, INFO, complain, progress, shown, table
 from ragsieve.datasets import DATASETS
 from ragsieve.errors import InputError
 
@@ -37,13 +37,7 @@ REPORT_HELP = """Compare what one or more runs have measured: tables here, and f
 @click.command("bench", help=BENCH_HELP, short_help="Measure systems on questions.")
 @click.argument("run", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--small", is_flag=True, help="The small variant: local models, few questions.")
-@click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="RAGSIEVE_DATA",
-    show_envvar=True,
-    help="Folder of data sets; the Hugging Face hub where none is named.",
-)
+@DATA
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.text import Text
 
-from ragsieve import datasets
-from ragsieve.cli.base import INFO, shown, table
-from ragsieve.cli.train import DATA, FOLDER, WORK, _places, _told
+from ragsieve.cli import training
+from ragsieve.cli.base import table
 from ragsieve.train.generator import Context, Target, train_generator
 from ragsieve.train.generator import GeneratorPlan as Plan
 
@@ -31,10 +28,8 @@ learn from, a tenth to choose by. An interrupted training goes on where it stopp
 
 
 @click.command("generator", help=GENERATOR_HELP, short_help="An LLM that answers despite noise.")
-@FOLDER
-@click.argument("questions", nargs=-1, required=True, metavar="QUESTIONS...")
-@DATA
-@click.option("--llm", default="smollm2", help="The local model that is tuned, by LoRA.")
+@training.given("QUESTIONS")
+@training.LLM
 @click.option(
     "--context",
     type=click.Choice(get_args(Context)),
@@ -50,30 +45,23 @@ learn from, a tenth to choose by. An interrupted training goes on where it stopp
     "documents are, then the answer.",
 )
 @click.option("--documents", type=click.IntRange(1), default=5, help="So many in a context.")
-@click.option("--limit", type=click.IntRange(1), help="Learn from so many questions only.")
-@click.option("--epochs", type=click.IntRange(1), default=2, help="How often all are read.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
-@click.option("--merged/--adapter", default=True, help="The whole model, or the adapter alone.")
-@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-@WORK
-def generator_command(
-    folder: Path,
-    questions: tuple[str, ...],
-    data: Path | None,
-    workers: int,
-    work: Path | None,
-    **options: Any,
-) -> int:
+@training.LIMIT
+@training.epochs(2)
+@training.SEED
+@training.MERGED
+@training.WORKERS
+@training.WORK
+def generator_command(opened: training.Open, workers: int, **options: Any) -> int:
     """Write what is missing, train, then say how good it is."""
     plan = Plan(**options)
-    found = [datasets.load(name, folder=data) for name in questions]
-    folder, work = _places(folder, work)
-    made = train_generator(folder, found, plan, work=work, workers=workers, told=_told)
+    to = opened()
+    made = train_generator(
+        to.folder, to.sources, plan, work=to.work, workers=workers, told=training.told
+    )
     rows = [
         (name, *(f"{made[name][c]:.3f}" for c in ("accuracy", "exact_match", "f1")))
         for name in ("before", "after")
     ]
     table(("", "accuracy", "exact match", "F1"), rows)
-    count = made["after"]["questions"]
-    INFO.print(Text(shown(f"on {count} other questions; written: {folder}; {work} may go")))
+    to.written(f"on {made['after']['questions']} other questions; ")
     return 0

@@ -13,7 +13,7 @@ import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from ragsieve.cli.base import INFO, progress, shown, table
+from ragsieve.cli.base import DATA, INFO, progress, shown, table
 from ragsieve.errors import InputError
 from ragsieve.types import Document, Query
 
@@ -76,13 +76,6 @@ WAYS = click.Choice(["hybrid", "dense", "bm25"])
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-DATA = click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="RAGSIEVE_DATA",
-    show_envvar=True,
-    help="Folder of data sets; the Hugging Face hub where none is named.",
-)
 
 
 @click.group("index", help=GROUP_HELP, short_help="Index documents, and search them.")

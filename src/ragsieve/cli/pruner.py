@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
-from ragsieve import datasets
-from ragsieve.cli.base import INFO, shown, table
-from ragsieve.cli.train import DATA, FOLDER, SOURCES, WORK, _places
+from ragsieve.cli import training
+from ragsieve.cli.base import INFO, table
 
 EXIT_HELP = """Train an LLM to say which sentences help (EXIT), and write it to FOLDER.
 
@@ -37,19 +34,12 @@ to learn from, a tenth to choose by. An interrupted training goes on after its l
   ragsieve train provence my-pruner nq popqa --data ~/questions --limit 1000 --epochs 2
   ragsieve ask --system provence --clues provence:my-pruner -q "Who sang it?" notes.txt
 """
-DOCUMENTS = click.option(
-    "--documents", type=click.IntRange(1), default=5, help="So many of a question."
-)
-LIMIT = click.option("--limit", type=click.IntRange(1), help="Learn from so many questions only.")
-SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
 NAMES = ("auc", "recall_1", "recall_3", "recall_5", "recall_tenth")
 
 
 @click.command("exit", help=EXIT_HELP, short_help="An LLM for system exit.")
-@FOLDER
-@SOURCES
-@DATA
-@click.option("--llm", default="smollm2", help="The local model that is tuned, by LoRA.")
+@training.given("SOURCE")
+@training.LLM
 @click.option("--window", type=click.IntRange(1), default=512, help="Tokens read of a document.")
 @click.option(
     "--layers",
@@ -57,60 +47,54 @@ NAMES = ("auc", "recall_1", "recall_3", "recall_5", "recall_tenth")
     default=1.0,
     help="Upper share of the layers that is tuned; 1/3 takes about half the time.",
 )
-@DOCUMENTS
-@LIMIT
-@click.option("--epochs", type=click.IntRange(1), default=1, help="How often all are read.")
-@SEED
-@click.option("--merged/--adapter", default=True, help="The whole model, or the adapter alone.")
-@WORK
-def exit_command(
-    folder: Path, sources: tuple[str, ...], data: Path | None, work: Path | None, **options: Any
-) -> int:
+@training.DOCUMENTS
+@training.LIMIT
+@training.epochs(1)
+@training.SEED
+@training.MERGED
+@training.WORK
+def exit_command(opened: training.Open, **options: Any) -> int:
     """Train, then say how good it is."""
     from ragsieve.train.exit import ExitPlan, make_exit
 
     plan = ExitPlan(**options)
-    found = [datasets.load(name, folder=data) for name in sources]
-    folder, work = _places(folder, work)
+    to = opened()
     with INFO.status("training …"):
-        made = make_exit(folder, found, plan, work=work)
-    _said({name: made[name] for name in ("before", "after")}, folder, work)
+        made = make_exit(to.folder, to.sources, plan, work=to.work)
+    _said({name: made[name] for name in ("before", "after")})
+    to.written()
     return 0
 
 
 @click.command("provence", help=PROVENCE_HELP, short_help="An encoder for system provence.")
-@FOLDER
-@SOURCES
-@DATA
+@training.given("SOURCE")
 @click.option("--encoder", default="minilm", help="What it begins from: minilm, a folder, hub id.")
-@DOCUMENTS
-@LIMIT
-@click.option("--epochs", type=click.IntRange(1), default=4, help="How often all are read.")
+@training.DOCUMENTS
+@training.LIMIT
+@training.epochs(4)
 @click.option(
     "--learning-rate",
     type=click.FloatRange(0, min_open=True),
     default=1e-4,
     help="Of the encoder at its height.",
 )
-@SEED
-@WORK
-def provence_command(
-    folder: Path, sources: tuple[str, ...], data: Path | None, work: Path | None, **options: Any
-) -> int:
+@training.SEED
+@training.WORK
+def provence_command(opened: training.Open, **options: Any) -> int:
     """Train, then say how good it is."""
     from ragsieve.train.provence import ProvencePlan, make_provence
 
     plan = ProvencePlan(**options)
-    found = [datasets.load(name, folder=data) for name in sources]
-    folder, work = _places(folder, work)
+    to = opened()
     with INFO.status("training …"):
-        made = make_provence(folder, found, plan, work=work)
-    _said(made["validation"], folder, work)
+        made = make_provence(to.folder, to.sources, plan, work=to.work)
+    _said(made["validation"])
+    to.written()
     return 0
 
 
-def _said(figures: Mapping[str, Mapping[str, float]], folder: Path, work: Path) -> None:
-    """Figures of questions that were not learned from, and where it lies."""
+def _said(figures: Mapping[str, Mapping[str, float]]) -> None:
+    """Figures of questions that were not learned from."""
     rows = [
         (
             name,
@@ -120,4 +104,3 @@ def _said(figures: Mapping[str, Mapping[str, float]], folder: Path, work: Path) 
         for name, row in figures.items()
     ]
     table(("", *(name.replace("_", " ") for name in NAMES), "questions"), rows)
-    INFO.print(Text(shown(f"written: {folder}; {work} may go")))

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
-from ragsieve import datasets
-from ragsieve.cli.base import INFO, complain, named, progress, shown, table
-from ragsieve.errors import InputError
+from ragsieve.cli import training
+from ragsieve.cli.base import DATA, INFO, complain, named, table
 from ragsieve.evaluate.run import Done
 
 ROUTER_HELP = """Train a router that chooses sources for your generator, and write it to FOLDER.
@@ -39,21 +37,15 @@ by itself):
 
 
 @click.command("router", help=ROUTER_HELP, short_help="Choose which sources to ask.")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.argument("questions", nargs=-1, required=True, metavar="QUESTIONS...")
+@training.FOLDER
+@training.questions("QUESTIONS")
 @click.option(
     "--sources",
     required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The sources to choose among, as TOML.",
 )
-@click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="RAGSIEVE_DATA",
-    show_envvar=True,
-    help="Folder of data sets; the Hugging Face hub where none is named.",
-)
+@DATA
 @click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
 @click.option("--embedder", default="minilm", help="Embeds questions, and ranks evidence.")
 @click.option(
@@ -62,16 +54,11 @@ by itself):
     help="light: regressions on the question's embedding; llm: an LLM by LoRA, --llm itself or "
     "llm:MODEL.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Learn from so many questions only.")
+@training.LIMIT
 @click.option("--epochs", type=click.IntRange(1), default=2, help="Of an LLM.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
-@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-@click.option(
-    "--work",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where questions, labels and checkpoints lie.",
-    show_default="FOLDER.work",
-)
+@training.SEED
+@training.WORKERS
+@training.WORK
 def router_command(
     folder: Path,
     questions: tuple[str, ...],
@@ -85,12 +72,9 @@ def router_command(
     from ragsieve.train.router_course import RouterCourse, RouterPlan
 
     plan = RouterPlan(**options)
-    found = [datasets.load(name, folder=data) for name in questions]
-    folder = folder.absolute()
-    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
-    if work == folder:
-        raise InputError(f"--work must be another folder than the router's, got {work}")
-    figures = RouterCourse(plan, found, sources, work, workers, _told, data).run(folder).figures
+    to = training.opened(folder, questions, data, work, "the router's")
+    course = RouterCourse(plan, to.sources, sources, to.work, workers, _told, data)
+    figures = course.run(to.folder).figures
     rows = {name: row for name, row in figures.items() if isinstance(row, dict)}
     columns = ("exact", "covered", "right", "asked", "accuracy")
     cells = [
@@ -98,25 +82,18 @@ def router_command(
         for name, row in rows.items()
     ]
     table(("", *columns), cells)
-    INFO.print(
-        Text(
-            shown(
-                f"measured on {figures['questions']} other questions, {figures['seconds']:.3f} s "
-                f"a choice; written: {folder}; {work} may go"
-            )
-        )
-    )
+    asked = f"measured on {figures['questions']} other questions"
+    to.written(f"{asked}, {figures['seconds']:.3f} s a choice; ")
     return 0
 
 
 def _told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
     """Run through questions with a bar, and say which failed."""
-    found = []
-    with progress() as bars:
-        bar = bars.add_task(name.removesuffix(".jsonl"), total=total)
+
+    def heard() -> Iterator[Done]:
         for one in done:
-            found.append(one)
-            bars.advance(bar)
             if one.error:
-                complain(bars.console, f"error: {name} line {one.line}: {named(one.error)}")
-    return found
+                complain(INFO, f"error: {name} line {one.line}: {named(one.error)}")
+            yield one
+
+    return training.told(name, heard(), total)

@@ -17,8 +17,8 @@ import click
 from rich.text import Text
 
 from ragsieve import datasets, models
-from ragsieve.cli.base import FILE, INFO, complain, pairs, progress, shown, table, values
-from ragsieve.cli.index import DATA, JSON
+from ragsieve.cli.base import DATA, FILE, INFO, complain, pairs, progress, shown, table, values
+from ragsieve.cli.index import JSON
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.sharing import sharing

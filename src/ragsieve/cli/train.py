@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,12 +11,13 @@ from rich.text import Text
 
 from ragsieve import datasets, models
 from ragsieve.answer import Reader
-from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown, table
+from ragsieve.cli import training
+from ragsieve.cli.base import DATA, FILE, INFO, complain, named, progress, shown, table
 from ragsieve.cli.router import router_command
 from ragsieve.datasets import parts
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
-from ragsieve.evaluate.run import Batch, Done
+from ragsieve.evaluate.run import Batch
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
 from ragsieve.score import Clues, Cosine
@@ -68,21 +68,6 @@ over such questions; with --confidence for this filter, too. The promise is writ
   ragsieve calibrate my-filter questions.jsonl --keep-answer 0.95
   ragsieve calibrate my-filter mine.jsonl --part all --keep-answer 0.9 --confidence 0.9
 """
-SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-DATA = click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="RAGSIEVE_DATA",
-    show_envvar=True,
-    help="Folder of data sets; the Hugging Face hub where none is named.",
-)
-WORK = click.option(
-    "--work",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where questions, labels and checkpoints lie.",
-    show_default="FOLDER.work",
-)
 
 
 @click.command("annotate", help=ANNOTATE_HELP, short_help="Label questions for training.")
@@ -99,7 +84,7 @@ WORK = click.option(
 )
 @click.option("--max-clues", type=click.IntRange(1), default=20, help="Of a question at most.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first questions.")
-@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
+@training.WORKERS
 @click.option("--cache", type=FILE, help="Remember model replies here.")
 @click.option("--show", type=click.IntRange(0), default=0, help="Print so many labelled questions.")
 def annotate_command(
@@ -172,9 +157,7 @@ train_group.add_command(router_command)
 
 
 @train_group.command("finefilter", help=FINEFILTER_HELP, short_help="Extractor, reranker, cut.")
-@FOLDER
-@SOURCES
-@DATA
+@training.given("SOURCE")
 @click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
 @click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
 @click.option(
@@ -198,27 +181,19 @@ train_group.add_command(router_command)
     default=300,
     help="So many questions the generator answers, in some ways each, for the cut.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
-@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-@WORK
+@training.SEED
+@training.WORKERS
+@training.WORK
 def finefilter_command(
-    folder: Path,
-    sources: tuple[str, ...],
-    data: Path | None,
-    workers: int,
-    work: Path | None,
-    reranker: bool,
-    truncator: bool,
-    **options: Any,
+    opened: training.Open, workers: int, reranker: bool, truncator: bool, **options: Any
 ) -> int:
     """Train what is missing, then say how good it is."""
     from ragsieve.train.course import Course, Plan
 
     asked = {"reranker": reranker, "truncator": truncator}
     plan = Plan(more=tuple(name for name, wanted in asked.items() if wanted), **options)
-    found = [datasets.load(name, folder=data) for name in sources]
-    folder, work = _places(folder, work)
-    trained = Course(plan, found, work, workers, _told).run(folder)
+    to = opened()
+    trained = Course(plan, to.sources, to.work, workers, training.told).run(to.folder)
     for name in ("before", "after"):
         figures = trained.figures[name]
         what = "5 documents" if name == "before" else "the filter"
@@ -226,17 +201,15 @@ def finefilter_command(
             f"{what}: accuracy {figures['accuracy']:.1%} of {figures['questions']} validation "
             f"questions, {figures['tokens_kept']:.1%} of the tokens"
         )
-    INFO.print(Text(shown(f"written: {folder}; {work} may go")))
+    to.written()
     return 0
 
 
 @train_group.command("recomp", help=RECOMP_HELP, short_help="A bi-encoder for system recomp.")
-@FOLDER
-@SOURCES
-@DATA
+@training.given("SOURCE")
 @click.option("--llm", default="smollm2", help="The generator; it must give likelihoods.")
 @click.option("--embedder", default="minilm", help="The bi-encoder that is tuned.")
-@click.option("--documents", type=click.IntRange(1), default=5, help="So many of a question.")
+@training.DOCUMENTS
 @click.option("--negatives", type=click.IntRange(1), default=5, help="Of a question at most.")
 @click.option(
     "--margin",
@@ -244,58 +217,32 @@ def finefilter_command(
     default=1.0,
     help="So much less a negative raises the answer's log-likelihood, in nats.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Learn from so many questions only.")
-@click.option("--epochs", type=click.IntRange(1), default=4, help="How often all pairs are read.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
-@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-@WORK
-def recomp_command(
-    folder: Path,
-    sources: tuple[str, ...],
-    data: Path | None,
-    workers: int,
-    work: Path | None,
-    **options: Any,
-) -> int:
+@training.LIMIT
+@training.epochs(4, "all pairs")
+@training.SEED
+@training.WORKERS
+@training.WORK
+def recomp_command(opened: training.Open, workers: int, **options: Any) -> int:
     """Label what is missing, train, then say how good it is."""
     from ragsieve.train.recomp import RecompPlan, train_recomp
 
     plan = RecompPlan(**options)
-    found = [datasets.load(name, folder=data) for name in sources]
-    folder, work = _places(folder, work)
-    made = train_recomp(folder, found, plan, work=work, workers=workers, told=_told)
+    to = opened()
+    made = train_recomp(
+        to.folder, to.sources, plan, work=to.work, workers=workers, told=training.told
+    )
     rows = [
         (name, *(f"{row[c]:.3f}" for c in ("first", "pairs", "gain")), str(row["questions"]))
         for name, row in made["validation"].items()
     ]
     table(("", "best first", "pairs in order", "nats by the first", "questions"), rows)
-    INFO.print(Text(shown(f"written: {folder}; {work} may go")))
+    to.written()
     return 0
 
 
-def _places(folder: Path, work: Path | None) -> tuple[Path, Path]:
-    """Where to write, and where to work."""
-    folder = folder.absolute()
-    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
-    if work == folder:
-        raise InputError(f"--work must be another folder than FOLDER, got {work}")
-    return folder, work
-
-
-def _told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
-    """Run through questions with a bar."""
-    found = []
-    with progress() as bars:
-        bar = bars.add_task(name.removesuffix(".jsonl"), total=total)
-        for one in done:
-            found.append(one)
-            bars.advance(bar)
-    return found
-
-
 @click.command("calibrate", help=CALIBRATE_HELP, short_help="Promise that the answer survives.")
-@FOLDER
-@SOURCES
+@training.FOLDER
+@training.questions("SOURCE")
 @DATA
 @click.option(
     "--part",
@@ -308,7 +255,7 @@ def _told(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
 @click.option("--splits", type=click.IntRange(1), default=200, help="Halves that it is tried on.")
 def calibrate_command(
     folder: Path,
-    sources: tuple[str, ...],
+    questions: tuple[str, ...],
     data: Path | None,
     part: parts.Part | Literal["all"],
     keep_answer: float,
@@ -319,10 +266,10 @@ def calibrate_command(
     from ragsieve.train import calibration, risk
     from ragsieve.trained import load
 
-    found = [datasets.load(name, folder=data) for name in sources]
+    found = [datasets.load(name, folder=data) for name in questions]
     with INFO.status("scoring sentences …"):
-        questions = [*calibration.scored(load(folder), found, part)]
-    made = risk.calibrate(questions, keep_answer=keep_answer, confidence=confidence)
+        scored = [*calibration.scored(load(folder), found, part)]
+    made = risk.calibrate(scored, keep_answer=keep_answer, confidence=confidence)
     calibration.promise(folder, made)
     click.echo(
         f"promised: the answer survives in {made.promised:.1%} of questions that have one\n"
@@ -330,9 +277,7 @@ def calibrate_command(
         f"{made.cut:.4f}, {made.kept:.1%} of the sentences kept"
     )
     try:
-        tried = risk.coverage(
-            questions, keep_answer=keep_answer, confidence=confidence, splits=splits
-        )
+        tried = risk.coverage(scored, keep_answer=keep_answer, confidence=confidence, splits=splits)
     except InputError as error:
         click.echo(f"not tried on halves: {error}")
         return 0

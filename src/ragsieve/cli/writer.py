@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
-from ragsieve import datasets
-from ragsieve.cli.base import INFO, shown, table
-from ragsieve.cli.train import DATA, FOLDER, SOURCES, WORK, _places, _told
+from ragsieve.cli import training
+from ragsieve.cli.base import table
 
 WRITER_HELP = """Train a filter model that writes what an answer needs, and write it to FOLDER.
 
@@ -29,16 +26,14 @@ half to learn from, a tenth to choose by. An interrupted training goes on where 
 
 
 @click.command("writer", help=WRITER_HELP, short_help="FILCO's or BottleNeck's filter model.")
-@FOLDER
-@SOURCES
-@DATA
+@training.given("SOURCE")
 @click.option(
     "--by",
     type=click.Choice(["strinc", "lexical", "cxmi", "ib"]),
     default="strinc",
     help="The measure that chooses what is to be written.",
 )
-@click.option("--llm", default="smollm2", help="The local model that is tuned, by LoRA.")
+@training.LLM
 @click.option(
     "--generator",
     default="",
@@ -46,29 +41,23 @@ half to learn from, a tenth to choose by. An interrupted training goes on where 
     show_default="that of --llm",
 )
 @click.option("--beta", type=click.FloatRange(0), default=1.0, help="Of ib: the answer's weight.")
-@click.option("--documents", type=click.IntRange(1), default=5, help="So many of a question.")
-@click.option("--limit", type=click.IntRange(1), help="Learn from so many questions only.")
-@click.option("--epochs", type=click.IntRange(1), default=2, help="How often all are read.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Of all chance.")
-@click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-@WORK
-def writer_command(
-    folder: Path,
-    sources: tuple[str, ...],
-    data: Path | None,
-    workers: int,
-    work: Path | None,
-    **options: Any,
-) -> int:
+@training.DOCUMENTS
+@training.LIMIT
+@training.epochs(2)
+@training.SEED
+@training.WORKERS
+@training.WORK
+def writer_command(opened: training.Open, workers: int, **options: Any) -> int:
     """Choose what is missing, train, then say how good it is."""
     from ragsieve.train.writer import WriterPlan, train_writer
 
     plan = WriterPlan(**options)
-    found = [datasets.load(name, folder=data) for name in sources]
-    folder, work = _places(folder, work)
-    made = train_writer(folder, found, plan, work=work, workers=workers, told=_told)
+    to = opened()
+    made = train_writer(
+        to.folder, to.sources, plan, work=to.work, workers=workers, told=training.told
+    )
     rows = {name: made[name] for name in ("before", "after") if name in made}
     names = [*rows["after"]]
     table(("", *names), [(row, *(f"{rows[row][n]:.3g}" for n in names)) for row in rows])
-    INFO.print(Text(shown(f"written: {folder}; {work} may go")))
+    to.written()
     return 0

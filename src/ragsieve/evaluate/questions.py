@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.config import Config, Data
 from ragsieve.evaluate.noise import FALSE, Noise, poison
+from ragsieve.evaluate.run import replace_lines
 from ragsieve.text import contains_answer
 from ragsieve.types import Example
 
@@ -39,18 +40,20 @@ def write(
         InputError: If the data set is not found or broken, or no question is left.
     """
     dataset = chosen(data, noise, config, folder)
-    digest, count = hashlib.sha256(), 0
-    fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("wb") as file:
+    digest = hashlib.sha256()
+
+    def checked() -> Iterator[bytes]:
+        line = b""
         for number, line in dataset.lines():
             dataset.parse(number, line)  # a mistake in the last line shows before any is asked
             line = line.strip() + b"\n"
-            file.write(line)
             digest.update(line)
-            count += 1
-    if not count:
-        raise InputError(f"no question of {data.label} is left{f' with {noise}' if noise else ''}")
-    fresh.replace(path)
+            yield line
+        if not line:
+            left = f" with {noise}" if noise else ""
+            raise InputError(f"no question of {data.label} is left{left}")
+
+    count = replace_lines(path, checked())
     return {
         "questions": count,
         "sha256": digest.hexdigest(),

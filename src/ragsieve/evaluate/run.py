@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
+from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
@@ -145,7 +146,7 @@ class Batch:
         self._file.close()
         try:
             with path.open("rb") as file:
-                _replace(path, sorted(file, key=lambda line: int(json.loads(line)["line"])))
+                replace_lines(path, sorted(file, key=lambda line: int(json.loads(line)["line"])))
             self._file = self._open.enter_context(path.open("a", encoding="utf-8"))
         except OSError as error:
             raise self._unwritable(error) from error
@@ -211,7 +212,7 @@ class Batch:
         if self.retry and any("error" in record for record in found.values()):
             found = {number: r for number, r in found.items() if "error" not in r}
             with path.open("rb") as file:
-                _replace(path, [line for line in file if json.loads(line)["line"] in found])
+                replace_lines(path, [line for line in file if json.loads(line)["line"] in found])
         return found
 
     def _checked(self, line: bytes) -> dict[str, Any]:
@@ -240,12 +241,19 @@ def judged(example: Example, result: Result) -> dict[str, Any]:
     return values
 
 
-def _replace(path: Path, content: Iterable[bytes]) -> None:
-    """Other lines for a file, all of them or none."""
-    fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("wb") as file:
-        file.writelines(content)
-    fresh.replace(path)
+def replace_lines(path: Path, content: Iterable[bytes]) -> int:
+    """Other lines for a file, how many; all of them, or none where ``content`` raises."""
+    fresh = path.with_name(f".{path.name}.{uuid4().hex[:12]}.new")  # another start's is another
+    count = 0
+    try:
+        with fresh.open("xb") as file:
+            for line in content:
+                file.write(line)
+                count += 1
+        fresh.replace(path)
+        return count
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ class Judged:
     Correct where some document scores at least ``upper``, incorrect where all score below
     ``lower``, else ambiguous. Correct documents pass; incorrect ones go, and what ``fallback``
     finds comes in their place; ambiguous ones pass with it behind them. It is asked once, and also
-    where nothing was retrieved. Its documents are named ``fallback:…``.
+    where nothing was retrieved. Its documents are named ``fallback:ID:…``, by what stands in them.
 
     Args:
         upper: In units of the score given last; finite.
@@ -105,12 +106,18 @@ def _apart(found: Sequence[Segment], given: Sequence[Segment]) -> list[Segment]:
     behind = 1 + max((segment.document.rank for segment in given), default=-1)
     own: dict[Document, Document] = {}
     for document in dict.fromkeys(segment.document for segment in found):
-        name = f"fallback:{document.id}"
+        name = f"fallback:{document.id}:{_mark(document)}"
         while name in taken:
             name += "'"
         taken.add(name)
         own[document] = replace(document, id=name, rank=behind + document.rank)
     return [Segment(own[s.document], s.start, s.end) for s in found]
+
+
+def _mark(document: Document) -> str:
+    """Eight digits of what is read of it: what two searches find may have the same names."""
+    said = repr((document.title, document.text, document.source)).encode()
+    return hashlib.sha256(said).hexdigest()[:8]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ragsieve.score import Inclusion, Overlap
 from ragsieve.score.bottleneck import bottleneck
 from ragsieve.systems.bottleneck import PROMPT
 from ragsieve.systems.written import NOTHING, Write
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.lessons import Lesson, gold
 from ragsieve.train.making import RECIPE, adapter_of
 from ragsieve.types import Example, Segment
 
@@ -85,7 +85,7 @@ class Candidates:
         """Filtered texts of a question with their scores, in order."""
         documents = {s.document.id: s.document for s in lesson.sentences}.values()
         given = [Segment.whole(document) for document in documents]
-        answer = next(text for text in lesson.answers if text.strip())
+        answer = gold(lesson.answers)
         scores = bottleneck(self.llm, lesson.query, given, texts, answer, beta=self.beta).tolist()
         return [Candidate(*pair) for pair in zip(texts, scores, strict=True)]
 

@@ -37,7 +37,7 @@ from ragsieve.train import clue_prior
 from ragsieve.train.clue_data import DOCUMENTS, Item, Questions, loss, spread
 from ragsieve.train.clue_fit import QUESTIONS, Learner, claim, fit
 from ragsieve.train.clues import Trained
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.lessons import Lesson, check_usable
 from ragsieve.train.packing import judge, write
 
 LAYOUT = Layout(size=512, question=64, title=24, sentence=200, overlap=64)
@@ -120,9 +120,7 @@ def train_clue_llm(
         (arXiv 2502.11811v4, section 4.1); LoRA as in FineFilter, appendix A.
     """
     options = _Options(llm, epochs, learning_rate, depth, layers, feedback, seed)
-    for name, given in (("lessons", lessons), ("validation", validation)):
-        if not any(lesson.usable for lesson in given):
-            raise InputError(f"{name} must have a question with clues and others, got {len(given)}")
+    check_usable(lessons, validation)
     claim(work, options, lessons)
     where = store.resolve(llm)
     sets = mark_setter(llm, where)

@@ -33,7 +33,7 @@ from ragsieve.models.loading import found_device, loaded, precision
 from ragsieve.train import clue_prior
 from ragsieve.train.clue_data import DOCUMENTS, Item, loss, spread
 from ragsieve.train.clue_fit import QUESTIONS, Learner, claim, fit
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.lessons import Lesson, check_usable
 from ragsieve.train.packing import differences, judge, write
 
 LAYOUT = Layout(size=256, question=64, title=24, sentence=200, overlap=64)
@@ -121,9 +121,7 @@ def train_clues(
         (arXiv 2502.11811v4, section 4.1).
     """
     options = _Options(encoder, epochs, learning_rate, rank, feedback, layout, seed)
-    for name, given in (("lessons", lessons), ("validation", validation)):
-        if not any(lesson.usable for lesson in given):
-            raise InputError(f"{name} must have a question with clues and others, got {len(given)}")
+    check_usable(lessons, validation)
     claim(work, options, lessons)
     where = store.resolve(encoder)
     sets = setter(encoder, where)

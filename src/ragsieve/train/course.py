@@ -11,7 +11,7 @@ WORK/PART.log.json, report.html                   how training went
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -32,6 +32,7 @@ from ragsieve.train.clues import train_clues
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.extractor import train_extractor
 from ragsieve.train.lessons import Lesson, gather, lessons, write
+from ragsieve.train.making import Told
 from ragsieve.train.report import Log, to_html
 from ragsieve.train.reranker import train_reranker
 from ragsieve.train.sft import Tuning, tunable
@@ -53,7 +54,6 @@ EPOCHS = {"encoder": 2, "llm": 2, "point": 16, "write": 16}  # the paper's, wher
 MORE = ("reranker", "truncator")
 CLUES = 4  # sentences that a cut chooses from
 LIBRARIES = ("ragsieve", "torch", "transformers", "peft")
-Told = Callable[[str, Iterator[Done], int | None], list[Done]]
 
 
 @dataclass(frozen=True, kw_only=True)

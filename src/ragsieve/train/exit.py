@@ -6,9 +6,7 @@ WORK/adapter-…                        what was learned
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,21 +14,20 @@ from typing import Any
 
 from ragsieve import models
 from ragsieve.datasets import Dataset
-from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
 from ragsieve.train.clue_figures import Judged, figures
-from ragsieve.train.lessons import Lesson, lessons
+from ragsieve.train.lessons import Lesson, check_usable, lessons
 from ragsieve.train.making import (
-    ADAPTER,
     PARTS,
     RECIPE,
     adapter_of,
     card,
+    check_counts,
     check_free,
     first_documents,
-    merge,
-    whole,
+    publish,
+    recipe_of,
     write_questions,
 )
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
@@ -74,10 +71,7 @@ class ExitPlan:
     merged: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("window", "documents", "limit"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
+        check_counts(self, "window", "documents", "limit")
         models.check(self.llm, "LLM")
         _ = self.tuning  # its rules
 
@@ -122,7 +116,7 @@ def make_exit(
         taught, checked = map(lessons, files)
         tuning = plan.tuning
         train_exit(adapter, taught, checked, llm=plan.llm, window=plan.window, tuning=tuning)
-    recipe: dict[str, Any] = json.loads((adapter / RECIPE).read_text(encoding="utf-8"))
+    recipe = recipe_of(adapter)
     use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
     if not plan.merged:
         use = (
@@ -137,10 +131,7 @@ def make_exit(
         plan=plan,
         sources=sources,
     )
-    with whole(folder, recipe, told) as fresh:
-        shutil.copytree(adapter, fresh / ADAPTER)
-        if plan.merged:
-            merge(fresh, model, adapter)
+    publish(folder, recipe, told, adapter, model if plan.merged else None)
     return recipe
 
 
@@ -178,9 +169,7 @@ def train_exit(
     Differs: A clue holds a gold answer; the paper has HotpotQA's supporting sentences. Of a
         question few sentences are taken, so that more questions are seen.
     """
-    for name, given in (("lessons", lessons), ("validation", validation)):
-        if not any(lesson.usable for lesson in given):
-            raise InputError(f"{name} must have a question with clues and others, got {len(given)}")
+    check_usable(lessons, validation)
     tuning = tuning or Tuning(epochs=1, checks=4)
     model = tunable(llm)
     scorer = Helpful(model, window)

@@ -12,7 +12,6 @@ from ragsieve.models.base import LLM
 from ragsieve.pipeline import best_first
 from ragsieve.score import BM25
 from ragsieve.select import Extract
-from ragsieve.text import normalise
 from ragsieve.train.lessons import Lesson
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 from ragsieve.types import Segment
@@ -111,8 +110,7 @@ def figures(
 
 
 def _teaches(lesson: Lesson) -> bool:
-    asked_whether = {normalise(answer) for answer in lesson.answers} <= {"yes", "no"}
-    return bool(lesson.sentences) and not asked_whether
+    return bool(lesson.sentences) and not lesson.asks_whether
 
 
 def _shown(lesson: Lesson, most: int | None) -> Sequence[Segment]:

@@ -7,9 +7,7 @@ WORK/adapter-…                        what was learned
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +17,7 @@ from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.datasets import Dataset
-from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy, exact_match, f1
 from ragsieve.models.base import LLM, spoken
@@ -28,16 +26,18 @@ from ragsieve.prompts import titled
 from ragsieve.systems.demonstrated import ANSWER, explaining
 from ragsieve.text import contains_answer
 from ragsieve.train import making
+from ragsieve.train.lessons import by_line, gold
 from ragsieve.train.making import (
     ADAPTER,
     PARTS,
     RECIPE,
     Told,
     adapter_of,
+    check_counts,
     check_free,
     label,
-    merge,
-    whole,
+    publish,
+    recipe_of,
     write_questions,
 )
 from ragsieve.types import Document, Example, Query, Segment
@@ -94,10 +94,7 @@ class GeneratorPlan:
             if getattr(self, name) not in known:
                 value = getattr(self, name)
                 raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-        for name in ("documents", "limit", "epochs"):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise InputError(f"{name} must be at least 1, got {number!r}")
+        check_counts(self, "documents", "limit", "epochs")
         models.check(self.llm, "LLM")
 
 
@@ -154,15 +151,11 @@ def train_generator(
     if plan.target == "rationale":
         with sharing(workers, cache=work / "cache.sqlite") as share:
             explain, by = Explainer(share(model)), f"rationales {plan.llm}"
-            for part in PARTS:
-                paths = work / f"{part}.jsonl", work / f"{part}.rationales.jsonl"
-                label(*paths, explain, by=by, workers=workers, told=told)
+            label(work, "rationales", explain, by=by, workers=workers, told=told)
     adapter = _tuned(plan, model, work)
-    recipe = dict(json.loads((adapter / RECIPE).read_text(encoding="utf-8")))
-    with whole(folder, recipe, card(recipe, plan, sources)) as fresh:
-        shutil.copytree(adapter, fresh / ADAPTER)
-        if plan.merged:
-            merge(fresh, model, adapter)
+    recipe = recipe_of(adapter)
+    text = card(recipe, plan, sources)
+    publish(folder, recipe, text, adapter, model if plan.merged else None)
     return recipe
 
 
@@ -210,7 +203,7 @@ class Explainer:
     def __call__(self, example: Example) -> dict[str, str]:
         """``rationale``: one paragraph, may be empty."""
         # the answer rides on the question: the reader then fits the documents into the context
-        query = Query(f"{example.query.text}\nRight answer: {_gold(example)}")
+        query = Query(f"{example.query.text}\nRight answer: {gold(example.answers)}")
         ask = Reader(self.llm, RATIONALE_TOKENS, "rationale", "rationale")
         reply = spoken(ask(query, _segments(example)).reply)
         return {"rationale": " ".join(reply.split())}
@@ -222,7 +215,7 @@ def target(example: Example, kind: Target, rationale: str = "") -> str:
         holding = [_holds(s.document, example) for s in _segments(example)]
         numbers = [str(n) for n, holds in enumerate(holding, 1) if holds]
         rationale = f"Informative: {', '.join(numbers) or 'none'}."
-    shown = Demonstration(example.query.text, _gold(example), rationale)
+    shown = Demonstration(example.query.text, gold(example.answers), rationale)
     return shown.reply("" if kind == "answer" else ANSWER)
 
 
@@ -279,8 +272,8 @@ def _samples(
 
     ask, known = reader(model, plan.target), {}
     if plan.target == "rationale":
-        rows = [parse_json(line) for _, line in lines(work / f"{part}.rationales.jsonl")]
-        known = {row["line"]: row["rationale"] for row in rows}
+        rows = by_line(work / f"{part}.rationales.jsonl")
+        known = {number: row["rationale"] for number, row in rows.items()}
     return [
         Sample(ask.messages(one.query, _segments(one)), target(one, plan.target, known.get(n, "")))
         for n, one in enumerate(examples, 1)
@@ -294,7 +287,3 @@ def _holds(document: Document, example: Example) -> bool:
 
 def _segments(example: Example) -> list[Segment]:
     return [Segment.whole(document) for document in example.documents if document.text.strip()]
-
-
-def _gold(example: Example) -> str:
-    return next(text for text in example.answers if text.strip())

@@ -15,6 +15,7 @@ from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.datasets.parts import SALT, Part, part_of
 from ragsieve.errors import InputError
+from ragsieve.evaluate.run import replace_lines
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import as_documents
 from ragsieve.text import normalise
@@ -48,13 +49,8 @@ def _own(source: Dataset, part: str, salt: str) -> Iterator[Example]:
 
 def write(path: Path, examples: Iterable[Example]) -> int:
     """Write questions as JSONL, as `ragsieve annotate` reads it; how many they are."""
-    fresh, count = path.with_name(f".{path.name}.new"), 0
-    with fresh.open("w", encoding="utf-8") as file:
-        for example in examples:
-            file.write(json.dumps(_record(example), ensure_ascii=False) + "\n")
-            count += 1
-    fresh.replace(path)
-    return count
+    made = (json.dumps(_record(example), ensure_ascii=False) for example in examples)
+    return replace_lines(path, (f"{line}\n".encode() for line in made))
 
 
 def _record(example: Example) -> dict[str, Any]:
@@ -105,9 +101,14 @@ class Lesson:
     @cached_property
     def clues(self) -> tuple[int, ...]:
         """Places of the sentences that hold a gold answer, and near ones; none of a yes or no."""
-        if {normalise(answer) for answer in self.answers} <= {"yes", "no"}:
+        if self.asks_whether:
             return ()
         return tuple(sorted({*clues(self.sentences, self.answers), *self.near}))
+
+    @property
+    def asks_whether(self) -> bool:
+        """Whether its answer is yes or no: one cannot see where such an answer stands."""
+        return {normalise(answer) for answer in self.answers} <= {"yes", "no"}
 
     @property
     def usable(self) -> bool:
@@ -143,12 +144,31 @@ def lessons(questions: Path, labels: Path | None = None) -> list[Lesson]:
     Raises:
         InputError: If a file cannot be read, or labels are for other documents.
     """
-    known = {}
-    if labels:
-        records = [parse_json(line) for _, line in lines(labels)]
-        known = {record["line"]: dict(record) for record in records if "k" in record}
+    known = {n: r for n, r in by_line(labels).items() if "k" in r} if labels else {}
     return [
         Lesson.of(parse_record(line), known.get(number))
         for number, line in lines(questions)
         if not labels or number in known
     ]
+
+
+def by_line(labels: Path) -> dict[int, dict[str, Any]]:
+    """What a file says of the questions of another, by the number of their line, from 1."""
+    records = [dict(parse_json(line)) for _, line in lines(labels)]
+    return {record["line"]: record for record in records}
+
+
+def gold(answers: Sequence[str]) -> str:
+    """The first gold answer that is not blank; `gather` gives no question without one."""
+    return next(text for text in answers if text.strip())
+
+
+def check_usable(lessons: Sequence[Lesson], validation: Sequence[Lesson]) -> None:
+    """Refuse lessons of which none has both clues and other sentences.
+
+    Raises:
+        InputError: If it is so of either.
+    """
+    for name, given in (("lessons", lessons), ("validation", validation)):
+        if not any(lesson.usable for lesson in given):
+            raise InputError(f"{name} must have a question with clues and others, got {len(given)}")

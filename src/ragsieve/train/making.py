@@ -80,26 +80,48 @@ def first_documents(most: int) -> Change:
     return lambda example, _: replace(example, documents=example.documents[:most])
 
 
+def check_counts(plan: object, *names: str) -> None:
+    """Refuse a plan of which one of these options is set, and is not at least 1.
+
+    Raises:
+        InputError: If one is so.
+    """
+    for name in names:
+        value = getattr(plan, name)
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value!r}")
+
+
+def labels_of(name: str, plan: Any) -> str:
+    """By what labels are made: all options of a dataclass but those that are for the training."""
+    known = {k: v for k, v in asdict(plan).items() if k not in ("limit", "epochs", "seed")}
+    return f"{name} {json.dumps(known)}"
+
+
 def label(
-    questions: Path,
-    output: Path,
+    work: Path,
+    kind: str,
     process: Process,
     *,
     by: str,
     workers: int,
     told: Told | None = None,
 ) -> None:
-    """Write what ``process`` says of each question; what an earlier start wrote ``by`` it stays.
+    """Write what ``process`` says of each question of WORK/PART.jsonl into WORK/PART.KIND.jsonl.
+
+    What an earlier start wrote ``by`` it stays.
 
     Raises:
-        InputError: If ``output`` is of another ``by``, or of other questions.
-        ModelError: If a model fails; the first such error, when all others are asked.
+        InputError: If a file is of another ``by``, or of other questions.
+        ModelError: If a model fails; the first such error, when all others of the part are asked.
     """
-    with Batch(questions, output, label=by) as batch:
-        done = batch.run(process, workers=workers)
-        found = told(output.name, done, batch.total()) if told else [*done]
-    if errors := [one.error for one in found if one.error]:
-        raise errors[0]
+    for part in PARTS:
+        output = work / f"{part}.{kind}.jsonl"
+        with Batch(work / f"{part}.jsonl", output, label=by) as batch:
+            done = batch.run(process, workers=workers)
+            found = told(output.name, done, batch.total()) if told else [*done]
+        if errors := [one.error for one in found if one.error]:
+            raise errors[0]
 
 
 def adapter_of(work: Path, *learned: object) -> Path:
@@ -131,6 +153,21 @@ def whole(folder: Path, recipe: Mapping[str, Any], text: str) -> Iterator[Path]:
         folder.replace(old)
     fresh.replace(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def recipe_of(folder: Path) -> dict[str, Any]:
+    """What was written down of a training that is done."""
+    return dict(json.loads((folder / RECIPE).read_text(encoding="utf-8")))
+
+
+def publish(
+    folder: Path, recipe: Mapping[str, Any], text: str, adapter: Path, merged: Any = None
+) -> None:
+    """Write `whole` a ``folder`` with an adapter, and the model ``merged`` with it where given."""
+    with whole(folder, recipe, text) as fresh:
+        shutil.copytree(adapter, fresh / ADAPTER)
+        if merged is not None:
+            merge(fresh, merged, adapter)
 
 
 def merge(folder: Path, model: Any, adapter: Path) -> None:

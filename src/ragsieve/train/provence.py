@@ -46,13 +46,15 @@ from ragsieve.train.clue_data import NOTHING, Item, passages, spread
 from ragsieve.train.clue_figures import Judged, figures
 from ragsieve.train.clue_fit import Learner, claim, fit
 from ragsieve.train.clues import HEAD_LEARNING_RATE, WEIGHT_DECAY, Trained
-from ragsieve.train.lessons import Lesson, lessons
+from ragsieve.train.lessons import Lesson, check_usable, lessons
 from ragsieve.train.making import (
     PARTS,
     RECIPE,
     card,
+    check_counts,
     check_free,
     first_documents,
+    recipe_of,
     whole,
     write_questions,
 )
@@ -91,10 +93,7 @@ class ProvencePlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("documents", "limit"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
+        check_counts(self, "documents", "limit")
 
 
 def make_provence(
@@ -135,7 +134,7 @@ def make_provence(
         learning_rate=plan.learning_rate,
         seed=plan.seed,
     )
-    recipe: dict[str, Any] = json.loads((made / RECIPE).read_text(encoding="utf-8"))
+    recipe = recipe_of(made)
     found = recipe["validation"].items()
     told = card(
         f"A pruner made of {plan.encoder}",
@@ -208,9 +207,7 @@ def train_provence(
         reranker, from which it starts, by their squared difference, times 0.05; learning rates are
         for a small encoder and few questions, the paper's is 3e-6 for 400 million weights.
     """
-    for name, given in (("lessons", lessons), ("validation", validation)):
-        if not any(lesson.usable for lesson in given):
-            raise InputError(f"{name} must have a question with clues and others, got {len(given)}")
+    check_usable(lessons, validation)
     where = store.resolve(encoder)
     config = loaded(encoder, transformers.AutoConfig.from_pretrained, str(where))
     options = _Options(encoder, epochs, learning_rate, layout_for(config), seed)
@@ -232,8 +229,7 @@ def train_provence(
         shutil.copytree(work / "made", folder, ignore=rest, dirs_exist_ok=True)
         shutil.copyfile(work / "made" / RECIPE, folder / RECIPE)  # a folder with it is whole
     state.wait_for_everyone()
-    recipe = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-    return Trained(log, recipe["validation"])
+    return Trained(log, recipe_of(folder)["validation"])
 
 
 class _Learner(Learner):

@@ -7,10 +7,9 @@ WORK/model                                        checkpoints
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ import numpy as np
 
 from ragsieve import models, split
 from ragsieve.datasets import Dataset
-from ragsieve.datasets.local import lines, parse_json
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import sharing
@@ -27,14 +25,16 @@ from ragsieve.pipeline import as_documents
 from ragsieve.score import Cosine
 from ragsieve.score.inclusion import gains
 from ragsieve.train import making
-from ragsieve.train.lessons import Lesson, lessons
+from ragsieve.train.lessons import Lesson, by_line, gold, lessons
 from ragsieve.train.making import (
     PARTS,
-    RECIPE,
     Told,
+    check_counts,
     check_free,
     first_documents,
     label,
+    labels_of,
+    recipe_of,
     whole,
     write_questions,
 )
@@ -74,10 +74,7 @@ class RecompPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("documents", "negatives", "limit", "epochs"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
+        check_counts(self, "documents", "negatives", "limit", "epochs")
         if not 0 <= self.margin < np.inf:
             raise InputError(f"margin must be finite and not negative, got {self.margin!r}")
         models.check(self.llm, "LLM")
@@ -88,8 +85,7 @@ class RecompPlan:
     @property
     def labels(self) -> str:
         """What labels depend on beside the questions."""
-        known = {k: v for k, v in asdict(self).items() if k not in ("limit", "epochs", "seed")}
-        return f"recomp {json.dumps(known)}"
+        return labels_of("recomp", self)
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ class Labeller:
         """
         given = [Segment.whole(d) for d in as_documents(example.documents)]
         sentences = split.Sentences()(example.query, given)
-        answer = next(text for text in example.answers if text.strip())
+        answer = gold(example.answers)
         found = gains(self.llm, example.query, sentences, answer) if sentences else np.zeros(0)
         clues = self._pair(example, sentences, found.tolist())
         return {
@@ -221,7 +217,7 @@ def train_recomp(
         temperature=0.05,
         seed=plan.seed,
     )
-    recipe: dict[str, Any] = json.loads((made / RECIPE).read_text(encoding="utf-8"))
+    recipe = recipe_of(made)
     tuned = models.load(f"sentence_transformers:{made}")
     for name, embedder in (("before", models.load(plan.embedder)), ("after", tuned)):
         recipe["validation"][name] |= first_gain(work, "validation", embedder)
@@ -235,9 +231,7 @@ def _label(plan: RecompPlan, work: Path, workers: int, told: Told | None) -> Non
     with sharing(workers, cache=work / "cache.sqlite") as share:
         llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
         labeller = Labeller(llm, embedder, plan.negatives, plan.margin)
-        for part in PARTS:
-            paths = work / f"{part}.jsonl", work / f"{part}.labels.jsonl"
-            label(*paths, labeller, by=plan.labels, workers=workers, told=told)
+        label(work, "labels", labeller, by=plan.labels, workers=workers, told=told)
 
 
 def taught(work: Path, part: str) -> list[Lesson]:
@@ -253,11 +247,10 @@ def first_gain(work: Path, part: str, embedder: Embedder) -> dict[str, float]:
         ``gain``: of its log-likelihood, in nats, the mean over questions; ``most``: that of the
         best sentence.
     """
-    labels = [parse_json(line) for _, line in lines(work / f"{part}.labels.jsonl")]
-    known = {row["line"]: row["gains"] for row in labels if row["gains"]}
+    known = by_line(work / f"{part}.labels.jsonl")
     ranker, found = Cosine(embedder), []
     for number, lesson in enumerate(lessons(work / f"{part}.jsonl"), 1):
-        if gained := known.get(number):
+        if gained := known.get(number, {}).get("gains"):
             first = int(np.argmax(ranker.scores(lesson.query, lesson.sentences)))
             found.append((gained[first], max(gained)))
     gain, most = np.mean(found, axis=0).tolist() if found else (0.0, 0.0)

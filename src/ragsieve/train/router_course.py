@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -27,7 +27,7 @@ from ragsieve.answer import Reader
 from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError
 from ragsieve.evaluate.questions import to_line
-from ragsieve.evaluate.run import Batch, Done
+from ragsieve.evaluate.run import Batch, replace_lines
 from ragsieve.models.base import Embedder
 from ragsieve.models.sharing import sharing
 from ragsieve.models.wrap import bare
@@ -36,6 +36,7 @@ from ragsieve.retrieve.route import LightRouter, LLMRouter, Named
 from ragsieve.systems.indexes import WordCount
 from ragsieve.systems.pruningrag import Within
 from ragsieve.systems.sources import read_sources, sources_content
+from ragsieve.train.making import HELD_OUT, Told
 from ragsieve.train.router import Bools, Labeller, Taught, figures, fit_light, questions
 from ragsieve.trained import Base, Data, Split, sha256_of
 from ragsieve.trained.router import Form, Known, TrainedRouter, check_router_folder, save_router
@@ -44,9 +45,7 @@ from ragsieve.types import Example
 
 FORMS = ("light", "llm")
 MAX_FAILED = 0.1  # share of questions that may fail: they are left out, and tried again next time
-HELD_OUT = 5  # under a limit, a question of validation to so many of training
 LIBRARIES = {"light": ("ragsieve", "scikit-learn"), "llm": ("ragsieve", "torch", "peft")}
-Told = Callable[[str, Iterator[Done], int | None], list[Done]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,12 +173,10 @@ class RouterCourse:
     def _claim(self) -> None:
         """Note what ``work`` is of, or check that it says the same."""
         path, told = self.work / "plan.json", json.dumps(self._about(), indent=1)
-        fresh = path.with_name(f".{path.name}.new")
         try:
             self.work.mkdir(parents=True, exist_ok=True)
             if not path.is_file():
-                fresh.write_text(told, encoding="utf-8")
-                fresh.replace(path)
+                replace_lines(path, [told.encode()])
             if path.read_text(encoding="utf-8") != told:
                 raise InputError(f"work must be a new folder or that of this plan, got {self.work}")
         except OSError as error:
@@ -203,9 +200,7 @@ class RouterCourse:
             found = b"".join(map(to_line, sorted(questions(self.data, part), key=_hash)))
             if not found:
                 raise InputError(f"data must have a question with a gold answer in part {part}")
-            fresh = given.with_name(f".{given.name}.new")
-            fresh.write_bytes(found)
-            fresh.replace(given)
+            replace_lines(given, [found])
         label = f"router llm={self.plan.llm} embedder={self.plan.embedder}"
         with Batch(given, self.work / name, label=label) as batch:
             done = batch.run(labeller, workers=self.workers, limit=limit)

@@ -7,37 +7,40 @@ WORK/adapter-…                         what was learned
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ragsieve import models
 from ragsieve.datasets import Dataset
-from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Process
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.train import making
 from ragsieve.train.bottleneck import Candidate, Candidates, Rated, figures, train_bottleneck
 from ragsieve.train.filco import Silver
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.lessons import Lesson, by_line
 from ragsieve.train.making import (
-    ADAPTER,
     PARTS,
     RECIPE,
     Told,
     adapter_of,
+    check_counts,
     check_free,
     first_documents,
     label,
-    merge,
-    whole,
+    labels_of,
+    publish,
+    recipe_of,
     write_questions,
 )
 from ragsieve.train.recomp import Chosen
+
+if TYPE_CHECKING:  # labels need none of its libraries
+    from ragsieve.train.sft import Tuning
 
 By = Literal["strinc", "lexical", "cxmi", "ib"]
 MEASURED = 20  # validation questions that are filtered before and after
@@ -77,10 +80,7 @@ class WriterPlan:
     def __post_init__(self) -> None:
         if self.by not in get_args(By):
             raise InputError(f"by must be one of {', '.join(get_args(By))}, got {self.by!r}")
-        for name in ("documents", "limit", "epochs"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
+        check_counts(self, "documents", "limit", "epochs")
         if not 0 <= self.beta < float("inf"):
             raise InputError(f"beta must be finite and not negative, got {self.beta!r}")
         models.check(self.llm, "LLM")
@@ -95,8 +95,7 @@ class WriterPlan:
     @property
     def labels(self) -> str:
         """What the measure's choice depends on beside the questions."""
-        known = {k: v for k, v in asdict(self).items() if k not in ("limit", "epochs", "seed")}
-        return f"writer {json.dumps(known)}"
+        return labels_of("writer", self)
 
 
 def train_writer(
@@ -134,7 +133,7 @@ def train_writer(
     Differs: See `ragsieve.train.filco` and `ragsieve.train.bottleneck`.
     """
     check_free(folder, "writer")
-    from ragsieve.train.sft import tunable  # what is learned needs none of its libraries
+    from ragsieve.train.sft import Tuning, tunable  # what is learned needs none of its libraries
 
     model = tunable(plan.llm)
     write_questions(sources, work, plan.limit, first_documents(plan.documents))
@@ -143,15 +142,12 @@ def train_writer(
         generator = share(models.load(plan.generator)) if plan.generator else writer
         rate = Candidates(generator, writer, plan.beta)
         choose: Process = rate.labels if plan.by == "ib" else Silver(plan.by, generator).labels
-        for part in PARTS:
-            paths = work / f"{part}.jsonl", work / f"{part}.{plan.by}.jsonl"
-            label(*paths, choose, by=plan.labels, workers=workers, told=told)
-        learn = _rated if plan.by == "ib" else _silver
-        adapter, measured = learn(plan, rate, work, share)
-    recipe = {**json.loads((adapter / RECIPE).read_text(encoding="utf-8")), **measured}
-    with whole(folder, recipe, card(recipe, plan, sources)) as fresh:
-        shutil.copytree(adapter, fresh / ADAPTER)
-        merge(fresh, model, adapter)
+        label(work, plan.by, choose, by=plan.labels, workers=workers, told=told)
+        tuning = Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)
+        learn = partial(_rated, rate=rate) if plan.by == "ib" else _silver
+        adapter, measured = learn(plan, tuning, work, share)
+    recipe = {**recipe_of(adapter), **measured}
+    publish(folder, recipe, card(recipe, plan, sources), adapter, model)
     return recipe
 
 
@@ -171,11 +167,9 @@ def card(recipe: Mapping[str, Any], plan: WriterPlan, sources: Sequence[Dataset]
 
 
 def _rated(
-    plan: WriterPlan, rate: Candidates, work: Path, share: Share
+    plan: WriterPlan, tuning: Tuning, work: Path, share: Share, *, rate: Candidates
 ) -> tuple[Path, dict[str, Any]]:
     """BottleNeck's adapter, trained where it is not there, and how good it is."""
-    from ragsieve.train.sft import Tuning
-
     taught = [
         [
             (lesson, Rated(rate.asked(lesson), [Candidate(*one) for one in row["candidates"]]))
@@ -188,7 +182,6 @@ def _rated(
     made = adapter_of(work, plan, rated)
     if not (made / RECIPE).is_file():
         about = {"part": plan.system, "plan": asdict(plan)}
-        tuning = Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)
         train_bottleneck(made, *rated, work=work, llm=plan.llm, tuning=tuning, about=about)
     checked = [lesson for lesson, _ in taught[1]][:MEASURED]
     after = replace(rate, writer=share(models.load(plan.llm, adapter=str(made))))
@@ -196,14 +189,13 @@ def _rated(
 
 
 def _silver(
-    plan: WriterPlan, _: Candidates, work: Path, share: Share
+    plan: WriterPlan, tuning: Tuning, work: Path, share: Share
 ) -> tuple[Path, dict[str, Any]]:
     """FILCO's adapter, trained where it is not there, and how good it is.
 
     Before it is trained a small model copies on and on: nobody waits for those figures.
     """
     from ragsieve.train import extractor
-    from ragsieve.train.sft import Tuning
 
     taught = [
         [Chosen.by(lesson, row["clues"], {}) for lesson, row in _labelled(plan, work, part)]
@@ -211,7 +203,6 @@ def _silver(
     ]
     made = adapter_of(work, plan, taught)
     if not (made / RECIPE).is_file():
-        tuning = Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)
         extractor.train_extractor(
             made, *taught, llm=plan.llm, mode="write", measured=0, tuning=tuning
         )
@@ -221,8 +212,7 @@ def _silver(
 
 def _labelled(plan: WriterPlan, work: Path, part: str) -> list[tuple[Lesson, Mapping[str, Any]]]:
     """The questions of ``part``, each with what the measure chose, in order."""
-    rows = [parse_json(line) for _, line in lines(work / f"{part}.{plan.by}.jsonl")]
-    known = {row["line"]: row for row in rows}
+    known = by_line(work / f"{part}.{plan.by}.jsonl")
     return [
         (Lesson.of(parse_record(line)), known[number])
         for number, line in lines(work / f"{part}.jsonl")

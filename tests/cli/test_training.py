@@ -1,0 +1,80 @@
+"""What all `ragsieve train` commands refuse, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("peft")
+pytest.importorskip("sklearn")
+
+Command = Callable[..., Any]
+NAMES = ("generator", "recomp", "writer", "exit", "provence")
+ROW = {"question": "Who sang?", "answers": ["Seals"], "documents": [{"text": "Seals sang."}]}
+
+
+def refused(ragsieve: Command, *arguments: str) -> str:
+    """The one line that a training of one question, which cannot be divided, ends with."""
+    Path("q.jsonl").write_text(json.dumps(ROW) + "\n")
+    name, *options = arguments
+    ended = ragsieve("train", name, "made", "q.jsonl", *options)
+
+    assert (2, 1) == (ended.code, len(ended.err.splitlines()))
+    return str(ended.err)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epochs", "0"), "0 is not in the range"),
+        (("--documents", "0"), "0 is not in the range"),
+        (("--work", "made"), "--work must be another folder than FOLDER"),
+        ((), "data must have a question with documents and answers in"),
+    ],
+)
+def test_bad_input_is_one_line(
+    ragsieve: Command, name: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """Before any model is asked."""
+    assert message in refused(ragsieve, name, *arguments)
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("generator", "--context", "own"), "'own' is not one of"),
+        (("generator", "--target", "reason"), "'reason' is not one of"),
+        (("generator", "--llm", "minilm"), "minilm is no LLM"),
+        (("generator", "--llm", "openai:x"), "llm must be a local one"),
+        (("recomp", "--margin", "-1"), "-1"),
+        (("recomp", "--embedder", "fake:hashing"), "embedder must be one that can be tuned"),
+        (("recomp", "--llm", "minilm"), "minilm is no LLM"),
+        (("writer", "--by", "luck"), "'luck' is not one of"),
+        (("writer", "--beta", "-1"), "-1.0 is not in the range"),
+        (("writer", "--llm", "minilm"), "minilm is no LLM"),
+        (("writer", "--generator", "minilm"), "minilm is no LLM"),
+        (("exit", "--llm", "minilm"), "minilm is no LLM"),
+        (("exit", "--llm", "openai:x"), "llm must be a local one"),
+        (("exit", "--layers", "0"), "0.0 is not in the range"),
+        (("provence", "--learning-rate", "0"), "0.0 is not in the range"),
+    ],
+)
+def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:
+    """The error names option, rule and value."""
+    assert message in refused(ragsieve, *arguments)
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_lies_in_a_folder_is_not_overwritten(ragsieve: Command, name: str) -> None:
+    """Only a folder of an earlier training is."""
+    Path("made").mkdir()
+    Path("made/mine.txt").write_text("x")
+
+    assert "folder must be new or a trained" in refused(ragsieve, name)
