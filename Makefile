@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DATA := $(or $(RAGSIEVE_DATA),../shared/data)
+# what dspy asks for beside, without litellm's wish for an older openai, which it does not need
+DSPY := fastuuid importlib_metadata json_repair litellm zipp
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help
@@ -32,7 +34,8 @@ clean: ## remove what the commands above have made
 .venv/done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,openai,bench,hub,index,peers,records,rerank,train,dev]'
+	$(PIP) --editable '.[local,openai,bench,hub,index,peers,records,rerank,train,langchain,llama-index,haystack,dev]'
+	$(PIP) --no-deps dspy $(DSPY)
 	touch $@
 
 .venv/models: .venv/done

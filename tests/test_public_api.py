@@ -49,7 +49,10 @@ OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
 PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 OPTIONAL = [
     "datasets",
+    "dspy",
     "gguf",
+    "haystack",
+    "jinja2",
     "langchain_classic",
     "langchain_community",
     "langchain_core",

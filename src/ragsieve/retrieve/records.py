@@ -13,15 +13,12 @@ from ragsieve.retrieve.apis.calls import Asker, Call, Http, Value
 from ragsieve.retrieve.apis.entities import MAX_CHARS, Entities
 from ragsieve.retrieve.apis.linking import linked, name_words
 from ragsieve.retrieve.apis.wording import render, sentences
+from ragsieve.retrieve.route import RECORD
 from ragsieve.text import safe, stemmed
 from ragsieve.trace import note, warn
 from ragsieve.types import Document, Query, Segment
 
 _DATES = ("date", "month", "year")
-
-
-RECORD = "ragsieve.record"
-"""What the metadata of a document made of an API's answer call that answer."""
 
 
 @dataclass(frozen=True)

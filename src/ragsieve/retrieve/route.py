@@ -27,6 +27,9 @@ _SHOWN = 2000  # characters of a question, so that a long one does not pass a mo
 ASKED = "ragsieve.source"
 """What a document's metadata call the source that it is from."""
 
+RECORD = "ragsieve.record"
+"""What the metadata of a document made of an API's answer call that answer."""
+
 
 @dataclass(frozen=True)
 class Named:

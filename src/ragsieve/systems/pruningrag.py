@@ -12,8 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.remember import Remembered
 from ragsieve.pipeline import Pipeline, Source, Stage, System
-from ragsieve.retrieve.records import RECORD
-from ragsieve.retrieve.route import ASKED
+from ragsieve.retrieve.route import ASKED, RECORD
 from ragsieve.score.base import Scorer
 from ragsieve.text import unsure
 from ragsieve.trace import conclude, note

@@ -1,0 +1,260 @@
+"""What every door does: name the documents, filter, and give back what was kept of each."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
+
+from ragsieve import models, trained
+from ragsieve.errors import InputError
+from ragsieve.pipeline import OnError, Result, System
+from ragsieve.prompts import joined
+from ragsieve.trained import building
+from ragsieve.types import Document, Segment
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KEY = "ragsieve"
+"""Where a document's metadata says what was kept of it."""
+
+_SOURCES = ("source", "url", "file_path")
+
+
+class Kept(NamedTuple):
+    """What is kept of one document.
+
+    Args:
+        document: The document as the system knows it.
+        place: Which of the framework's documents it is, from 0; None where a model wrote it, or a
+            stage found it.
+        text: The kept spans as the reader reads them: those that do not touch, joined by a space.
+        score: The best of the spans' last scores; None where nothing scored them.
+        about: JSON values for the metadata: ``spans``, each with ``start``, ``end`` and ``scores``
+            by name; where a model wrote the text, ``written_by`` and ``parents``, a list of
+            ``[id, start, end]``.
+    """
+
+    document: Document
+    place: int | None
+    text: str
+    score: float | None
+    about: dict[str, Any]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Metadata of a document that the framework did not bring."""
+        document = self.document
+        return {**document.metadata, "title": document.title, "source": document.source}
+
+
+@dataclass(frozen=True)
+class Passed(Generic[T]):
+    """What a door gives back.
+
+    Args:
+        documents: The framework's documents, in the order in which they are to be read.
+        result: What the system made of them; None where it failed.
+        error: How it failed, in a line; empty where it did not.
+    """
+
+    documents: list[T]
+    result: Result | None = None
+    error: str = ""
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Tokens before and after, the whole trace, and ``error``, as JSON values."""
+        if self.result is None:
+            return {"tokens": None, "trace": None, "error": self.error}
+        known = self.result.to_dict()
+        return {"tokens": known["tokens"], "trace": known["trace"], "error": self.error}
+
+
+@dataclass(frozen=True, eq=False)
+class Door:
+    """A system as a framework sees it: documents in, what is kept of them out, first read first.
+
+    Many threads may share one: it makes its system once. A copy is the same door.
+
+    Args:
+        system: A system, or the name of one or of a trained filter, which is then loaded when it is
+            first needed.
+        llm: The generator of a system by name, as `ragsieve.models.load` takes it, which counts
+            tokens also where it answers nothing; the usual one, see `ragsieve.load`, where None.
+        embedder: The embedder of a system by name, likewise.
+        options: Options of a system by name.
+        max_tokens: Budget of all that is kept, in the generator's tokens; the system's own if None.
+        on_error: ``"keep"``: a stage that fails is skipped, and where that does not help, the
+            documents come back as they were, over the budget too; a warning is logged.
+            ``"raise"``: what fails raises.
+
+    Raises:
+        InputError: If there is no such system, model or option, or one breaks its rule.
+    """
+
+    system: System | str = "finefilter"
+    llm: str | None = None
+    embedder: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    max_tokens: int | None = None
+    on_error: OnError = "keep"
+    _made: list[System] = field(default_factory=list, init=False, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.on_error not in get_args(OnError):
+            raise InputError(f"on_error must be 'keep' or 'raise', got {self.on_error!r}")
+        if self.max_tokens is not None and self.max_tokens < 0:
+            raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
+        if isinstance(self.system, System):
+            if self.llm or self.embedder or self.options:
+                raise InputError("llm, embedder and options go with a system by name, not a System")
+            return
+        if not isinstance(self.system, str):
+            raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
+        if trained.entry(self.system).knows:
+            raise InputError(f"system must not need gold answers, got {self.system!r}")
+        building.check(self.system, self.options, {})
+        for model, kind in ((self.llm, "LLM"), (self.embedder, "embedder")):
+            if model is not None:
+                models.check(model, kind)
+
+    def __reduce__(self) -> tuple[type[Door], tuple[Any, ...]]:
+        return type(self), tuple(self.arguments.values())
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self  # else a framework's copy of a program would copy its models
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was made of."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    @property
+    def sieve(self) -> System:
+        """The system, ready to run."""
+        with self._lock:
+            if not self._made:
+                self._made.append(self._make())
+            return self._made[0]
+
+    def __call__(
+        self,
+        question: str,
+        documents: Sequence[T],
+        read: Callable[[T], Mapping[str, Any] | None],
+        write: Callable[[T | None, Kept], T],
+        tell: Callable[[Result], object] | None = None,
+    ) -> Passed[T]:
+        """The documents of which something is kept, in the order in which they are to be read.
+
+        Those that cannot be read come last, as they were.
+
+        Args:
+            question: The question.
+            documents: The framework's documents, best first; none is changed.
+            read: A document as `read_document` gives it; None of one without text.
+            write: A copy of a document with what is kept of it; of None, a new one.
+            tell: Called with the result; where it fails, so has the door.
+        """
+        try:
+            texts = {n: text for n, d in enumerate(documents) if (text := read(d)) is not None}
+            unread = [d for n, d in enumerate(documents) if n not in texts]
+            named = [{**text, "id": text.get("id") or str(n)} for n, text in texts.items()]
+            result = self.sieve(question, named)
+            written = [
+                write(None if one.place is None else documents[one.place], one)
+                for one in kept(result, [*texts])
+            ]
+            if tell:
+                tell(result)
+            if unread:
+                counts = len(unread), len(documents)
+                logger.warning("%d of %d documents have no text: they pass as they were", *counts)
+            return Passed([*written, *unread], result)
+        except Exception as error:  # anyone's stage: "keep" promises the documents, whatever fails
+            if self.on_error == "raise":
+                raise
+            line = " ".join(f"{type(error).__name__}: {error}".split())
+            logger.warning("documents pass as they were, ragsieve failed: %s", line)
+            return Passed(list(documents), None, line)
+
+    def ready(self) -> None:
+        """Make the system now, where nobody waits for an answer."""
+        try:
+            _ = self.sieve
+        except Exception:  # as above; the call that comes tries again, and logs what fails
+            if self.on_error == "raise":
+                raise
+
+    def named(self) -> dict[str, Any]:
+        """The arguments as JSON values, for a framework that writes its pipelines down.
+
+        Raises:
+            InputError: If the system is none by name.
+        """
+        if not isinstance(self.system, str):
+            raise InputError("only a system by name can be written down, got a System")
+        return {**self.arguments, "options": dict(self.options)}
+
+    def _make(self) -> System:
+        made = self.system
+        if isinstance(made, str):
+            made = trained.load(made, self.llm, self.embedder, options=self.options)
+        if self.max_tokens is not None:
+            made = made.with_budget(self.max_tokens)
+        return made.lenient() if self.on_error == "keep" else made
+
+
+def read_document(name: str | None, text: object, metadata: object) -> dict[str, Any] | None:
+    """A framework's document as `ragsieve.System` takes it; None of one without text.
+
+    Args:
+        name: Its id, if it has one.
+        text: Its text.
+        metadata: Its metadata: ``title`` is read, and as the source the first text among
+            ``source``, ``url`` and ``file_path``.
+    """
+    if not isinstance(text, str):
+        return None
+    known = metadata if isinstance(metadata, Mapping) else {}
+    texts = {key: value for key, value in known.items() if isinstance(value, str)}
+    source = next((texts[key] for key in _SOURCES if texts.get(key)), "")
+    title = texts.get("title", "")
+    return {"id": name, "text": text, "title": title, "source": source, "metadata": known}
+
+
+def kept(result: Result, places: Sequence[int]) -> list[Kept]:
+    """What is kept of each document, in the order in which its first span is read.
+
+    Args:
+        result: What a system made of documents.
+        places: Where each of them stands among the framework's.
+    """
+    given = result.documents[: len(places)]
+    place = {document.id: n for document, n in zip(given, places, strict=True)}
+    spans: dict[tuple[str, str], list[Segment]] = {}
+    for segment in result.kept:
+        document = segment.document
+        spans.setdefault((document.id, document.written_by), []).append(segment)
+    return [_kept(None if by else place.get(name), of) for (name, by), of in spans.items()]
+
+
+def _kept(place: int | None, spans: Sequence[Segment]) -> Kept:
+    document = spans[0].document
+    about: dict[str, Any] = {
+        "spans": [
+            {"start": s.start, "end": s.end, "scores": {k: float(v) for k, v in s.scores.items()}}
+            for s in spans
+        ]
+    }
+    if document.written_by:
+        parents = [list(parent.key) for parent in document.parents]
+        about |= {"written_by": document.written_by, "parents": parents}
+    scores = [float(s.score) for s in spans if s.scores]
+    return Kept(document, place, joined(spans), max(scores, default=None), about)

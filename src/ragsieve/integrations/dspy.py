@@ -1,0 +1,93 @@
+"""DSPy: a retriever that gives what is kept of another's passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ragsieve.errors import MissingExtra
+from ragsieve.integrations.base import Door, Kept, read_document
+from ragsieve.pipeline import OnError, System
+
+try:
+    import dspy
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "dspy", extra="dspy") from error
+
+
+class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
+    """A retriever whose passages hold only what matters to the question.
+
+    Args:
+        retriever: Any callable from a question to passages: `dspy.Retrieve`, one of
+            `dspy.retrievers`, or a function. It gives a `dspy.Prediction` with ``passages``, or the
+            passages: strings, or mappings with ``long_text``.
+        system: This and the others as in `ragsieve.integrations.base.Door`.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    def __init__(
+        self,
+        retriever: Callable[[str], Any],
+        system: System | str = "finefilter",
+        llm: str | None = None,
+        embedder: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        on_error: OnError = "keep",
+    ) -> None:
+        super().__init__()
+        self.retriever = retriever
+        self._door = Door(system, llm, embedder, options or {}, max_tokens, on_error)
+
+    def forward(self, query: str) -> dspy.Prediction:
+        """The retriever's prediction of what is kept, in the order in which it is to be read.
+
+        ``passages`` are the kept texts; passages without text come last, as they were. Other lists
+        of the prediction that are as long, such as ``indices``, hold the same passages' items, None
+        where a model wrote the passage. ``ragsieve`` has for each passage what
+        `ragsieve.integrations.base.Kept` says of it, and its ``place`` among the retrieved ones,
+        from 0; ``report`` has the tokens, the trace and what failed.
+        """
+        return self._sieved(query, self.retriever(query))
+
+    async def aforward(self, query: str) -> dspy.Prediction:
+        """The same; what cannot be awaited runs in a thread."""
+        ask = getattr(self.retriever, "acall", None) or dspy.asyncify(self.retriever)
+        return await dspy.asyncify(self._sieved)(query, await ask(query))
+
+    def _sieved(self, query: str, found: Any) -> dspy.Prediction:
+        known = dict(found.items()) if isinstance(found, dspy.Prediction) else {"passages": found}
+        rows = [_Row(n, _text(one), {}) for n, one in enumerate(known["passages"])]
+        passed = self._door(query, rows, _read, _write)
+        beside = {
+            name: [None if row.place is None else values[row.place] for row in passed.documents]
+            for name, values in known.items()
+            if isinstance(values, list | tuple) and len(values) == len(rows)
+        }
+        own = {
+            "passages": [row.passage for row in passed.documents],
+            "ragsieve": [{"place": row.place, **row.about} for row in passed.documents],
+            "report": passed.report,
+        }
+        return dspy.Prediction(**{**known, **beside, **own})
+
+
+class _Row(NamedTuple):
+    place: int | None
+    passage: Any
+    about: dict[str, Any]
+
+
+def _text(passage: Any) -> Any:
+    return passage.get("long_text", passage) if hasattr(passage, "get") else passage
+
+
+def _read(row: _Row) -> dict[str, Any] | None:
+    return read_document(None, row.passage, {})
+
+
+def _write(_: _Row | None, kept: Kept) -> _Row:
+    return _Row(kept.place, kept.text, kept.about)

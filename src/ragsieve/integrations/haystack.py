@@ -1,0 +1,86 @@
+"""Haystack: a component between retriever and prompt builder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ragsieve.errors import MissingExtra
+from ragsieve.integrations.base import KEY, Door, Kept, read_document
+from ragsieve.pipeline import OnError, System
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "haystack-ai", extra="haystack") from error
+
+
+@component
+class RagsieveFilter:
+    """Keeps of the retrieved documents what matters to the question.
+
+    Documents keep id, meta and what else they hold; ``meta["ragsieve"]`` says which spans of the
+    content that came in were kept, with their scores (`ragsieve.integrations.base.Kept`). A
+    document's score is the best of its spans'. Documents of which nothing is kept are left out;
+    those without content come last, as they were.
+
+    From Haystack 3 on, a pipeline that was written down is read by
+    ``Pipeline.loads(text, allowed_modules=["ragsieve.integrations.haystack"])``.
+
+    Args:
+        system: This and the others as in `ragsieve.integrations.base.Door`.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    def __init__(
+        self,
+        system: System | str = "finefilter",
+        llm: str | None = None,
+        embedder: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        on_error: OnError = "keep",
+    ) -> None:
+        self._door = Door(system, llm, embedder, options or {}, max_tokens, on_error)
+
+    def warm_up(self) -> None:
+        """Make the system."""
+        self._door.ready()
+
+    @component.output_types(documents=list[Document], report=dict[str, Any])
+    def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
+        """What is kept of ``documents``, in the order in which it is to be read.
+
+        Beside it a ``report``: ``tokens`` before and after, the ``trace`` of what was dropped, why,
+        and what all cost, and how the filter failed, an ``error`` in a line.
+        """
+        passed = self._door(query, documents, _read, _write)
+        return {"documents": passed.documents, "report": passed.report}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The component as JSON values.
+
+        Raises:
+            InputError: If the system is none by name.
+        """
+        return default_to_dict(self, **self._door.named())
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RagsieveFilter:
+        """The component that `to_dict` wrote down."""
+        return default_from_dict(cls, data)
+
+
+def _read(document: Document) -> dict[str, Any] | None:
+    text = None if document.blob and not document.content else document.content
+    return read_document(document.id, text, document.meta)
+
+
+def _write(document: Document | None, kept: Kept) -> Document:
+    found = document or Document(id=kept.document.id, meta=kept.metadata)
+    score = found.score if kept.score is None else kept.score
+    meta = {**(found.meta or {}), KEY: kept.about}
+    return replace(found, content=kept.text, meta=meta, score=score)

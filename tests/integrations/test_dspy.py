@@ -1,0 +1,114 @@
+"""DSPy: a retriever in a program, with the real small models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ragsieve import models
+
+dspy = pytest.importorskip("dspy")
+
+from ragsieve.integrations.dspy import RagsieveRetriever  # noqa: E402
+
+FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
+QUESTION = "Who drew the first design of the Eiffel Tower?"
+PASSAGES = [
+    "Bananas are yellow.",
+    "It is 330 metres tall. Maurice Koechlin drew the first design of the Eiffel Tower.",
+]
+KEPT = "Maurice Koechlin drew the first design of the Eiffel Tower."
+
+
+class Program(dspy.Module):
+    """Retrieves, filters, and gives what a signature would read."""
+
+    def __init__(self, search: Callable[[str], Any]) -> None:
+        super().__init__()
+        self.search = RagsieveRetriever(search, on_error="raise")
+        self.answer = dspy.Predict("context, question -> answer")
+
+    def forward(self, question: str) -> Any:
+        context = self.search(question).passages
+        return self.answer(context=context, question=question)
+
+
+@pytest.mark.models
+def test_a_program_answers_from_what_is_kept() -> None:
+    """`dspy.retrievers.Embeddings` over MiniLM, the default filter, and a predictor."""
+    search = dspy.retrievers.Embeddings(PASSAGES, models.load("minilm").embed, k=2)
+    lm = dspy.utils.DummyLM([{"answer": "Koechlin"}])
+    with dspy.context(lm=lm):
+        answer = Program(search)(QUESTION)
+    read = str(lm.history[0]["messages"][-1]["content"])
+
+    assert "Koechlin" == answer.answer
+    assert KEPT in read
+    assert "Bananas" not in read
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        PASSAGES,
+        dspy.Prediction(passages=PASSAGES),
+        [{"long_text": text} for text in PASSAGES],
+        [dspy.Example(long_text=text) for text in PASSAGES],
+    ],
+    ids=["strings", "prediction", "mappings", "examples"],
+)
+def test_whatever_a_retriever_gives_is_read(found: Any) -> None:
+    """Strings, predictions, and what retrievers' servers give."""
+    out = RagsieveRetriever(lambda _: found, "top-sentences", **FAKE)(QUESTION)
+
+    assert [KEPT] == out.passages
+    assert [1] == [one["place"] for one in out.ragsieve]
+
+
+def test_lists_beside_the_passages_follow_them() -> None:
+    """Of what the retriever says of each passage, that of the kept ones stays; the rest as is."""
+    found = dspy.Prediction(passages=PASSAGES, indices=[40, 41], scores=(0.1, 0.2), index="wiki")
+    out = RagsieveRetriever(lambda _: found, "top-sentences", **FAKE)(QUESTION)
+
+    assert ([41], [0.2], "wiki") == (out.indices, out.scores, out.index)
+    assert PASSAGES == found.passages
+
+
+def test_passages_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> None:
+    """They come last, and a warning says so."""
+    out = RagsieveRetriever(lambda _: [None, *PASSAGES], "top-sentences", **FAKE)(QUESTION)
+
+    assert [KEPT, None] == out.passages
+    assert ["1 of 3 documents have no text: they pass as they were"] == caplog.messages
+
+
+def test_asynchronous_calls_give_the_same() -> None:
+    """A retriever that can be awaited is; any other one, and the filter, run in threads."""
+
+    class Search(dspy.Module):
+        async def aforward(self, _: str) -> Any:
+            return dspy.Prediction(passages=PASSAGES)
+
+    alone = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)
+    awaited = RagsieveRetriever(Search(), "top-sentences", **FAKE)
+
+    assert [KEPT] == asyncio.run(alone.acall(QUESTION)).passages
+    assert [KEPT] == asyncio.run(awaited.acall(QUESTION)).passages
+
+
+def test_a_copy_of_a_program_shares_the_models() -> None:
+    """Optimisers copy programs many times."""
+    sieve = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)
+
+    assert sieve._door.sieve is sieve.deepcopy()._door.sieve
+
+
+def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
+    """The trace as JSON values, and the tokens."""
+    out = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)(QUESTION)
+
+    assert 2 == sum(len(step["dropped"]) for step in out.report["trace"]["steps"])
+    assert out.report["tokens"]["after"] < out.report["tokens"]["before"]

@@ -1,0 +1,134 @@
+"""LangChain: a compressor in its retriever, with the real small models."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from ragsieve.pipeline import Result
+
+pytest.importorskip("langchain_core")
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from ragsieve.integrations.langchain import RagsieveCompressor
+
+FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
+QUESTION = "Who drew the first design of the Eiffel Tower?"
+DOCUMENTS = [
+    Document(
+        "The tower is 330 metres tall. Maurice Koechlin drew the first design of the tower.",
+        id="eiffel",
+        metadata={"title": "Eiffel Tower", "source": "https://example.org/eiffel"},
+    ),
+    Document("Bananas are yellow. They grow in bunches.", metadata={"source": "fruit.txt"}),
+]
+
+
+class Fixed(BaseRetriever):
+    """Finds the same documents for every question."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return DOCUMENTS
+
+
+@pytest.mark.models
+def test_a_retriever_gives_what_is_kept() -> None:
+    """`ContextualCompressionRetriever` with the default filter, in both its ways."""
+    retrievers = pytest.importorskip("langchain_classic.retrievers")
+    sieved = retrievers.ContextualCompressionRetriever(
+        base_compressor=RagsieveCompressor(on_error="raise"), base_retriever=Fixed()
+    )
+    found = sieved.invoke(QUESTION)
+
+    assert ["eiffel"] == [document.id for document in found]
+    assert "Maurice Koechlin drew the first design of the tower." in found[0].page_content
+    assert "https://example.org/eiffel" == found[0].metadata["source"]
+    assert found == asyncio.run(sieved.ainvoke(QUESTION))
+
+
+def test_asynchronous_calls_run_in_a_thread() -> None:
+    """The event loop is free meanwhile, and the result is the same."""
+    threads: list[threading.Thread] = []
+    sieve = RagsieveCompressor(
+        "top-sentences", **FAKE, on_result=lambda _: threads.append(threading.current_thread())
+    )
+    alone = sieve.compress_documents(DOCUMENTS, QUESTION)
+    found = asyncio.run(sieve.acompress_documents(DOCUMENTS, QUESTION))
+
+    assert alone == found
+    assert [True, False] == [one is threading.main_thread() for one in threads]
+
+
+def test_the_result_tells_what_was_dropped_and_what_it_cost() -> None:
+    """Whoever wants to know is called once a question."""
+    results: list[Result] = []
+    sieve = RagsieveCompressor("top-sentences", **FAKE, on_result=results.append)
+    sieve.compress_documents(DOCUMENTS, QUESTION)
+
+    assert 1 == len(results)
+    assert 3 == sum(bool(verdict.stage) for verdict in results[0].verdicts)
+    assert all(verdict.reason for verdict in results[0].verdicts if verdict.stage)
+    assert 5 == sum(step.to_dict()["calls"] for step in results[0].trace.steps)
+
+
+def test_a_listener_that_fails_costs_no_document(caplog: pytest.LogCaptureFixture) -> None:
+    """The documents come as they were; with on_error="raise" its error comes."""
+
+    def fail(_: Result) -> None:
+        raise OSError("no space left")
+
+    options: dict[str, Any] = {"system": "top-sentences", **FAKE, "on_result": fail}
+    found = RagsieveCompressor(**options).compress_documents(DOCUMENTS, QUESTION)
+
+    assert DOCUMENTS == found
+    assert 1 == len(caplog.messages)
+    with pytest.raises(OSError, match="no space left"):
+        RagsieveCompressor(**options, on_error="raise").compress_documents(DOCUMENTS, QUESTION)
+
+
+def test_a_document_without_an_id_has_none_afterwards() -> None:
+    """The name that it has inside stays inside."""
+    found = RagsieveCompressor("all", llm="fake:echo").compress_documents(DOCUMENTS, QUESTION)
+
+    assert ["eiffel", None] == [document.id for document in found]
+
+
+def test_a_system_that_needs_no_torch_loads_none() -> None:
+    """The plain installation and the extra are enough."""
+    program = (
+        "import sys\n"
+        "from langchain_core.documents import Document\n"
+        "from ragsieve.integrations.langchain import RagsieveCompressor\n"
+        "sieve = RagsieveCompressor('filco-lexical', llm='fake:echo', on_error='raise')\n"
+        "sieve.compress_documents([Document('A tower. A tree.')], 'Which tower?')\n"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert "False False" == done.stdout.strip()
+
+
+def test_options_can_be_seen_and_written_down() -> None:
+    """As the fields of a model, without what is called."""
+    sieve = RagsieveCompressor("top-sentences", **FAKE, max_tokens=9, on_result=print)
+
+    assert "system='top-sentences'" in repr(sieve)
+    assert {
+        "system": "top-sentences",
+        **FAKE,
+        "max_tokens": 9,
+        "on_error": "keep",
+    } == sieve.model_dump()
+    assert sieve.model_dump() == RagsieveCompressor(**sieve.model_dump()).model_dump()
