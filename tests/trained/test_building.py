@@ -15,12 +15,13 @@ from dataclasses import replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import ragsieve
 from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.base import LLM, ClueReader, Embedder, PairScorer
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.score import Clues, Cosine, Pair
 from ragsieve.select import Extract, Truncate
@@ -341,6 +342,17 @@ def test_a_system_gets_the_usual_models_where_none_is_named() -> None:
     system = load("top-sentences")
 
     assert ("smollm2", "minilm") == (system.reader.llm.model, system.stage.stages[1].embedder.model)
+
+
+@pytest.mark.parametrize("name", ragsieve.systems.SYSTEMS)
+def test_every_model_of_a_part_can_be_named(name: str) -> None:
+    """An option that is a model is one that `--model` knows."""
+    entry = ragsieve.systems.SYSTEMS[name]
+    hints = get_type_hints(getattr(entry.make, "func", entry.make))
+    kinds = {LLM, Embedder, PairScorer, ClueReader}
+    wanted = {option for option in entry.options if kinds & {*get_args(hints[option])}}
+
+    assert wanted <= building.MODELS.keys()
 
 
 def test_what_prunes_is_a_system_by_its_name() -> None:

@@ -29,6 +29,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "critic": ("LLM",),
     "evaluator": ("pair scorer", "LLM"),
     "ranker": ("LLM", "list ranker"),
+    "judge": ("LLM",),
+    "pruner": ("LLM",),
     "writer": ("LLM",),
 }
 """Options of systems that name a model of a part's own: the kinds that it may be of."""
