@@ -19,7 +19,7 @@ LAYERS = [  # a module imports from its own layer and those above it in this lis
     ["retrieve", "split", "score", "select", "answer"],
     ["systems"],
     ["trained"],
-    ["evaluate", "train", "integrations", "cli", "server", "__main__"],
+    ["evaluate", "train", "integrations", "inspector", "cli", "server", "__main__"],
 ]
 LAYER = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 STAGE_ROOMS = {*LAYERS[4]}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ragsieve.types import Answer, Segment
 
@@ -39,6 +39,35 @@ class Dropped:
         return {**segment_to_dict(self.segment), "reason": self.reason}
 
 
+@dataclass(frozen=True)
+class Cutoff:
+    """A number at which a stage cut, with all that cutting at another one needs but a model.
+
+    Args:
+        option: What the stage calls the number.
+        at: The number.
+        keeps: ``"at least"``: segments that score at least the number, in their order; ``"best"``:
+            so many of the best, best first; ``"worth"``: the K best, best first, where K is worth
+            most less the number for each; ``"distinct"``: all but the worse of two segments that
+            are at least so much alike, in their order. Best first is by the last score.
+        given: What was cut, in order.
+        min_keep: At least so many of the best stay.
+        worth: What K segments are worth, from K = 0 on; of ``"worth"``.
+        near: Places of two segments, best first from 0, and how much alike they are; of
+            ``"distinct"``. Pairs less alike than ``least`` are not among them.
+        least: The number is at least this.
+    """
+
+    option: str
+    at: float
+    keeps: Literal["at least", "best", "worth", "distinct"]
+    given: tuple[Segment, ...]
+    min_keep: int = 0
+    worth: tuple[float, ...] = ()
+    near: tuple[tuple[int, int, float], ...] = ()
+    least: float = 0.0
+
+
 @dataclass
 class Step:
     """What one stage did: in, out, why, and at what cost.
@@ -51,6 +80,7 @@ class Step:
         answer: What the stage answered, where it ends in an answer.
         unreadable: Replies of a model that could not be read.
         warnings: What the stage did without, a line each, though it did not fail.
+        cutoffs: Numbers at which the stage cut, one for each set of segments that it cut.
     """
 
     stage: str
@@ -65,6 +95,7 @@ class Step:
     answer: Answer | None = None
     unreadable: int = 0
     warnings: list[str] = field(default_factory=list)
+    cutoffs: list[Cutoff] = field(default_factory=list)
 
     @property
     def told(self) -> list[str]:
@@ -223,6 +254,17 @@ def explain(segment: Segment, reason: str) -> None:
     """Tell the running step why ``segment`` goes; the first reason stands; a no-op elsewhere."""
     if current := _step.get():
         current.reasons.setdefault(segment.key, reason)
+
+
+def cut(cutoff: Cutoff) -> None:
+    """Tell the running step at which number its stage cuts; a no-op elsewhere."""
+    if current := _step.get():
+        current.cutoffs.append(cutoff)
+
+
+def listening() -> bool:
+    """Whether a step is running, so that what is costly to tell is worth making."""
+    return _step.get() is not None
 
 
 def spend(usages: Sequence[Usage]) -> None:

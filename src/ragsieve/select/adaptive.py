@@ -13,7 +13,7 @@ from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
-from ragsieve.trace import explain, note, tell
+from ragsieve.trace import Cutoff, cut, explain, note, tell
 from ragsieve.types import Query, Segment
 
 _NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
@@ -57,6 +57,8 @@ class Adaptive:
         scores = [s.score for s in best_first(segments)]
         threshold, by = self._threshold(scores)
         kept = [s for s in segments if s.score >= threshold]
+        least = 0 if self.llm and self.allow_empty else 1
+        cut(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=least))
         text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
         tell(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
         for segment in segments:

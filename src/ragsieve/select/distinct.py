@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.pipeline import best_first
-from ragsieve.trace import explain
+from ragsieve.trace import Cutoff, cut, explain, listening
 from ragsieve.types import Query, Segment
 
 try:
@@ -18,6 +19,8 @@ except ModuleNotFoundError as error:
 
 
 BLOCK = 512  # segments compared with all others at a time: bounds the memory
+LEAST = 0.5  # similarity from which the trace is told of a pair
+PAIRS = 5000  # that it is told of at most: with more, it holds none
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+|[^\w\s]+|_")
 
 
@@ -49,17 +52,37 @@ class Distinct:
             return list(segments)
         vectors = TfidfVectorizer(analyzer=_words).fit_transform([s.text for s in ranked])
         dropped: set[int] = set()
+        pairs: list[tuple[int, int, float]] = []
         for start in range(0, len(ranked), BLOCK):
             twins = (vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T).tocsr()
             for place in range(start, min(start + BLOCK, len(ranked))):
                 row = twins.getrow(place - start)
+                if len(pairs) <= PAIRS and listening():
+                    pairs += _pairs(row, place, min(LEAST, self.max_similarity))
                 near = sorted(row.indices[row.data >= self.max_similarity - 1e-9])
                 better = next((n for n in near if n < place and n not in dropped), None)
                 if better is not None:
                     dropped.add(place)
                     explain(ranked[place], f"nearly the same as the better {ranked[better].key}")
+        if len(pairs) <= PAIRS:
+            cut(
+                Cutoff(
+                    "max_similarity",
+                    self.max_similarity,
+                    "distinct",
+                    tuple(segments),
+                    near=tuple(pairs),
+                    least=min(LEAST, self.max_similarity),
+                )
+            )
         kept = {s.key: s for place, s in enumerate(ranked) if place not in dropped}
         return [kept.pop(s.key) for s in segments if s.key in kept]
+
+
+def _pairs(row: Any, place: int, least: float) -> list[tuple[int, int, float]]:
+    """The pairs of ``place`` with better ranked segments that are at least so much alike."""
+    alike = zip(row.indices.tolist(), row.data.tolist(), strict=True)
+    return [(n, place, value) for n, value in alike if n < place and value >= least - 1e-9]
 
 
 def _words(text: str) -> list[str]:

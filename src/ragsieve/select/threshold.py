@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
-from ragsieve.trace import explain
+from ragsieve.trace import Cutoff, cut, explain
 from ragsieve.types import Query, Segment
 
 
@@ -41,4 +41,6 @@ class Threshold:
                 kept.append(segment)
             else:
                 explain(segment, f"score {segment.score:.3f} is below min_score={self.min_score}")
+        given = tuple(segments)
+        cut(Cutoff("min_score", self.min_score, "at least", given, min_keep=self.min_keep))
         return kept

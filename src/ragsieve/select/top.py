@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ragsieve.errors import InputError
 from ragsieve.pipeline import Reader, best_first, fit
 from ragsieve.text import safe
-from ragsieve.trace import explain
+from ragsieve.trace import Cutoff, cut, explain
 from ragsieve.types import Query, Segment
 
 
@@ -34,6 +34,7 @@ class TopK:
         ranked = best_first(segments)
         for place, segment in enumerate(ranked[self.k :], self.k + 1):
             explain(segment, f"rank {place} is past k={self.k}")
+        cut(Cutoff("k", self.k, "best", tuple(segments)))
         return ranked[: self.k]
 
 

@@ -9,7 +9,7 @@ from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, chosen
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import numbered, render
-from ragsieve.trace import explain, note
+from ragsieve.trace import Cutoff, cut, explain, note
 from ragsieve.types import Query, Segment
 
 
@@ -51,6 +51,7 @@ class Truncate:
         k = max(self._choose(query, shown), min(self.min_keep, len(ranked)))
         for place, segment in enumerate(ranked[k:], k + 1):
             explain(segment, f"rank {place} is past the cut point {k}")
+        cut(Cutoff("k", k, "best", tuple(segments)))
         return ranked[:k]
 
     def asked(self, query: Query, shown: Sequence[Segment], /) -> Prompt:

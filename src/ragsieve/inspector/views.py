@@ -1,0 +1,207 @@
+"""One run as JSON values: what the page shows, with all that cutting again needs."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragsieve.inspector.recut import chain, ordering, recuts
+from ragsieve.pipeline import Reader, Result
+from ragsieve.retrieve.route import ASKED
+from ragsieve.text import safe
+from ragsieve.trace import Cutoff, Step
+from ragsieve.types import Document, Segment
+
+
+def view(result: Result, name: str = "", *, reader: Reader | None = None) -> dict[str, Any]:
+    """A run as JSON values for `page`: documents, every finest span, stages and what they cost.
+
+    Control characters and lone surrogates are U+FFFD. Places in texts count UTF-16 units, as a
+    browser does.
+
+    Args:
+        result: The run.
+        name: What the page calls the system.
+        reader: Counts the tokens of each span; without one they are estimated from their length.
+    """
+    shelf = _Shelf()
+    for document in result.documents:
+        shelf.document(document)
+    spans = _spans(result, shelf)
+    steps = _steps(result, shelf)
+    counts = _tokens(result, [segment.text for segment in shelf.segments], reader)
+    titles = [f"{told['title']}: " if told["title"] else "" for told in shelf.told]
+    for told, count in zip(shelf.told, _tokens(result, titles, reader), strict=True):
+        told["title_tokens"] = count
+    values = {
+        "name": name,
+        "question": result.query.text,
+        "answer": result.answer.text if result.answer else None,
+        "tokens": {"before": result.tokens.before, "after": result.tokens.after},
+        "documents": shelf.told,
+        "spans": spans,
+        "segments": [
+            [*shelf.place(segment), count]
+            for segment, count in zip(shelf.segments, counts, strict=True)
+        ],
+        "kept": [shelf.segment(segment) for segment in result.kept],
+        "steps": steps,
+        "notes": result.trace.notes,
+        "warnings": result.trace.warnings,
+    }
+    found: dict[str, Any] = clean(values)
+    return found
+
+
+def clean(value: Any) -> Any:
+    """The same as JSON values that any reader takes: safe texts, finite numbers."""
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, Mapping):
+        return {safe(str(key)): clean(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [clean(inner) for inner in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return safe(str(value))  # a stage's own, which is no JSON value
+
+
+@dataclass
+class _Shelf:
+    """Documents and segments, each once, by number."""
+
+    told: list[dict[str, Any]] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    _documents: dict[tuple[str, str], int] = field(default_factory=dict)
+    _wide: list[list[int]] = field(default_factory=list)
+    _numbers: dict[tuple[int, int, int], int] = field(default_factory=dict)
+
+    def document(self, document: Document) -> int:
+        """The document's number."""
+        key = (document.id, document.text)
+        if key not in self._documents:
+            text = document.text
+            self._documents[key] = len(self.told)
+            astral = [] if text.isascii() else [n for n, c in enumerate(text) if c > "\uffff"]
+            self._wide.append(astral)
+            told = {
+                "id": document.id,
+                "title": document.title,
+                "source": document.source,
+                "rank": document.rank,
+                "asked": str(document.metadata.get(ASKED, "")),
+                "text": text,
+                "written_by": document.written_by,
+            }
+            self.told.append(told)
+            told["parents"] = [[*self.place(parent), parent.text] for parent in document.parents]
+        return self._documents[key]
+
+    def place(self, segment: Segment) -> tuple[int, int, int]:
+        """The number of its document, where it starts and where it ends, in UTF-16 units."""
+        number = self.document(segment.document)
+        wide = self._wide[number]
+        start, end = (at + bisect_left(wide, at) for at in (segment.start, segment.end))
+        return number, start, end
+
+    def segment(self, segment: Segment) -> int:
+        """The segment's number."""
+        key = (self.document(segment.document), segment.start, segment.end)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.segments)
+            self.segments.append(segment)
+        return self._numbers[key]
+
+
+def _spans(result: Result, shelf: _Shelf) -> list[dict[str, Any]]:
+    """What became of every finest span, in the order of the documents."""
+    found: dict[int, dict[str, Any]] = {}
+    for number, step in enumerate(result.trace.steps):
+        for drop in step.dropped:
+            fate = {"step": number, "reason": drop.reason, "scores": dict(drop.segment.scores)}
+            found[shelf.segment(drop.segment)] = fate
+    for segment in result.kept:
+        found[shelf.segment(segment)] = {"step": None, "scores": dict(segment.scores)}
+    order = sorted(found, key=lambda n: shelf.place(shelf.segments[n]))
+    return [{"segment": n, **found[n]} for n in order]
+
+
+def _steps(result: Result, shelf: _Shelf) -> list[dict[str, Any]]:
+    linked = chain(result)
+    told = []
+    handed: list[int] = []  # by the step before
+    for number, step in enumerate(result.trace.steps):
+        values = step.to_dict()
+        del values["dropped"]
+        values["warnings"] = step.warnings
+        if number in linked:
+            again = _again(step, shelf)
+            before, after = again["before"], again["after"]
+            again["before"] = None if number > linked.start and before == handed else before
+            again["after"] = None if after == before else after
+            for cut in again.get("cuts", ()):
+                cut["given"] = None if cut["given"] == before else cut["given"]
+            values |= again
+            handed = after
+        told.append(values)
+    return told
+
+
+def _again(step: Step, shelf: _Shelf) -> dict[str, Any]:
+    """What the page needs to run the step again, or to know what it did.
+
+    A list of segments that would repeat another is None: what goes in is what the step before
+    hands on; what goes out, and what is cut, is what goes in.
+    """
+    values: dict[str, Any] = {
+        "before": [shelf.segment(segment) for segment in step.before],
+        "after": [shelf.segment(segment) for segment in step.after],
+        "scored": _scored(step),
+    }
+    if by := ordering(step):
+        ranks = [_score(segment) for segment in step.before]
+        return values | {"order": by, "values": ranks}
+    if recuts(step):
+        return values | {"cuts": [_cut(cutoff, shelf) for cutoff in step.cutoffs]}
+    return values
+
+
+def _cut(cutoff: Cutoff, shelf: _Shelf) -> dict[str, Any]:
+    return {
+        "option": cutoff.option,
+        "at": cutoff.at,
+        "keeps": cutoff.keeps,
+        "score": next((n for s in cutoff.given for n in [*s.scores][-1:]), ""),
+        "given": [shelf.segment(segment) for segment in cutoff.given],
+        "values": [_score(segment) for segment in cutoff.given],
+        "min_keep": cutoff.min_keep,
+        "worth": cutoff.worth,
+        "near": cutoff.near,
+        "least": cutoff.least,
+    }
+
+
+def _score(segment: Segment) -> float | None:
+    return segment.score if segment.scores else None
+
+
+def _scored(step: Step) -> bool:
+    """Whether the step has scored what went in."""
+    before = {segment.key: segment.scores for segment in step.before}
+    return any(s.scores != before.get(s.key, s.scores) for s in step.after)
+
+
+def _tokens(result: Result, texts: Sequence[str], reader: Reader | None) -> list[float]:
+    """Tokens of each text: counted, or by its length, as long as the context's on average."""
+    if reader:
+        return [*map(float, reader.count(texts))]
+    known = list(result.kept) or [Segment.whole(d) for d in result.documents]
+    chars = sum(len(segment.text) for segment in known)
+    chars += sum(len(d.title) + 2 for d in {s.document.id: s.document for s in known}.values())
+    tokens = result.tokens.after if result.kept else result.tokens.before
+    return [round(len(text) * tokens / chars, 1) if chars else 0.0 for text in texts]

@@ -1,0 +1,112 @@
+"""A browser without a network, and systems that need no weights."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import Pipeline, System, answer, score, split
+from ragsieve.inspector import page, view
+from ragsieve.models.fake import HashingEmbedder, echo
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUESTION = "Who sang Summer Breeze?"
+TEXTS = [
+    "Bees make honey. Summer Breeze was sung by Seals and Crofts. It was released in 1972.",
+    "Seals and Crofts were a duo. They sang soft rock. Summer Breeze reached number six.",
+    "Cheese is made of milk. A breeze is a light wind in summer.",
+]
+
+
+def system(*stages: Any) -> System:
+    """Sentences, scored by a fake cosine, then ``stages``, before a reader that echoes."""
+    scored = (split.Sentences(), score.Cosine(HashingEmbedder()))
+    return System(Pipeline(*scored, *stages), answer.Reader(echo()))
+
+
+@dataclass
+class Shown:
+    """A page in the browser, with every request that it made and every error it told."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def kept(self, run: int = 0) -> list[int]:
+        """Segments of the context that is shown, by number, in order."""
+        spans = f"[...document.querySelectorAll('#v{run} .context .s')]"
+        found: list[int] = self.page.evaluate(f"{spans}.map(s => Number(s.dataset.segment))")
+        return found
+
+    def cut(self, control: int, value: float) -> None:
+        """Type a number into the field of a control."""
+        fields = self.page.locator(".control input[type=number]")
+        fields.nth(control).fill(format(value, ".17g"))
+
+    def violations(self) -> list[tuple[str, str]]:
+        """What axe complains of: the rule, and where first."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+        found = axe.run(self.page).response["violations"]
+        return [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
+
+
+Show = Callable[..., Shown]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium."""
+    reason = "playwright is not installed: pip install 'ragsieve[dev]'"
+    driver = pytest.importorskip("playwright.sync_api", reason=reason)
+    if not CHROMIUM:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    with driver.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(chromium: Any, tmp_path: Path) -> Iterator[Show]:
+    """Shows views as a page, 1440 pixels wide and light unless told; no request gets out."""
+    contexts = []
+
+    def shown(views: Sequence[Any], *, width: int = 1440, scheme: str = "light") -> Shown:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        context.set_default_timeout(5000)
+        contexts.append(context)
+        made = Shown(context.new_page())
+        file = tmp_path / "page.html"
+        file.write_text(page(views), encoding="utf-8")
+
+        def stop(route: Any) -> None:
+            made.requests.append(route.request.url)
+            route.continue_() if route.request.url == file.as_uri() else route.abort()
+
+        made.page.route("**/*", stop)
+        made.page.on("pageerror", lambda error: made.errors.append(str(error)))
+        made.page.on("console", lambda message: made.errors.append(message.text))
+        made.page.goto(file.as_uri())
+        return made
+
+    yield shown
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def seen() -> Callable[..., dict[str, Any]]:
+    """The view of a system's run on a few documents about a song."""
+
+    def run(*stages: Any, name: str = "cosine", ask: bool = False) -> dict[str, Any]:
+        made = system(*stages)
+        return view((made.ask if ask else made)(QUESTION, TEXTS), name, reader=made.reader)
+
+    return run

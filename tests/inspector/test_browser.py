@@ -1,0 +1,230 @@
+"""The page in headless Chromium: cut again, read, reached by keyboard, looked at by axe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import ragsieve
+from ragsieve import Pipeline, System, select
+from ragsieve.inspector import view
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.select.cut import Odds
+from ragsieve.systems import winnowrag
+from ragsieve.systems.recomp import recomp_abstractive
+
+from .conftest import QUESTION, TEXTS, Show, system
+
+Seen = Callable[..., dict[str, Any]]
+ODDS = Odds(((0.1, 0.0), (0.6, 0.1), (0.4, 0.3)), (-1.4, -0.5, -0.4))
+EVIL = "</script><img src=x onerror=alert(1)> javascript:alert(2) \u202egnol\u202c \x1b[31m\ud800."
+
+
+def at(made: System, option: str, value: Any) -> System:
+    """The same system with another number where the first stage cuts that has such an option."""
+    stages = list(made.stage.stages)  # type: ignore[attr-defined]
+    place = next(n for n, stage in enumerate(stages) if hasattr(stage, option))
+    stages[place] = replace(stages[place], **{option: value})
+    return replace(made, stage=Pipeline(*stages))
+
+
+def kept(made: System, values: dict[str, Any], documents: Any = TEXTS) -> list[int]:
+    """What the system keeps, by the numbers of the view's segments."""
+    number = {tuple(segment[:3]): n for n, segment in enumerate(values["segments"])}
+    result = made(values["question"], documents)
+    place = {document["id"]: n for n, document in enumerate(values["documents"])}
+    return [number[place[s.document.id], s.start, s.end] for s in result.kept]
+
+
+CASES = [
+    ([select.Threshold(0.2, min_keep=1), select.Order("document")], "min_score", 0),
+    ([select.TopK(3), select.Order("document")], "k", 0),
+    ([select.Cut(ODDS), select.Order("ends")], "price", 0),
+    ([select.Distinct(max_similarity=0.9), select.Order("score")], "max_similarity", 0),
+    ([select.TopK(5), select.Threshold(0.2), select.Order("ends")], "min_score", 1),
+    ([select.Threshold(0.1), select.TopK(3), select.Order("score")], "min_score", 0),
+]
+NUMBERS = {
+    "min_score": [0.0, 0.15, 0.2, 0.31, 0.5, 0.62, 0.8, 1.0],
+    "k": [0, 1, 3, 6, 99],
+    "price": [0.0, 0.03, 0.15, 0.5, 1.0],
+    "max_similarity": [0.5, 0.55, 0.7, 1.0],
+}
+
+
+@pytest.mark.parametrize(("stages", "option", "control"), CASES)
+def test_a_moved_cut_keeps_what_the_system_would(
+    show: Show, stages: list[Any], option: str, control: int
+) -> None:
+    """In the browser, without a model: the same spans in the same order as a run so configured."""
+    made = system(*stages)
+    texts = [*TEXTS, f"{TEXTS[0]} {TEXTS[1]}"]
+    values = view(made(QUESTION, texts))
+    shown = show([values])
+
+    assert values["kept"] == shown.kept()
+    for number in NUMBERS[option]:
+        shown.cut(control, number)
+        said = shown.page.inner_text(".banner")
+        assert kept(at(made, option, number), values, texts) == shown.kept(), number
+        assert said == "" or "exactly what the system would keep" in said
+    assert [] == shown.errors
+
+
+def test_what_a_preview_leaves_out_is_said(show: Show, seen: Seen) -> None:
+    """A stage that cannot be run again is named; the way back restores the run."""
+    values = seen(select.TopK(3), select.Distinct(), select.Order("document"))
+    shown = show([values])
+    shown.cut(0, 6)
+
+    assert "Distinct is not cut again" in shown.page.inner_text(".banner")
+    assert 6 == len(shown.kept())
+    assert "about" in shown.page.inner_text(".stats")
+    shown.page.click("text=Back to the run")
+    assert values["kept"] == shown.kept()
+    assert shown.page.locator(".banner").is_hidden()
+
+
+def test_a_slider_moves_by_keyboard(show: Show, seen: Seen) -> None:
+    """An arrow key on it is one more."""
+    shown = show([seen(select.TopK(2))])
+    shown.page.locator("input[type=range]").focus()
+    shown.page.keyboard.press("ArrowRight")
+
+    assert 3 == len(shown.kept())
+    assert "3 of 8 spans stay; the run cut at 2" in shown.page.inner_text(".control output")
+
+
+def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Seen) -> None:
+    """Arrow keys go from span to span; Escape takes the tip away."""
+    shown = show([seen(select.TopK(1))])
+    spans = shown.page.locator(".doc .s")
+    shown.page.locator(".doc .s.kept").focus()
+    kept_tip = shown.page.inner_text("#tip")
+    shown.page.locator(".doc .s[tabindex='0']").last.focus()
+    shown.page.keyboard.press("ArrowRight")
+    tip = shown.page.inner_text("#tip")
+
+    assert "Kept: the generator reads it 1st of 1" in kept_tip
+    assert "Dropped by TopK" in tip
+    assert "is past k=1" in tip
+    assert "cosine" in tip
+    assert "tip" == shown.page.evaluate("document.activeElement.getAttribute('aria-describedby')")
+    shown.page.keyboard.press("Escape")
+    assert shown.page.locator("#tip").is_hidden()
+    spans.last.hover()
+    assert "Dropped by TopK" in shown.page.inner_text("#tip")
+
+
+def test_a_price_gives_the_cost(show: Show, seen: Seen) -> None:
+    """Of 1,000 questions like this one, before and after; without a price there is none."""
+    values = seen(select.TopK(1))
+    shown = show([values])
+
+    assert "cost" not in shown.page.inner_text(".stats")
+    shown.page.fill("#price", "1000")
+    before, after = values["tokens"]["before"], values["tokens"]["after"]
+    assert f"{before:,}.00 → {after:,}.00" in shown.page.inner_text(".stats")
+
+
+def test_hostile_text_stays_text(show: Show) -> None:
+    """Markup, addresses, overrides and control characters are shown, and nothing is asked for."""
+    made = system(select.TopK(2))
+    document = {"id": EVIL, "title": EVIL, "text": f"{EVIL} {EVIL} Who sang?", "source": EVIL}
+    values = view(made.ask(f"Who sang {EVIL}?", [document, "", "\ud800"]), EVIL)
+    shown = show([values])
+    for span in shown.page.locator(".doc .s").all():
+        span.focus()
+
+    assert "<img src=x onerror=alert(1)>" in shown.page.inner_text("h1")
+    assert 0 == shown.page.locator("img, iframe, a, object, form").count()
+    assert [] == [u for u in shown.requests if not u.startswith(("file:", "data:"))]
+    assert [] == shown.errors
+    assert not {"\u202e", "\x1b", "\ud800"} & {*shown.page.inner_text("body")}
+    assert [] == shown.violations()
+
+
+LONG = " ".join(f"Bees make honey number {n}." for n in range(1000))
+
+
+def test_a_long_document_is_folded_and_whole(show: Show) -> None:
+    """What is dropped is folded to a line, opens on demand, and no character is missing."""
+    texts = [f"{LONG} Seals sang Summer Breeze.", "y" * 30000]
+    shown = show([view(system(select.TopK(1))(QUESTION, texts))])
+    few = shown.page.locator(".doc .s").count()
+    for fold in shown.page.locator(".fold summary").all():
+        fold.click()
+    while shown.page.locator(".doc .more").count():
+        shown.page.locator(".doc .more").first.click()
+    read = """[...document.querySelectorAll('.doc .text')].map(text => {
+        const copy = text.cloneNode(true);
+        copy.querySelectorAll('summary, .n').forEach(one => one.remove());
+        return copy.textContent;
+    })"""
+
+    assert few < 20
+    assert texts == shown.page.evaluate(read)
+    assert [] == shown.errors
+
+
+def test_a_span_of_the_context_leads_to_its_place(show: Show) -> None:
+    """Also into a fold that is closed."""
+    made = system(select.TopK(1))
+    shown = show([view(made(QUESTION, [f"{LONG} Seals sang Summer Breeze."]))])
+    shown.cut(0, 40)
+    shown.page.locator(".context .s").nth(30).click()
+
+    shown.page.wait_for_selector(".doc .found")
+    assert 40 == len(shown.kept())
+
+
+def test_written_texts_and_debates_are_shown(show: Show) -> None:
+    """A text that a model wrote names its parents; agents stand with their answers."""
+    wrote = recomp_abstractive(ScriptedLLM(lambda prompt: "Seals sang it."))
+    debated = winnowrag(
+        ScriptedLLM(lambda p: "Seals" if "Seals" in p[-1].content else "Bees"),
+        HashingEmbedder(),
+        clusters=2,
+    )
+    views = [view(made.ask(QUESTION, TEXTS), name) for name, made in (("a", wrote), ("b", debated))]
+    shown = show(views)
+
+    assert "from 8 spans" in shown.page.inner_text("#v0 .written")
+    assert "Agent 2" in shown.page.inner_text("#v1 .agents")
+    assert "stands" in shown.page.inner_text("#v1 .acts")
+    assert [] == shown.violations()
+    assert [] == shown.errors
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_axe_finds_nothing(show: Show, seen: Seen, scheme: str, width: int) -> None:
+    """Two systems, one of them cut again, a tip open; nothing is wider than a phone."""
+    stages = (select.Threshold(0.2, min_keep=1), select.Order("document"))
+    views = [seen(*stages, ask=True), seen(select.TopK(2), name="cosine")]
+    shown = show(views, width=width, scheme=scheme)
+    shown.page.fill("#price", "2.5")
+    shown.cut(0, 0.35)
+    shown.cut(1, 4)
+    shown.page.locator("#v1 .doc .s").first.focus()
+
+    assert [] == shown.violations()
+    assert width >= shown.page.evaluate("document.documentElement.scrollWidth")
+    assert [] == shown.errors
+
+
+@pytest.mark.models
+def test_the_bundled_filter_can_be_cut_again(show: Show) -> None:
+    """FineFilter with its trained cut: at every price what it would itself keep."""
+    made = ragsieve.load("finefilter")
+    values = view(made(QUESTION, TEXTS), "finefilter", reader=made.reader)
+    shown = show([values])
+
+    assert values["kept"] == shown.kept()
+    for price in (0.0, 0.01, 0.05, 0.2, 0.3, 1.0):
+        shown.cut(1, price)
+        assert kept(at(made, "price", price), values) == shown.kept(), price
+    assert [] == shown.errors

@@ -1,0 +1,125 @@
+"""The live page: a form that asks the server it came from."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import pytest
+
+from ragsieve import select
+from ragsieve.inspector import page, view
+
+from .conftest import QUESTION, TEXTS, Shown, system
+
+pytestmark = pytest.mark.server
+TOKEN = "open sesame"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The page, two systems, and their views for whoever has the token."""
+
+    asked: ClassVar[list[Any]] = []
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            self.reply(200, page([], live=True), "text/html; charset=utf-8")
+        elif self.allowed():
+            listed = [{"name": "top", "summary": "the best"}, {"name": "all"}, {"name": "third"}]
+            self.reply(200, json.dumps({"systems": listed}))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.allowed():
+            self.asked.append(body)
+            made = system(select.TopK(2))
+            result = (made.ask if body["ask"] else made)(body["query"], body["documents"])
+            self.reply(200, json.dumps({"views": [view(result, n) for n in body["systems"]]}))
+
+    def allowed(self) -> bool:
+        right = self.headers.get("Authorization") == f"Bearer {TOKEN}"
+        if not right:
+            self.reply(401, json.dumps({"detail": "<b>a token</b>, please"}))
+        return right
+
+    def reply(self, status: int, text: str, kind: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def live(chromium: Any) -> Iterator[Shown]:
+    """The live page of a server of its own."""
+    Handler.asked.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(5000)
+    shown = Shown(context.new_page())
+    shown.page.on("pageerror", lambda error: shown.errors.append(str(error)))
+    shown.page.goto(f"http://127.0.0.1:{server.server_port}/")
+    yield shown
+    context.close()
+    server.shutdown()
+    server.server_close()
+
+
+def unlock(live: Shown) -> None:
+    live.page.fill("#token", TOKEN)
+    live.page.locator("#token").blur()
+    live.page.wait_for_selector(".system")
+
+
+def test_two_systems_are_inspected(live: Shown) -> None:
+    """With a token, the documents are read as blocks; a third system cannot be chosen."""
+    unlock(live)
+    live.page.fill("#q", QUESTION)
+    live.page.fill("#docs", "\n\n".join(TEXTS))
+    live.page.check("#system-1")
+    live.page.check("#ask")
+    assert live.page.locator("#system-2").is_disabled()
+    live.page.click(".go")
+    live.page.wait_for_selector("#v1")
+
+    sent = {"query": QUESTION, "documents": TEXTS, "systems": ["top", "all"], "ask": True}
+    assert [sent] == Handler.asked
+    assert 2 == len(live.kept())
+    assert QUESTION == live.page.inner_text("#views h1")
+    assert [] == live.violations()
+    assert [] == live.errors
+
+
+def test_what_the_server_refuses_is_said_as_text(live: Shown) -> None:
+    """Without the token, in the server's own words, which are no markup."""
+    live.page.wait_for_function("document.querySelector('.error').textContent")
+
+    assert "401: <b>a token</b>, please" in live.page.inner_text(".error")
+    assert [] == live.violations()
+
+
+@pytest.mark.parametrize(
+    ("typed", "documents"),
+    [
+        ('[{"id": "a", "text": "One."}]', [{"id": "a", "text": "One."}]),
+        ('{"text": "One."}\n{"text": "Two."}\n', [{"text": "One."}, {"text": "Two."}]),
+        ("[1] One.\nStill one.\n \n\nTwo.", ["[1] One.\nStill one.", "Two."]),
+        ("{not JSON", ["{not JSON"]),
+    ],
+)
+def test_documents_are_read_as_they_are_typed(live: Shown, typed: str, documents: Any) -> None:
+    """JSON, JSON lines, or texts with a blank line between; what is neither JSON is text."""
+    unlock(live)
+    live.page.fill("#q", QUESTION)
+    live.page.fill("#docs", typed)
+    live.page.click(".go")
+    live.page.wait_for_selector("#v0")
+
+    assert documents == Handler.asked[0]["documents"]
