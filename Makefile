@@ -8,7 +8,7 @@ DSPY := fastuuid importlib_metadata json_repair litellm zipp
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -25,16 +25,19 @@ check: .venv/done ## format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: .venv/done ## build the site into site/, with every warning an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: .venv/models ## measure the main systems on real questions (RAGSIEVE_DATA), with a report
 	$(BIN)/ragsieve bench experiments/finefilter-main.toml --small --data $(DATA)
 
 clean: ## remove what the commands above have made
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,openai,bench,hub,index,peers,records,rerank,train,langchain,llama-index,haystack,dev]'
+	$(PIP) --editable '.[local,openai,bench,hub,index,peers,records,rerank,serve,train,langchain,llama-index,haystack,docs,dev]'
 	$(PIP) --no-deps dspy $(DSPY)
 	touch $@
 

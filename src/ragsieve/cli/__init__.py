@@ -18,6 +18,7 @@ from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
 from ragsieve.cli.pruner import exit_command, provence_command
 from ragsieve.cli.scorers import scorers_command
+from ragsieve.cli.serve import serve_command
 from ragsieve.cli.train import annotate_command, calibrate_command, train_group
 from ragsieve.cli.writer import writer_command
 from ragsieve.errors import InputError, MissingExtra
@@ -32,6 +33,7 @@ GROUP_HELP = """Sieve the noise out of retrieved documents before a language mod
   ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
   ragsieve ask --input questions.jsonl --output answers.jsonl
   ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
+  ragsieve serve
   ragsieve systems
 """
 
@@ -77,6 +79,6 @@ def cli() -> None:
 for command in (
     *(filter_command, ask_command, bench_command, report_command, annotate_command),
     *(train_group, calibrate_command, scorers_command),
-    *(index_group, systems_command, datasets_command, models_group),
+    *(serve_command, index_group, systems_command, datasets_command, models_group),
 ):
     cli.add_command(command)

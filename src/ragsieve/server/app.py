@@ -1,0 +1,119 @@
+"""The application: routes, what guards them, and what begins and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import version
+
+from ragsieve.errors import InputError, MissingExtra
+from ragsieve.inspector.page import page, policy
+from ragsieve.pipeline import System
+from ragsieve.server import shapes
+from ragsieve.server.chat import chats
+from ragsieve.server.faults import Fault, answer_error, json_response
+from ragsieve.server.guard import Guard
+from ragsieve.server.routes import REFUSALS, api
+from ragsieve.server.service import Service
+from ragsieve.server.settings import Settings
+
+try:
+    import httpx
+    from fastapi import APIRouter, FastAPI
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.responses import HTMLResponse, Response
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "fastapi", extra="serve") from error
+
+_ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
+_CONNECT_S = 10.0
+_RAISED = (HTTPException, RequestValidationError, Exception)
+
+
+def create_app(systems: Mapping[str, System], *, settings: Settings | None = None) -> FastAPI:
+    """An ASGI application that filters, answers, reranks and forwards chats.
+
+    Args:
+        systems: Systems by name, the default first; used from several threads at once, so that
+            their models are best wrapped by `ragsieve.models.sharing`, with as many callers as
+            ``settings.limits.workers``.
+        settings: What is allowed, and where chats go; the defaults where None.
+
+    Raises:
+        InputError: If there is no system.
+    """
+    if not systems:
+        raise InputError(f"systems must name at least one system, got {systems!r}")
+    settings = settings or Settings()
+    service = Service(systems, settings)
+    app = FastAPI(
+        title="ragsieve",
+        summary=_ABOUT,
+        version=version("ragsieve"),
+        lifespan=_lifespan(service),
+        docs_url=None,  # these pages load scripts from elsewhere
+        redoc_url=None,
+        exception_handlers=dict.fromkeys(_RAISED, answer_error),
+    )
+    app.state.service = service
+    for router in (api(service), chats(service), _status(service)):
+        app.include_router(router)
+    paths = [getattr(route, "path", "") for route in app.routes]
+    app.add_middleware(
+        Guard, settings=settings, metrics=service.metrics, paths=[*app.openapi()["paths"], *paths]
+    )
+    return app
+
+
+def _lifespan(service: Service) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.work.open()
+        upstream = service.settings.upstream
+        silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
+        async with httpx.AsyncClient(timeout=silent, follow_redirects=False) as app.state.client:
+            warming = None
+            if service.settings.warm:
+                warming = asyncio.get_running_loop().run_in_executor(None, service.warm_up)
+            app.state.warming = warming
+            yield
+        service.work.close()
+
+    return lifespan
+
+
+def _status(service: Service) -> APIRouter:
+    """The routes that tell how the server is, and the page."""
+    router = APIRouter(responses={503: REFUSALS[503]})
+
+    @router.get("/health", response_model=shapes.StatusOut)
+    async def health() -> Response:
+        """The server runs."""
+        return json_response({"status": "ok"})
+
+    @router.get("/ready", response_model=shapes.StatusOut)
+    async def ready() -> Response:
+        """The models are loaded; 503 until they are."""
+        if not service.ready:
+            raise Fault(503, "not_ready", service.unready, retry_s=5)
+        return json_response({"status": "ready"})
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        """Counts for Prometheus."""
+        return Response(service.metrics.text, media_type="text/plain; version=0.0.4")
+
+    @router.get("/", include_in_schema=False)
+    async def inspector() -> Response:
+        """The inspector's page."""
+        headers = {
+            "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
+        return HTMLResponse(page([], live=True), headers=headers)
+
+    return router

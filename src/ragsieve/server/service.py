@@ -1,0 +1,156 @@
+"""Systems as requests use them: found by name, held to the limits, counted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ragsieve import trained
+from ragsieve.errors import InputError
+from ragsieve.pipeline import AnyDocument, Result, System
+from ragsieve.server.faults import Fault
+from ragsieve.server.metrics import Metrics
+from ragsieve.server.settings import Settings
+from ragsieve.server.shapes import DocumentsIn
+from ragsieve.server.work import Work
+from ragsieve.types import Query
+
+logger = logging.getLogger(__name__)
+
+_UTF8 = 4  # bytes of a character at most; no tokenizer makes more tokens than there are bytes
+_WARM = ("Is it warm?", ["It is warm."])
+
+
+@dataclass(frozen=True)
+class Telling(System):
+    """A system that tells what it kept before the reader is asked.
+
+    Args:
+        tell: Told the filter's result.
+    """
+
+    tell: Callable[[Result], object] = field(default=bool, kw_only=True)
+
+    def __call__(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+    ) -> Result:
+        """See `System`."""
+        result = super().__call__(query, documents)
+        self.tell(result)
+        return result
+
+
+class Service:
+    """What routes share.
+
+    Args:
+        systems: Systems by name, the default first.
+        settings: What is allowed.
+    """
+
+    def __init__(self, systems: Mapping[str, System], settings: Settings) -> None:
+        self.systems = dict(systems)
+        self.settings = settings
+        self.work = Work(settings.limits)
+        self.metrics = Metrics(self.work)
+        self.ready = not settings.warm
+        self.unready = "models are being loaded"
+
+    def named(self, name: str | None) -> str:
+        """A system's name: the default's for none.
+
+        Raises:
+            Fault: 422 if there is no such system.
+        """
+        if name is None:
+            return next(iter(self.systems))
+        if name not in self.systems:
+            known = ", ".join(self.systems)
+            raise Fault(422, "unknown_system", f"system must be one of {known}, got {name!r:.80}")
+        return name
+
+    def check_documents(self, documents: Sequence[Any] | None) -> None:
+        """Raise `Fault` 413 if there are more documents than may be."""
+        most = self.settings.limits.max_documents
+        if documents and len(documents) > most:
+            message = f"max_documents must be at most {most}, got {len(documents)}"
+            raise Fault(413, "too_many_documents", message)
+
+    def run(
+        self,
+        system: System,
+        query: str,
+        documents: Sequence[AnyDocument] | None,
+        *,
+        ask: bool = False,
+    ) -> Result:
+        """The result of a system; blocks, for `Work` to run.
+
+        Raises:
+            Fault: 413 if the documents have more tokens than may be.
+        """
+        self._check_tokens(system, documents or ())
+        result = (system.ask if ask else system)(query, documents)
+        self.metrics.ran(result)
+        return result
+
+    def warm_up(self) -> None:
+        """Load the models, by a question of one sentence to each system; blocks."""
+        try:
+            for name, system in self.systems.items():
+                steps = [step.to_dict() for step in system(*_WARM).trace.steps]
+                calls, tokens = (sum(s[k] for s in steps) for k in ("calls", "tokens_in"))
+                logger.info("%s is warm: %d model calls, %d tokens read", name, calls, tokens)
+        except Exception as error:  # anyone's system: it may come right, and the server says so
+            self.unready = f"{type(error).__name__}: {error}"
+            logger.warning("not ready: %s", self.unready)
+        else:
+            self.ready = True
+
+    def summaries(self) -> list[dict[str, str]]:
+        """Systems with what each keeps, the default first."""
+        return [{"name": name, "summary": _summary(name)} for name in self.systems]
+
+    def _check_tokens(self, system: System, documents: Sequence[AnyDocument]) -> None:
+        most = self.settings.limits.max_tokens
+        texts = [_text(document) for document in documents]
+        if sum(map(len, texts)) * _UTF8 <= most:
+            return
+        if (tokens := sum(system.reader.count(texts))) > most:
+            message = f"max_tokens must be at most {most}, got {tokens} in the documents"
+            raise Fault(413, "too_many_tokens", message)
+
+
+def plain(documents: DocumentsIn | None) -> list[AnyDocument] | None:
+    """Documents of a request as `System.__call__` takes them."""
+    if documents is None:
+        return None
+    return [one if isinstance(one, str) else one.plain for one in documents]
+
+
+def telling(system: System, tell: Callable[[Result], object]) -> Telling:
+    """The same system, telling what it kept."""
+    return Telling(**{one.name: getattr(system, one.name) for one in fields(System)}, tell=tell)
+
+
+def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
+    """A result as JSON values, with the system's name."""
+    values = {"system": name, **result.to_dict()}
+    if not trace:
+        del values["trace"]
+    return values
+
+
+def _text(document: AnyDocument) -> str:
+    if isinstance(document, Mapping):
+        return str(document.get("text", ""))
+    return document if isinstance(document, str) else document.text
+
+
+def _summary(name: str) -> str:
+    try:
+        return trained.entry(name).summary
+    except InputError:  # somebody's own
+        return ""

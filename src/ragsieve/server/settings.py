@@ -1,0 +1,108 @@
+"""What a server allows, whom it lets in and where it forwards chats to."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, fields
+
+from ragsieve.errors import InputError
+from ragsieve.models.protocol import is_plain_url
+
+_SECRET = re.compile("[!-~]+")
+
+
+def _check_time(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} must be finite and over 0, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much of what a server takes; what is over it is refused with a reason, never held.
+
+    Args:
+        max_body_mb: Megabytes (10^6 bytes) of a request's body; over them 413.
+        max_documents: Documents of a request; over them 413.
+        max_tokens: Tokens of a request's documents, as the generator counts them; over them 413.
+        timeout_s: Seconds until a request that waits or runs is answered with 503. What a model is
+            at cannot be stopped: it keeps its worker until it ends.
+        workers: Requests that run at once; what they ask of a model is batched.
+        queue: Requests that may wait beside; over them 503.
+        per_client: Requests that one client (by its token, or its address) may have inside; over
+            them 429.
+
+    Raises:
+        InputError: If a limit breaks its rule.
+    """
+
+    max_body_mb: float = 16.0
+    max_documents: int = 1000
+    max_tokens: int = 1_000_000
+    timeout_s: float = 60.0
+    workers: int = 16
+    queue: int = 128
+    per_client: int = 64
+
+    def __post_init__(self) -> None:
+        _check_time("max_body_mb", self.max_body_mb)
+        _check_time("timeout_s", self.timeout_s)
+        for one in fields(self):
+            least = 0 if one.name == "queue" else 1
+            value = getattr(self, one.name)
+            if one.type == "int" and value < least:
+                raise InputError(f"{one.name} must be at least {least}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """The server that chats are forwarded to; it is never named by a request.
+
+    Args:
+        base_url: Where it answers, mostly ending in ``/v1``.
+        api_key: Its key; where empty, and the server has no tokens of its own, the client's.
+        timeout_s: Seconds that it may stay silent.
+
+    Raises:
+        InputError: If one breaks its rule; a key is not shown.
+    """
+
+    base_url: str
+    api_key: str = field(default="", repr=False)
+    timeout_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not is_plain_url(self.base_url):
+            secret = set("@?") & set(self.base_url)
+            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
+            raise InputError(f"upstream must be http(s)://host[:port][/path], got {shown}")
+        if self.api_key and not _SECRET.fullmatch(self.api_key):
+            raise InputError("the upstream's key must be printable ASCII without spaces")
+        _check_time("the upstream's timeout_s", self.timeout_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All that a server is told beside its systems.
+
+    Args:
+        limits: How much it takes.
+        tokens: Bearer tokens, one of which a request must carry; none where all are let in.
+        hosts: Names by which it may be called, without the port; any where empty. On a loopback
+            address they keep other sites' pages away, whatever a name resolves to.
+        upstream: Where chats are forwarded to, if anywhere.
+        warm: Whether models are loaded at the start, by a question of one sentence to each system.
+
+    Raises:
+        InputError: If a token is empty or not printable ASCII without spaces; it is not shown.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    tokens: tuple[str, ...] = field(default=(), repr=False)
+    hosts: tuple[str, ...] = ()
+    upstream: Upstream | None = None
+    warm: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tokens, str) or not all(map(_SECRET.fullmatch, self.tokens)):
+            raise InputError("tokens must be a tuple, each printable ASCII without spaces")

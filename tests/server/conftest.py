@@ -1,0 +1,87 @@
+"""Applications on fakes, and servers on 127.0.0.1 that end with the test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+
+import uvicorn
+from fastapi.testclient import TestClient
+
+import ragsieve
+from ragsieve.pipeline import System
+from ragsieve.server import Settings, create_app
+
+MakeClient = Callable[..., TestClient]
+Serve = Callable[[Any], str]
+
+
+@pytest.fixture
+def system() -> System:
+    """The sentence nearest to the question by the words they share; an echo answers."""
+    return ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+
+
+@pytest.fixture
+def body() -> dict[str, Any]:
+    """A question of three documents."""
+    return {
+        "query": "Who sang Summer Breeze?",
+        "documents": [
+            "It rained in Rome. Nobody sang.",
+            {"id": "song", "title": "Song", "text": "Seals sang Summer Breeze. It was a hit."},
+            {"id": "rome", "title": "Rome", "text": "Rome is a city."},
+        ],
+    }
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[MakeClient]:
+    """Makes clients of applications, without a network."""
+    opened: list[TestClient] = []
+
+    def make(
+        systems: dict[str, System] | None = None, settings: Settings | None = None
+    ) -> TestClient:
+        app = create_app(systems or {"nearest": system}, settings=settings)
+        made = TestClient(app, raise_server_exceptions=False)
+        made.__enter__()
+        opened.append(made)
+        return made
+
+    yield make
+    for one in opened:
+        one.__exit__(None, None, None)
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Serves ASGI applications on free ports of 127.0.0.1: their addresses."""
+    running: list[tuple[uvicorn.Server, threading.Thread]] = []
+
+    def start(app: Any) -> str:
+        listening = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
+        )
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        running.append((server, thread))
+        while not server.started:
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+    yield start
+    for server, _ in running:
+        server.should_exit = True
+    for _, thread in running:
+        thread.join(5)

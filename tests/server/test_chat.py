@@ -1,0 +1,313 @@
+"""The proxy for chats, asked by OpenAI's own client, before an upstream on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ragsieve.errors import ModelError
+from ragsieve.pipeline import System
+from ragsieve.server import Limits, Settings, Upstream, create_app
+from ragsieve.types import Query, Segment
+
+openai = pytest.importorskip("openai")
+pytestmark = pytest.mark.server
+
+MakeClient = Callable[..., TestClient]
+Serve = Callable[[Any], str]
+KEY = "the-upstreams-key"
+REPLY = (
+    b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
+    b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'
+)
+DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
+QUESTION = [{"role": "user", "content": "Who sang Summer Breeze?"}]
+BLOCK = "<documents>" + "".join(f"<document>{d}</document>" for d in DOCUMENTS) + "</documents>"
+TAGGED = [{"role": "user", "content": f"{BLOCK}\nWho sang Summer Breeze?"}]
+
+
+def chunk(text: str) -> bytes:
+    delta = {"index": 0, "delta": {"content": text}, "finish_reason": None}
+    values = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return b"data: " + json.dumps({**values, "choices": [delta]}).encode() + b"\n\n"
+
+
+@dataclass
+class Asked:
+    """What an upstream was sent, and how it is to answer."""
+
+    url: str = ""
+    status: int = 200
+    breaks: bool = False
+    bodies: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    hold: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.bodies[-1])["messages"]
+        return found
+
+
+@pytest.fixture
+def upstream() -> Iterator[Asked]:
+    """A server of chats that keeps what it is sent."""
+    asked = Asked()
+    asked.hold.set()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            asked.bodies.append(body)
+            asked.headers.append({k.lower(): v for k, v in self.headers.items()})
+            asked.hold.wait(5)
+            streams = b'"stream": true' in body or b'"stream":true' in body
+            self.send_response(asked.status)
+            self.send_header("content-type", "text/event-stream" if streams else "application/json")
+            self.send_header("x-request-id", "r1")
+            self.send_header("set-cookie", "a=b")
+            if streams:
+                self.send_header("transfer-encoding", "chunked")
+            else:
+                self.send_header("content-length", str(len(REPLY)))
+            self.end_headers()
+            for part in (chunk("Se"), chunk("als"), b"data: [DONE]\n\n", b"") if streams else ():
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                if asked.breaks:  # as when it is killed
+                    self.close_connection = True
+                    return
+            if not streams:
+                self.wfile.write(REPLY[: -9 if asked.breaks else None])
+                self.close_connection = asked.breaks
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", "30")
+            self.end_headers()
+            self.wfile.write(b'{"object": "list", "data": []}')
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    asked.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    yield asked
+    asked.hold.set()
+    server.shutdown()
+    server.server_close()
+
+
+def settings(upstream: Asked, **more: Any) -> Settings:
+    return Settings(upstream=Upstream(base_url=upstream.url, api_key=KEY, timeout_s=1), **more)
+
+
+def test_openais_client_is_answered(serve: Serve, system: System, upstream: Asked) -> None:
+    """Tagged documents are filtered where they stand; tools and settings pass as they are."""
+    url = serve(create_app({"nearest": system}, settings=settings(upstream, tokens=("our-token",))))
+    asked = openai.OpenAI(api_key="our-token", base_url=f"{url}/v1", max_retries=0)
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    reply = asked.chat.completions.with_raw_response.create(
+        model="m", messages=TAGGED, tools=[tool], temperature=0.25
+    )
+    sent = json.loads(upstream.bodies[0])
+
+    assert "Seals" == reply.parse().choices[0].message.content
+    assert ("15", "5", "1/2") == tuple(
+        reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tokens-before", "tokens-after", "documents")
+    )
+    assert [tool] == sent["tools"] and 0.25 == sent["temperature"]
+    assert [
+        "<documents>\n<document>\nSeals sang Summer Breeze.\n</document>\n</documents>\n"
+        "Who sang Summer Breeze?"
+    ] == [m["content"] for m in upstream.messages]
+    assert f"Bearer {KEY}" == upstream.headers[0]["authorization"]
+
+
+def test_openais_client_is_streamed_to(serve: Serve, system: System, upstream: Asked) -> None:
+    """Documents of the field; the upstream's chunks come as they are."""
+    url = serve(create_app({"nearest": system}, settings=settings(upstream)))
+    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    chunks = asked.chat.completions.create(
+        model="m", messages=QUESTION, stream=True, extra_body={"documents": DOCUMENTS}
+    )
+
+    assert ["Se", "als"] == [one.choices[0].delta.content for one in chunks]
+    assert ["user"] == [m["role"] for m in upstream.messages]
+    assert "\nSeals sang Summer Breeze.\n" in upstream.messages[0]["content"]
+    assert "It rained" not in upstream.messages[0]["content"]
+
+
+def test_an_upstream_killed_in_the_middle_is_an_error(
+    serve: Serve, system: System, upstream: Asked
+) -> None:
+    """The client's own error class says so, in a stream and else; then the server goes on."""
+    url = serve(create_app({"nearest": system}, settings=settings(upstream)))
+    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    upstream.breaks = True
+    stream = asked.chat.completions.create(model="m", messages=TAGGED, stream=True)
+    with pytest.raises(openai.APIError, match="the upstream broke off"):
+        list(stream)
+    with pytest.raises(openai.APIStatusError, match="the upstream broke off") as caught:
+        asked.chat.completions.create(model="m", messages=TAGGED)
+    upstream.breaks = False
+    again = asked.chat.completions.create(model="m", messages=TAGGED)
+
+    assert (502, "upstream_broke") == (caught.value.status_code, caught.value.code)
+    assert "Seals" == again.choices[0].message.content
+
+
+def test_an_upstream_that_is_silent_or_away_is_an_error(
+    client: MakeClient, upstream: Asked, system: System
+) -> None:
+    """504 and 502 in OpenAI's shape of errors; its address is not told."""
+    slow = Settings(upstream=Upstream(base_url=upstream.url, timeout_s=0.2))
+    upstream.hold.clear()
+    silent = client(settings=slow).post("/v1/chat/completions", json={"messages": TAGGED})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        where = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        gone = Settings(upstream=Upstream(base_url=where))
+        away = client(settings=gone).post("/v1/chat/completions", json={"messages": TAGGED})
+
+    assert (504, "upstream_timeout") == (silent.status_code, silent.json()["error"]["code"])
+    assert (502, "upstream_away") == (away.status_code, away.json()["error"]["code"])
+    assert "127.0.0.1" not in silent.text + away.text
+
+
+def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -> None:
+    """The request to its last space, and the reply; headers but the connection's and cookies."""
+    sent = b'{"model" :"m",  "messages":[{"role":"user","content":"Hi \\ud83d\\ude00"}], "x":1.0}'
+    headers = {"content-type": "application/json", "x-mine": "1", "cookie": "s=t"}
+    reply = client(settings=settings(upstream)).post(
+        "/v1/chat/completions", content=sent, headers=headers
+    )
+
+    assert (sent, REPLY) == (upstream.bodies[0], reply.content)
+    assert ("1", None) == tuple(upstream.headers[0].get(name) for name in ("x-mine", "cookie"))
+    assert ("r1", None) == tuple(reply.headers.get(n) for n in ("x-request-id", "set-cookie"))
+    assert not [name for name in reply.headers if name.startswith("x-ragsieve")]
+
+
+def test_a_broken_filter_does_not_cost_the_answer(
+    client: MakeClient, upstream: Asked, system: System
+) -> None:
+    """All documents are forwarded, and a header says why."""
+
+    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        raise ModelError("it broke\nbadly é")
+
+    asked = client({"fails": replace(system, stage=fails)}, settings(upstream))
+    reply = asked.post(
+        "/v1/chat/completions", json={"messages": QUESTION, "documents": [*DOCUMENTS, "é"]}
+    )
+
+    assert (200, REPLY) == (reply.status_code, reply.content)
+    assert "forwarded unfiltered: it broke badly ?" == reply.headers["x-ragsieve-error"]
+    assert all(one in upstream.messages[0]["content"] for one in DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"messages": [{"role": "user", "content": "<documents>Who?"}]}, "must hold documents"),
+        ({"messages": QUESTION, "documents": [7]}, "documents must be strings or objects"),
+        ({"messages": QUESTION, "documents": ["a"] * 3}, "max_documents must be at most 2"),
+    ],
+)
+def test_what_cannot_be_filtered_passes(
+    client: MakeClient, upstream: Asked, body: dict[str, Any], said: str
+) -> None:
+    """Documents in no known form as they came, too many of them whole; a header says so."""
+    asked = client(settings=settings(upstream, limits=Limits(max_documents=2)))
+    reply = asked.post("/v1/chat/completions", json=body)
+
+    assert 200 == reply.status_code
+    assert said in reply.headers["x-ragsieve-error"]
+    if "at most" not in said:
+        assert body == json.loads(upstream.bodies[0])
+
+
+def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None:
+    """The field ``ragsieve`` is ours alone: it is not forwarded, and names budget and trace."""
+    own = {"trace": True, "max_tokens": 3, "system": "nearest"}
+    reply = (
+        client(settings=settings(upstream))
+        .post("/v1/chat/completions", json={"messages": TAGGED, "ragsieve": own})
+        .json()
+    )
+
+    assert "Seals" == reply["choices"][0]["message"]["content"]
+    assert ("nearest", []) == (reply["ragsieve"]["system"], reply["ragsieve"]["kept"])
+    assert [] != reply["ragsieve"]["trace"]["steps"]
+    assert "ragsieve" not in json.loads(upstream.bodies[0])
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ("all", "ragsieve must be an object"),
+        ({"upstream": "http://x"}, "ragsieve must be an object"),
+        ({"system": "no"}, "system must be one of nearest, got 'no'"),
+        ({"max_tokens": True}, "max_tokens must be a whole number"),
+        ({"trace": 1}, "trace true or false"),
+    ],
+)
+def test_wrong_wishes_are_refused(
+    client: MakeClient, upstream: Asked, own: Any, message: str
+) -> None:
+    """422, and nothing is forwarded."""
+    body = {"messages": TAGGED, "ragsieve": own}
+    reply = client(settings=settings(upstream)).post("/v1/chat/completions", json=body)
+
+    assert 422 == reply.status_code
+    assert message in reply.json()["error"]["message"]
+    assert [] == upstream.bodies
+
+
+@pytest.mark.parametrize(
+    ("tokens", "key", "forwarded"),
+    [((), "", "Bearer sk-client"), ((), KEY, f"Bearer {KEY}"), (("sk-client",), "", None)],
+)
+def test_whose_key_the_upstream_gets(
+    client: MakeClient, upstream: Asked, tokens: tuple[str, ...], key: str, forwarded: str | None
+) -> None:
+    """The configured one; else the client's, unless that is one for this server."""
+    to = Upstream(base_url=upstream.url, api_key=key)
+    asked = client(settings=Settings(upstream=to, tokens=tokens))
+    headers = {"authorization": "Bearer sk-client"}
+    asked.post("/v1/chat/completions", json={"messages": TAGGED}, headers=headers)
+
+    assert forwarded == upstream.headers[0].get("authorization")
+
+
+def test_an_upstreams_refusal_passes(client: MakeClient, upstream: Asked) -> None:
+    """With its status and its body."""
+    upstream.status = 429
+    reply = client(settings=settings(upstream)).post(
+        "/v1/chat/completions", json={"messages": QUESTION}
+    )
+
+    assert (429, REPLY) == (reply.status_code, reply.content)
+
+
+def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked) -> None:
+    """And without an upstream, nothing is."""
+    asked = client(settings=settings(upstream))
+
+    assert {"object": "list", "data": []} == asked.get("/v1/models").json()
+    assert 404 == asked.post("/v1/embeddings", json={}).status_code
+    assert 404 == client().post("/v1/chat/completions", json={"messages": QUESTION}).status_code

@@ -1,0 +1,272 @@
+"""Filter, answer and inspect over HTTP: the library's own results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import ragsieve
+from ragsieve.errors import ContextOverflow, ModelError, SourceError
+from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve.models.sharing import sharing
+from ragsieve.pipeline import System
+from ragsieve.server import Limits, Settings
+from ragsieve.types import Query, Segment
+
+MakeClient = Callable[..., TestClient]
+Body = dict[str, Any]
+
+
+def untimed(values: Any) -> Any:
+    """JSON values without the seconds that steps took."""
+    if isinstance(values, dict):
+        return {k: untimed(v) for k, v in values.items() if k != "seconds"}
+    return [untimed(v) for v in values] if isinstance(values, list) else values
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """Server-sent events with their data."""
+    found = [block.split("\n") for block in text.strip().split("\n\n")]
+    return [(name.removeprefix("event: "), json.loads(data[6:])) for name, data in found]
+
+
+def test_a_filter_is_the_librarys_own(client: MakeClient, system: System, body: Body) -> None:
+    """The reply is ``Result.to_dict`` with the system's name, seconds aside."""
+    reply = client().post("/v1/filter", json=body)
+    own = system(body["query"], body["documents"]).to_dict()
+
+    assert 200 == reply.status_code
+    assert {"system": "nearest", **untimed(own)} == untimed(reply.json())
+    assert ["Seals sang Summer Breeze."] == [one["text"] for one in reply.json()["kept"]]
+
+
+def test_an_answer_comes_with_what_it_rests_on(client: MakeClient, body: Body) -> None:
+    """Kept spans and answer in one reply; the trace is left out where it is not wanted."""
+    reply = client().post("/v1/answer", json={**body, "trace": False}).json()
+
+    assert "Seals sang Summer Breeze." in reply["answer"]
+    assert {"system", "query", "kept", "text", "tokens", "answer"} == reply.keys()
+
+
+def test_a_stream_tells_what_was_kept_first(client: MakeClient, body: Body) -> None:
+    """Then the answer, all at once from a model that does not stream, then the end."""
+    reply = client().post("/v1/answer", json={**body, "stream": True})
+    told = events(reply.text)
+
+    assert "text/event-stream; charset=utf-8" == reply.headers["content-type"]
+    assert ["kept", "delta", "done"] == [name for name, _ in told]
+    assert "Seals sang Summer Breeze." == told[0][1]["kept"][0]["text"]
+    assert told[1][1]["text"] == told[2][1]["answer"] != ""
+
+
+def test_kept_spans_do_not_wait_for_the_answer(
+    client: MakeClient, system: System, body: Body
+) -> None:
+    """They are sent while the generator still thinks."""
+    told = threading.Event()
+    waited: list[bool] = []
+
+    class Slow:
+        context, count = system.reader.context, system.reader.count
+
+        def __call__(self, query: Query, segments: Sequence[Segment], /) -> Any:
+            waited.append(told.wait(2))
+            return system.reader(query, segments)
+
+    slow = client({"slow": replace(system, reader=Slow())})
+    sent: list[str] = []
+
+    requests = [{"type": "http.request", "body": json.dumps({**body, "stream": True}).encode()}]
+
+    async def receive() -> Any:
+        if not requests:  # the client is there, and says nothing more
+            await asyncio.Event().wait()
+        return requests.pop()
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b"").decode())
+        if "event: kept" in sent[-1]:
+            told.set()
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/answer", "headers": headers}
+    more: Body = {"query_string": b"", "asgi": {"version": "3.0", "spec_version": "2.4"}}
+    assert slow.portal
+    slow.portal.call(slow.app, {**scope, **more}, receive, send)
+
+    assert [True] == waited
+    assert "event: done" in "".join(sent)
+
+
+def test_a_budget_of_a_request_holds(client: MakeClient, body: Body) -> None:
+    """``max_tokens`` is the library's budget: too small a one leaves nothing."""
+    reply = client().post("/v1/filter", json={**body, "max_tokens": 2}).json()
+
+    assert ([], 0) == (reply["kept"], reply["tokens"]["after"])
+
+
+def test_many_clients_get_what_one_would(client: MakeClient) -> None:
+    """32 threads of requests, their models batched: each result is the library's own."""
+    bodies = [
+        {"query": f"Who sang song {n}?", "documents": [f"Anna{n} sang song {n}. It rained."] * 3}
+        for n in range(32)
+    ]
+    with sharing(8) as share:
+        embedder = share(HashingEmbedder())
+        many = ragsieve.load("top-sentences", share(echo()), embedder, options={"k": 2})
+        asked = client({"many": many}, Settings(limits=Limits(workers=8)))
+        with ThreadPoolExecutor(32) as pool:
+            replies = list(pool.map(lambda b: asked.post("/v1/answer", json=b).json(), bodies))
+    alone = ragsieve.load("top-sentences", echo(), HashingEmbedder(), options={"k": 2})
+    for one, reply in zip(bodies, replies, strict=True):
+        own = alone.ask(one["query"], one["documents"]).to_dict()
+
+        assert {"system": "many", **untimed(own)} == untimed(reply)
+
+
+def test_views_are_made_for_each_system(client: MakeClient, system: System, body: Body) -> None:
+    """Of one or two systems by name, in the order asked for."""
+    asked = client({"nearest": system, "other": system.with_budget(0)})
+    reply = asked.post("/v1/inspect", json={**body, "systems": ["other", "nearest"]}).json()
+
+    assert [("other", 0), ("nearest", 1)] == [(v["name"], len(v["kept"])) for v in reply["views"]]
+    assert 422 == asked.post("/v1/inspect", json={**body, "systems": []}).status_code
+
+
+def test_systems_are_listed_with_the_default_first(client: MakeClient, system: System) -> None:
+    """With what the library says of those that it knows."""
+    listed = client({"mine": system, "all": system}).get("/v1/systems").json()["systems"]
+
+    assert ["mine", "all"] == [one["name"] for one in listed]
+    assert ["", "every document whole"] == [one["summary"] for one in listed]
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "code"),
+    [
+        (ModelError("it broke"), 502, "model_failed"),
+        (SourceError("it broke"), 502, "model_failed"),
+        (ContextOverflow(needed=9, limit=8, model="m"), 413, "context_overflow"),
+        (ZeroDivisionError("it broke"), 500, "internal"),
+    ],
+)
+def test_failures_have_one_shape(
+    client: MakeClient, system: System, body: Body, raised: Exception, status: int, code: str
+) -> None:
+    """A status, a code and a line, as JSON and as the event of a stream."""
+
+    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        raise raised
+
+    asked = client({"fails": replace(system, stage=fails)})
+    reply = asked.post("/v1/answer", json=body)
+    ((event, values),) = events(asked.post("/v1/answer", json={**body, "stream": True}).text)
+
+    assert (status, code) == (reply.status_code, reply.json()["error"]["code"])
+    assert ("error", reply.json()) == (event, values)
+    assert {"message", "type", "code"} == reply.json()["error"].keys()
+
+
+def test_what_a_fault_of_ours_holds_is_not_told(
+    client: MakeClient, system: System, body: Body
+) -> None:
+    """An unforeseen error is named by its type alone: its text may be anybody's secret."""
+
+    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        raise ZeroDivisionError("secret")
+
+    reply = client({"fails": replace(system, stage=fails)}).post("/v1/filter", json=body)
+
+    assert "the server failed: ZeroDivisionError" == reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "message"),
+    [
+        (b"{", 400, "the body must be JSON"),
+        (b"\xff", 400, "the body must be JSON"),
+        (b"[" * 100_000, 400, "nested too deeply"),
+        (b"1" * 5000, 400, "the body must be JSON"),
+        (b'{"query": "q", "documents": [{"text": "a", "metadata": {"x": NaN}}]}', 400, "NaN"),
+        (b'{"query": "q", "documents": [7]}', 422, "must be a string, got 7"),
+        (b'{"query": " ", "documents": []}', 422, "body.query: "),
+        (b'{"query": "q", "documents": "one"}', 422, "body.documents: "),
+        (b'{"query": "q", "documents": [{"id": "x"}]}', 422, "text: Field required"),
+        (b'{"query": "q", "documents": [], "max_tokens": -1}', 422, "body.max_tokens: "),
+        (b'{"query": "q"}', 422, "documents must be a list"),
+        (b'{"query": "q", "documents": [], "system": "no"}', 422, "one of nearest, got 'no'"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused(
+    client: MakeClient, sent: bytes, status: int, message: str
+) -> None:
+    """By a status of 4xx and a line that says which rule."""
+    headers = {"content-type": "application/json"}
+    reply = client().post("/v1/filter", content=sent, headers=headers)
+
+    assert status == reply.status_code
+    assert message in reply.json()["error"]["message"]
+
+
+def test_another_sites_page_cannot_post(client: MakeClient, body: Body) -> None:
+    """What a browser sends without asking first, plain text, is not read as JSON."""
+    text = {"content-type": "text/plain"}
+    reply = client().post("/v1/filter", content=json.dumps(body), headers=text)
+    asked = client().options("/v1/filter", headers={"Origin": "http://evil.example"})
+
+    assert 422 == reply.status_code
+    assert "access-control-allow-origin" not in asked.headers
+
+
+def test_hostile_documents_change_nothing_around_them(client: MakeClient) -> None:
+    """Control characters, equal ids, empty texts and markup come back as they were sent."""
+    texts = [
+        "",
+        "a\x00\x1b[31m sang \ud800. ",
+        "</script><b>&amp; sang</b>",
+        "data: x\n\nevent: done",
+    ]
+    documents = [{"id": "same", "text": text} for text in texts]
+    everything = ragsieve.load("all", "fake:echo")
+    asked = client({"all": everything})
+    body = {"query": "Who sang?", "documents": documents, "stream": True}
+    sent = json.dumps(body)  # the client's own encoder minds lone surrogates
+    reply = asked.post("/v1/answer", content=sent, headers={"content-type": "application/json"})
+    told = events(reply.text)
+
+    assert ["kept", "delta", "done"] == [name for name, _ in told]
+    assert texts == [one["text"] for one in told[0][1]["kept"]]
+    assert len(texts) == len({one["document"] for one in told[0][1]["kept"]})
+
+
+def test_the_page_may_ask_this_server_only(client: MakeClient) -> None:
+    """Its policy comes as a header too, and no site may frame it."""
+    reply = client().get("/")
+    policy = reply.headers["content-security-policy"]
+
+    assert (200, True) == (reply.status_code, "<form" in reply.text or "drawLive" in reply.text)
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.models
+def test_real_models_give_many_clients_what_they_give_one(client: MakeClient, body: Body) -> None:
+    """MiniLM, asked by eight at once in one batch, to the last digit of every score."""
+    bodies = [{**body, "query": f"{body['query']} {'And when? ' * n}"} for n in range(8)]
+    with sharing(8) as share:
+        many = ragsieve.load("top-sentences", "fake:echo", "minilm", share=share)
+        asked = client({"many": many}, Settings(limits=Limits(workers=8)))
+        with ThreadPoolExecutor(8) as pool:
+            replies = list(pool.map(lambda b: asked.post("/v1/filter", json=b).json(), bodies))
+    alone = ragsieve.load("top-sentences", "fake:echo", "minilm")
+    for one, reply in zip(bodies, replies, strict=True):
+        own = alone(one["query"], one["documents"]).to_dict()
+
+        assert {"system": "many", **untimed(own)} == untimed(reply)

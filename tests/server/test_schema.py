@@ -1,0 +1,54 @@
+"""The OpenAPI document: complete, and no request made from it breaks the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ragsieve
+from ragsieve.server import create_app
+
+schemathesis = pytest.importorskip("schemathesis")
+hypothesis = pytest.importorskip("hypothesis")
+
+SYSTEM = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+APP = create_app({"nearest": SYSTEM})
+SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", APP)
+
+
+@SCHEMA.parametrize()
+@hypothesis.settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+def test_no_request_breaks_the_server(case: Any) -> None:
+    """Whatever fits the document, or does not, gets a reply under 500, in our shape of errors."""
+    reply = case.call()
+
+    assert reply.status_code < 500
+    if reply.status_code >= 400:
+        assert {"message", "type", "code"} == reply.json()["error"].keys()
+
+
+def test_every_body_has_an_example() -> None:
+    """Of requests and of replies but Prometheus' text, the upstream's and its models."""
+    document = APP.openapi()
+    shapes = document["components"]["schemas"]
+    for path, methods in document["paths"].items():
+        for method, said in methods.items():
+            bodies = [said["requestBody"]] if "requestBody" in said else []
+            if path not in ("/metrics", "/v1/chat/completions", "/v1/models"):
+                bodies.append(said["responses"]["200"])
+            for body in bodies:
+                content = body["content"]["application/json"]
+                shape = (
+                    shapes[content["schema"].get("$ref", "/").rpartition("/")[2]]
+                    if ("$ref" in content["schema"])
+                    else {}
+                )
+
+                assert "example" in content or shape.get("examples"), (method, path)
