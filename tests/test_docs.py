@@ -1,35 +1,397 @@
-"""Every Python block of the README runs, and prints what the block after it shows."""
+"""Every code block of the README and of docs/ does what the page says, as far as it can here.
+
+- ``python`` blocks run, those of a page in order and with the same names; a ``text`` or ``json``
+  block right after one is what it prints.
+- ``sh`` blocks with such a block after them run, too. Of others every ``ragsieve`` command is read
+  by the command line, with all its options, systems, models and files; ``pip`` lines are checked
+  against pyproject's extras, ``docker`` lines against the Dockerfile, ``make`` against the
+  Makefile; ``curl`` lines are answered by a server of systems that need no weights. Blocks of the
+  server's page run against such a server, too, with an upstream that counts words.
+- ``toml`` blocks are read by what reads the file that their first line names; other ``json`` blocks
+  are JSON. There are no blocks of other languages, but ``text``.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
+import json
 import re
+import shlex
+import socket
+import threading
+import tomllib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
+import click
 import pytest
 
+from ragsieve import cli, models, trained
+from ragsieve.cli.base import pairs, values
+from ragsieve.evaluate import config
+from ragsieve.systems.sources import sources_content
+from ragsieve.trained import building
+
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-BLOCKS = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-PYTHON = [place for place, (language, _) in enumerate(BLOCKS) if language == "python"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+INCLUDED = re.compile(r'^--8<-- "(.+)"$')
+OUTPUT = ("text", "json")
+EXTRAS = re.compile(r"ragsieve\[([\w,-]+)\]")
+FAKES = {"LLM": "fake:echo", "clue reader": "fake:clues", "pair scorer": "fake:overlap"}
+A_MODEL = {part: FAKES[kinds[0]] for part, kinds in building.MODELS.items()}
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+class Block(NamedTuple):
+    """A code block, with the block that stands right behind it, where that is output."""
+
+    language: str
+    text: str
+    output: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """The blocks of a page that are no output of others."""
+    text = page.read_text(encoding="utf-8")
+    matches = list(BLOCK.finditer(text))
+    found = []
+    taken = -1
+    for place, match in enumerate(matches):
+        if place == taken:
+            continue
+        after = matches[place + 1] if place + 1 < len(matches) else None
+        output = ""
+        if (
+            after
+            and match[2] in ("python", "sh")
+            and after[2] in OUTPUT
+            and not text[match.end() : after.start()].strip()
+        ):
+            output, taken = dedented(after), place + 1
+        found.append(Block(match[2], dedented(match), output))
+    return found
+
+
+def dedented(match: re.Match[str]) -> str:
+    """A block's text without the indentation of the list that it may stand in."""
+    return "".join(line.removeprefix(match[1]) for line in match[3].splitlines(keepends=True))
+
+
+def runs(block: Block) -> bool:
+    """Whether a block is run, not only read."""
+    if INCLUDED.match(block.text.strip()):
+        return False  # an example, which has a test of its own
+    return block.language == "python" or bool(block.output)
+
+
+BLOCKS = {page.relative_to(ROOT).as_posix(): blocks(page) for page in PAGES}
+COMMANDS = [
+    pytest.param(line, id=f"{name}:{line[:60]}")
+    for name, found in BLOCKS.items()
+    for block in found
+    if block.language == "sh"
+    for line in block.text.replace("\\\n", " ").splitlines()
+    if line.strip() and not line.startswith("#")
+]
+
+
+@pytest.fixture(scope="session")
+def small_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of one document, by words."""
+    folder = tmp_path_factory.mktemp("index")
+    (folder / "notes.txt").write_text("Koechlin drew it.", encoding="utf-8")
+    made = [
+        "index",
+        "build",
+        f"{folder / 'words'}",
+        f"{folder / 'notes.txt'}",
+        "--embedder",
+        "none",
+    ]
+    with pytest.raises(SystemExit):
+        cli.main(made)
+    return folder / "words"
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, small_index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of, in which blocks may write."""
+    for name in ("examples", "experiments"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    sample = ROOT / "src" / "ragsieve" / "datasets" / "sample.jsonl"
+    (tmp_path / "questions.jsonl").write_bytes(sample.read_bytes())
+    (tmp_path / "my-index").symlink_to(small_index)
+    for name in ("my-filter", "my-router", "runs/run", "FOLDER", "notes"):
+        (tmp_path / name).mkdir(parents=True)
+    for block in (b for found in BLOCKS.values() for b in found if b.language == "toml"):
+        (tmp_path / file_of(block)).write_text(block.text, encoding="utf-8")
+    (tmp_path / "page.html").write_text("<p>Koechlin drew it.", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("Koechlin drew it.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def file_of(block: Block) -> str:
+    """The file that a TOML block shows: its first line names it."""
+    return block.text.partition("\n")[0].removeprefix("#").strip()
+
+
+def printed(block: Block, names: dict[str, object], page: str) -> str:
+    """What a block prints when it is run."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if block.language == "python":
+            exec(compile(block.text, page, "exec", dont_inherit=True), names)
+        else:
+            for line in block.text.replace("\\\n", " ").splitlines():
+                with pytest.raises(SystemExit) as ended:
+                    cli.main(shlex.split(line)[1:])
+                assert 0 == (ended.value.code or 0), line
+    return out.getvalue()
+
+
+def application(upstream: str = "") -> Any:
+    """The server's application on systems that need no weights."""
+    server = pytest.importorskip("ragsieve.server")
+    llm, embedder = models.load("fake:echo"), models.load("fake:hashing")
+    system = trained.load("top-sentences", llm, embedder, options={"k": 1})
+    chats = server.Upstream(base_url=upstream) if upstream else None
+    systems = {"finefilter": system, "top-sentences": system}
+    return server.create_app(systems, settings=server.Settings(upstream=chats))
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """A chat server that says how long the last message is, in words."""
+
+    def do_POST(self) -> None:
+        """Reply."""
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        said = f"{len(asked['messages'][-1]['content'].split())} words"
+        choice = {"index": 0, "message": {"role": "assistant", "content": said}}
+        reply = {"id": "0", "object": "chat.completion", "created": 0, "model": "m"}
+        body = json.dumps({**reply, "choices": [{**choice, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def live() -> Iterator[str]:
+    """Host and port of a server with an upstream."""
+    uvicorn = pytest.importorskip("uvicorn")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as upstream, socket.socket() as listening:
+        threading.Thread(target=upstream.serve_forever, daemon=True).start()
+        app = application(f"http://127.0.0.1:{upstream.server_port}/v1")
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()  # who asks before it has started waits
+        serving = threading.Thread(target=server.run, args=([listening],))
+        serving.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        serving.join()
+        upstream.shutdown()
 
 
 @pytest.mark.models
-@pytest.mark.parametrize("place", PYTHON)
-def test_readme_blocks_print_what_they_show(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Python block runs from the clone's root; a text block after it is its output."""
-    monkeypatch.chdir(ROOT)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(BLOCKS[place][1], "README.md", "exec"), {"__name__": "readme"})
-    follows = BLOCKS[place + 1] if place + 1 < len(BLOCKS) else ("", "")
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=[pytest.mark.server] if name.endswith("server.md") else [])
+        for name, found in BLOCKS.items()
+        if any(map(runs, found))
+    ],
+)
+def test_blocks_print_what_they_show(
+    page: str, workplace: Path, request: pytest.FixtureRequest
+) -> None:
+    """The blocks of a page run in order; each prints what stands behind it, or nothing."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    ran = [block for block in BLOCKS[page] if runs(block)]
+    if page.endswith("server.md"):  # its blocks ask a server that the reader has started
+        host = request.getfixturevalue("live")
+        ran = [block._replace(text=block.text.replace("127.0.0.1:8000", host)) for block in ran]
 
-    assert (follows[1] if follows[0] == "text" else "") == printed.getvalue()
+    assert [block.output for block in ran] == [printed(block, names, page) for block in ran]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_can_be_given(line: str, workplace: Path) -> None:
+    """A command line names options, systems, models, files, extras that there are."""
+    for command in re.split(r" ; |; | && ", line):
+        words = shlex.split(command, comments=True)
+        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+            words = words[1:]
+        if words[0] == "ragsieve":
+            check_ragsieve(words[1:])
+        else:
+            CHECKS[words[0]](words)
+
+
+def check_ragsieve(words: list[str]) -> None:
+    """Raise unless the command line takes these arguments; nothing is run."""
+    command: click.Command = cli.cli
+    context = click.Context(command)
+    rest = words
+    while isinstance(command, click.Group) and rest:
+        name, found, rest = command.resolve_command(context, rest)
+        assert name and found
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    given = command.make_context(context.info_name, rest, parent=context.parent).params
+    if "system_options" in given:
+        options = values("--option", given["system_options"])
+        for system in given.get("names") or [given["system"]]:
+            building.check(system, options, pairs("--model", given["system_models"]))
+    for kind, name in (("LLM", given.get("llm")), ("embedder", given.get("embedder"))):
+        if name and name != "none":
+            models.check(name, kind)
+
+
+def check_pip(words: list[str]) -> None:
+    """Raise unless pyproject has the extras."""
+    for word in words:
+        for extras in EXTRAS.findall(word):
+            assert set() == {*extras.split(",")} - {*PYPROJECT["optional-dependencies"]}
+
+
+def check_docker(words: list[str]) -> None:
+    """Raise unless the Dockerfile has the build's arguments, and the container's command is one."""
+    if words[1] == "run":
+        check_ragsieve(words[words.index("ragsieve") + 1 :])
+    given = [after for word, after in pairwise(words) if word == "--build-arg"]
+    known = re.findall(r"^ARG (\w+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
+
+    assert set() == {word.partition("=")[0] for word in given} - {*known}
+
+
+def check_curl(words: list[str]) -> None:
+    """Raise unless a server of ours answers this request."""
+    from starlette.testclient import TestClient
+
+    url = next(word for word in words if word.startswith("http"))
+    body = words[words.index("-d") + 1] if "-d" in words else None
+    headers = {"Content-Type": "application/json"}
+    client = TestClient(application())
+    reply = client.request("POST" if body else "GET", url, content=body, headers=headers)
+
+    assert 200 == reply.status_code, reply.text
+
+
+def check_make(words: list[str]) -> None:
+    """Raise unless the Makefile has the target."""
+    assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+CHECKS = {
+    "pip": check_pip,
+    "docker": check_docker,
+    "make": check_make,
+    "curl": check_curl,
+    **dict.fromkeys(("vllm", "ollama", "llama-server"), len),  # others', not ours to check
+}
+
+
+@pytest.mark.parametrize("page", [n for n, found in BLOCKS.items() if found])
+def test_data_blocks_can_be_read(page: str, workplace: Path) -> None:
+    """TOML is what the file that its first line names may hold; JSON is JSON."""
+    for block in BLOCKS[page]:
+        assert block.language in ("python", "sh", "toml", *OUTPUT)
+        if block.language == "toml":
+            read_toml(workplace / file_of(block))
+        elif block.language == "json":
+            json.loads(block.text)
+
+
+def read_toml(path: Path) -> None:
+    """Raise unless the file can be read as what it is."""
+    if path.name.startswith("run"):
+        config.read(path)
+    elif path.name.startswith("sources"):
+        (path.parent / "openapi.json").write_text("{}", encoding="utf-8")
+        sources_content(path)
+    else:
+        raise AssertionError(f"nobody reads {path.name}")
 
 
 def test_readme_has_a_first_example_of_eight_lines() -> None:
     """The first example is eight lines long, the blank one counted, and shows its output."""
-    first = BLOCKS[PYTHON[0]]
+    first = next(block for block in BLOCKS["README.md"] if block.language == "python")
 
-    assert (8, "text") == (len(first[1].splitlines()), BLOCKS[PYTHON[0] + 1][0])
+    assert 8 == len(first.text.splitlines())
+    assert first.output
+
+
+def hooks() -> ModuleType:
+    """What fills the generated parts of the site."""
+    pytest.importorskip("griffe")
+    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_system_has_a_page() -> None:
+    """A page a system, which says when to use it, when not and what it costs."""
+    found = {path.stem: path for path in (ROOT / "docs" / "systems").glob("*.md")}
+    parts = ["When to use it", "When not", "Cost"]
+
+    names = hooks().names()
+
+    assert {*names, "index"} == {*found}
+    for name in names:
+        assert parts == re.findall(r"^## (.*)", found[name].read_text(encoding="utf-8"), re.M)
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+    assert {f"{len(names)}"} == {*re.findall(r"\[(\d+)[^]]*\]\([^)]*systems/index.md\)", text)}
+
+
+def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
+    """A system's page has each option with what the docstring says, and a command that works."""
+    module = hooks()
+    for name in module.names():
+        text = module.system_page(name, "# x")
+        for option in trained.entry(name).options:
+            row = re.search(rf"^\| `{option}` \| .* \|$", text, re.M)
+            assert row, (name, option)
+            assert not row[0].endswith("|  |"), (name, option)
+        for line in re.findall(r"^ragsieve .*", text, re.M):
+            known = re.sub(r"(\w+)=MODEL", lambda m: f"{m[1]}={A_MODEL[m[1]]}", line)
+            check_ragsieve(shlex.split(known)[1:])
+
+
+def test_figures_show_the_stages_of_the_composition() -> None:
+    """A figure is read off the system itself, with its models named for what they are."""
+    found = [(box.room, box.name, box.options) for box in hooks().boxes("top-sentences")]
+
+    assert [
+        ("split", "Sentences", "language='en', max_chars=1000"),
+        ("score", "Cosine", "embedder=embedder, titles=True"),
+        ("select", "TopK", "k=5"),
+        ("select", "Order", "by='document'"),
+    ] == found[:-1]
+
+
+def links(page: Path) -> Iterator[str]:
+    """Paths of this repository that a page links to."""
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            yield target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    """What a page links to in the repository exists."""
+    assert [] == [target for target in links(page) if not (page.parent / target).exists()]

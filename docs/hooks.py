@@ -1,0 +1,305 @@
+"""Fills in what the site says of the code itself, so that no page can fall behind it.
+
+A page ``systems/NAME.md`` gets the figure and the options of the system ``NAME``;
+``<!-- systems -->`` becomes the list of all systems, ``<!-- system functions -->`` their reference,
+``<!-- metrics -->`` that of the metrics, ``<!-- limits -->`` that of a server's limits,
+``<!-- results -->`` README's table.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import fields
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from griffe import Docstring, DocstringSectionKind, Extension, Object, Parser
+
+from ragsieve import models, systems, trained
+from ragsieve.evaluate.metrics import METRICS
+from ragsieve.pipeline import System
+from ragsieve.server.settings import Limits
+from ragsieve.systems.table import Entry
+from ragsieve.trained import building
+
+ROOT = Path(__file__).parents[1]
+RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
+ROOMS = ("split", "score", "select", "answer", "retrieve")
+WITHOUT_WEIGHTS = {"embedder": "fake:hashing", "clues": "fake:clues"}
+SHOWN_AS = {
+    r"ScriptedLLM\([^()]*\)": "LLM",
+    r"HashingEmbedder\([^()]*\)": "embedder",
+    r"OverlapClueReader\([^()]*\)": "clue reader",
+    r"Remembered\((?:model=)?embedder\)": "embedder",
+    r"PERank\([^()]*\)": "list ranker",
+    r", on_error='raise'": "",
+    r"Gold\(\)": "gold answers",
+}
+SHOWN_IN_README = {
+    "top-documents": "top-5 documents",
+    "langchain-embeddings-filter": "LangChain's EmbeddingsFilter",
+    "llama-index-sentence-optimizer": "LlamaIndex's SentenceEmbeddingOptimizer",
+}
+USUAL = {"max_tokens": "Budget of the context, in the generator's tokens."}
+
+
+class Box(NamedTuple):
+    """A stage in a figure: its room (empty for a system's own), its name, its options."""
+
+    room: str
+    name: str
+    options: str
+
+
+class Sources(Extension):
+    """Makes a paragraph each of a docstring's source and of how we differ from it."""
+
+    def on_instance(self, *, obj: Object, **_: Any) -> None:
+        """Change an object's docstring; called by griffe."""
+        if obj.docstring:
+            text = obj.docstring.value
+            obj.docstring.value = re.sub(r"\n+(Source|Differs):", r"\n\n**\1:**", text)
+
+
+class Gold(dict[str, tuple[str, ...]]):
+    """Gold answers of nobody's questions."""
+
+    def __repr__(self) -> str:
+        return "Gold()"
+
+
+def names() -> list[str]:
+    """Every system that has a page, in the order of `ragsieve systems`."""
+    return [*trained.bundled(), *systems.SYSTEMS]
+
+
+def on_config(config: Any) -> Any:
+    """The site's menu with a page for each system; called by mkdocs."""
+    for entry in config["nav"]:
+        if "Systems" in entry:
+            entry["Systems"] += [{name: f"systems/{name}.md"} for name in names()]
+    return config
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """A page with its generated parts; called by mkdocs."""
+    path = Path(page.file.src_uri)
+    if path.parent.name == "systems" and path.stem in names():
+        return system_page(path.stem, markdown)
+    markdown = markdown.replace("<!-- systems -->", listing())
+    markdown = markdown.replace("<!-- system functions -->", reference())
+    markdown = markdown.replace("<!-- metrics -->", metrics())
+    markdown = markdown.replace("<!-- limits -->", limits())
+    return markdown.replace("<!-- results -->", results())
+
+
+def results() -> str:
+    """README's table of results, which stands between two comments."""
+    found = RESULTS.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    return found.group(1).strip() if found else ""
+
+
+def measured(name: str) -> str:
+    """The system's row of README's table, with the one that it is compared with."""
+    head, rule, *rows = results().splitlines()
+    own = [row for row in rows if row_name(row) in (name, SHOWN_IN_README.get(name))]
+    if not own:
+        return ""
+    how = "Measured on the [benchmark](../benchmark.md)'s questions, with SmolLM2 as generator:"
+    against = [row for row in rows if row_name(row) == "top-5 documents" and row not in own]
+    return "\n".join([how, "", head, rule, *own, *against])
+
+
+def row_name(row: str) -> str:
+    """Of which system a row of README's table is."""
+    first = row.split("|")[1].strip(" *")
+    return re.sub(r" \(.*\)|:.*", "", first)
+
+
+def metrics() -> str:
+    """What is measured, as a table."""
+    lines = ["| metric | reads | better | |", "|---|---|---|---|"]
+    for metric in METRICS.values():
+        about = f"{metric.group} | {metric.better} | {cell(metric.summary)}"
+        lines.append(f"| `{metric.name}` | {about} |")
+    return "\n".join(lines)
+
+
+def limits() -> str:
+    """A server's limits, with their defaults."""
+    told = arguments(inspect.getdoc(Limits) or "")
+    lines = ["| option | default | |", "|---|---|---|"]
+    for f in fields(Limits):
+        option = "--workers" if f.name == "workers" else f"--limit-{f.name.replace('_', '-')}"
+        lines.append(f"| `{option}` | {f.default:,} | {cell(told[f.name])} |")
+    return "\n".join(lines)
+
+
+def listing() -> str:
+    """All systems as a table: name, what it keeps, what it runs, paper."""
+    rows = [(name, trained.entry(name)) for name in names()]
+    lines = ["| system | keeps | runs before the generator | paper |", "|---|---|---|---|"]
+    for name, e in rows:
+        lines.append(f"| [{name}]({name}.md) | {cell(e.summary)} | {e.needs} | {link(e.paper)} |")
+    return "\n".join(lines)
+
+
+def system_page(name: str, written: str) -> str:
+    """A system's page: title, what it is, figure, what people wrote, options, how to call it."""
+    entry = trained.entry(name)
+    summary = f"{entry.summary[0].upper()}{entry.summary[1:]}."
+    facts = f"Runs before the generator: {entry.needs}." + (
+        f" Paper: {link(entry.paper)}." if entry.paper else ""
+    )
+    written = written.partition("\n")[2].strip()  # its title, which GitHub shows
+    figure = "\n".join(["## Stages", "", drawn(boxes(name)), "", note(name)])
+    head = f"# {name}\n\n{summary}\n\n{facts}\n\n{figure}"
+    return "\n\n".join(
+        [head, written, measured(name), "## Options", options_table(name), called(name)]
+    )
+
+
+def boxes(name: str) -> list[Box]:
+    """What a system does, in order, read off the composition itself."""
+    system = made(name)
+    stages = [*flat(system.stage)]
+    return [box(stage) for stage in [*stages, system.reader]]
+
+
+def made(name: str) -> System:
+    """The system on models that need no weights."""
+    llm: Any = models.load("fake:echo")
+    if name in trained.bundled():  # its parts are as trained, its generator is not asked
+        return trained.load(name, llm, models.load("fake:hashing"))
+    entry = systems.SYSTEMS[name]
+    roles: dict[str, Any] = {role: models.load(WITHOUT_WEIGHTS[role]) for role in entry.roles}
+    options = {"reflection": "prompted"} if entry.options.get("reflection") == "tokens" else {}
+    gold = {"answers": Gold()} if entry.knows else {}
+    return systems.build(name, llm, options=options, **roles, **gold)
+
+
+def flat(stage: Any) -> list[Any]:
+    """The stages of a pipeline, and of pipelines inside it."""
+    inside = getattr(stage, "stages", None)
+    if inside is None:
+        return [stage]
+    return [one for part in inside for one in flat(part)]
+
+
+def box(stage: Any) -> Box:
+    """A stage as a figure shows it."""
+    text = repr(stage)
+    for found, shown in SHOWN_AS.items():
+        text = re.sub(found, shown, text)
+    stage_name, _, options = text.partition("(")
+    room = type(stage).__module__.split(".")[1]
+    return Box(room if room in ROOMS else "", stage_name, options.removesuffix(")"))
+
+
+def drawn(stages: list[Box]) -> str:
+    """The figure as HTML: a box a stage, from the documents to the answer."""
+    items = ['<li class="end">question, documents</li>']
+    for room, stage_name, options in stages:
+        label = f'<span class="room">{escape(room)}</span>' if room else ""
+        more = f"<small>{escape(options)}</small>" if options else ""
+        items.append(f"<li>{label}<code>{escape(stage_name)}</code>{more}</li>")
+    items.append('<li class="end">answer</li>')
+    return f'<ol class="stages">{"".join(items)}</ol>'
+
+
+def note(name: str) -> str:
+    """What the figure cannot show of a system."""
+    if name in systems.SYSTEMS and systems.SYSTEMS[name].options.get("reflection") == "tokens":
+        return "Here `ByTokens()` asks in the place of `ByWords()`: the model's reflection tokens."
+    return ""
+
+
+def options_table(name: str) -> str:
+    """The options with types, defaults and what the docstring says of each."""
+    make = building_function(name)
+    entry = trained.entry(name)
+    told = arguments(inspect.getdoc(make) or "")
+    summary = (inspect.getdoc(make) or "").partition("\n")[0]
+    hints = {p.name: str(p.annotation) for p in inspect.signature(make).parameters.values()}
+    if not entry.options:
+        return "None."
+    lines = ["| option | type | default | |", "|---|---|---|---|"]
+    for option, default in {**entry.options, **as_trained(name)}.items():
+        said = cell(told.get(option) or (summary if f"``{option}``" in summary else USUAL[option]))
+        lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {said} |")
+    if make.__name__ in systems.__all__:
+        lines += ["", f"API: [`{make.__name__}`][{address(make)}]."]
+    return "\n".join(lines)
+
+
+def as_trained(name: str) -> dict[str, Any]:
+    """Options of a trained filter other than those of the system that it is made of."""
+    if name not in trained.bundled():
+        return {}
+    filter_ = trained.read(files("ragsieve") / "weights" / name)
+    parts = {role: Unquoted("trained") for role in (*filter_.parts, "truncator")}
+    return {**filter_.options, **parts}
+
+
+class Unquoted(str):
+    """A word that stands for a value."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def address(made: Any) -> str:
+    """By what name the reference knows a function."""
+    return f"{made.__module__}.{made.__name__}"
+
+
+def reference() -> str:
+    """What the reference says of every function that makes a system, by module and name."""
+    public = [getattr(systems, name) for name in systems.__all__ if name not in ("SYSTEMS",)]
+    addresses = sorted({address(one) for one in public if inspect.isroutine(one)})
+    places = [one for one in addresses if one.count(".") > 2]
+    return "\n\n".join(f"::: {place}" for place in places)
+
+
+def building_function(name: str) -> Any:
+    """The function that makes a system."""
+    make = trained.entry(name).make
+    return getattr(make, "func", make)  # of a partial its function
+
+
+def arguments(docstring: str) -> dict[str, str]:
+    """What a docstring says of each argument."""
+    sections = Docstring(docstring).parse(Parser.google, warnings=False)
+    return {
+        item.name: " ".join(item.description.split())
+        for section in sections
+        if section.kind is DocstringSectionKind.parameters
+        for item in section.value
+    }
+
+
+def called(name: str) -> str:
+    """How to call a system from Python and from the shell."""
+    entry: Entry = trained.entry(name)
+    if entry.knows:
+        return '## Call\n\n```toml\n# run.toml\nsystems = [{ name = "%s" }]\n```' % name  # noqa: UP031
+    own = [o for o in entry.options if o in building.MODELS and name in systems.SYSTEMS]
+    model = f" --model {own[0]}=MODEL" if own else ""
+    return (
+        f'## Call\n\n```python\nsystem = ragsieve.load("{name}")  # or load("{name}", llm)\n```\n\n'
+        f"```sh\nragsieve ask --system {name}{model} -q QUESTION FILE…\n```"
+    )
+
+
+def cell(text: str) -> str:
+    """A text that stands in a table's cell."""
+    return " ".join(text.replace("``", "`").replace("|", "\\|").split())
+
+
+def link(paper: str) -> str:
+    """A paper with its address."""
+    number = paper.removeprefix("arXiv ")
+    return f"[{paper}](https://arxiv.org/abs/{number})" if paper else ""
