@@ -58,7 +58,7 @@ class Shown:
 Show = Callable[..., Shown]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop, left running, would stop other tests' own
 def chromium() -> Iterator[Any]:
     """A headless Chromium."""
     reason = "playwright is not installed: pip install 'ragsieve[dev]'"
