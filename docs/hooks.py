@@ -121,7 +121,7 @@ def row_name(row: str) -> str:
 
 def metrics() -> str:
     """What is measured, as a table."""
-    lines = ["| metric | reads | better | |", "|---|---|---|---|"]
+    lines = ["| metric | reads | better | what it is |", "|---|---|---|---|"]
     for metric in METRICS.values():
         about = f"{metric.group} | {metric.better} | {cell(metric.summary)}"
         lines.append(f"| `{metric.name}` | {about} |")
@@ -131,7 +131,7 @@ def metrics() -> str:
 def limits() -> str:
     """A server's limits, with their defaults."""
     told = arguments(inspect.getdoc(Limits) or "")
-    lines = ["| option | default | |", "|---|---|---|"]
+    lines = ["| option | default | what it says |", "|---|---|---|"]
     for f in fields(Limits):
         option = "--workers" if f.name == "workers" else f"--limit-{f.name.replace('_', '-')}"
         lines.append(f"| `{option}` | {f.default:,} | {cell(told[f.name])} |")
@@ -226,7 +226,7 @@ def options_table(name: str) -> str:
     hints = {p.name: str(p.annotation) for p in inspect.signature(make).parameters.values()}
     if not entry.options:
         return "None."
-    lines = ["| option | type | default | |", "|---|---|---|---|"]
+    lines = ["| option | type | default | what it says |", "|---|---|---|---|"]
     for option, default in {**entry.options, **as_trained(name)}.items():
         said = cell(told.get(option) or (summary if f"``{option}``" in summary else USUAL[option]))
         lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {said} |")

@@ -181,6 +181,20 @@ def test_a_span_of_the_context_leads_to_its_place(show: Show) -> None:
     assert 40 == len(shown.kept())
 
 
+def test_the_keyboard_keeps_its_place(show: Show, seen: Seen) -> None:
+    """Enter on a span of the context goes to its document; the way back ends at the slider."""
+    page = show([seen(select.TopK(3), select.Order("document"))]).page
+    page.locator(".context .s").nth(1).focus()
+    page.keyboard.press("Enter")
+    at_span = page.evaluate("document.activeElement.closest('.doc') !== null")
+    page.locator("input[type=range]").press("ArrowRight")
+    page.locator(".banner button").press("Enter")
+
+    assert at_span
+    assert "range" == page.evaluate("document.activeElement.type")
+    assert page.locator(".banner").is_hidden()
+
+
 def test_written_texts_and_debates_are_shown(show: Show) -> None:
     """A text that a model wrote names its parents; agents stand with their answers."""
     wrote = recomp_abstractive(ScriptedLLM(lambda prompt: "Seals sang it."))

@@ -100,7 +100,8 @@ function drawDocuments(run, docs) {
 function legend() {
   return el("ul", { class: "legend", "aria-label": "Legend" },
     el("li", {}, el("span", { class: "s kept" }, el("b", { class: "n" }, "1"), "kept"), ", numbered as it is read"),
-    el("li", {}, el("span", { class: "s gone" }, "dropped"), "; point at it or focus it for the reason"));
+    el("li", {}, el("span", { class: "s gone" }, "dropped"), "; point at it for the reason, or go there by Tab and arrow keys; Escape hides it"),
+    el("li", {}, "A span that the generator reads leads to its document by click or Enter"));
 }
 
 function lines(list) {
@@ -149,7 +150,11 @@ function paintBanner(run) {
   const { banner } = run.parts;
   banner.hidden = !run.changed;
   if (!run.changed) return banner.replaceChildren();
-  const button = el("button", { type: "button", onclick: () => { reset(run); paint(run); } }, "Back to the run");
+  const button = el("button", { type: "button", onclick: () => {
+    reset(run);
+    paint(run);
+    run.controls[0].slider.focus();  // the button is gone, and the keyboard's place with it
+  } }, "Back to the run");
   const left = run.now.told;
   const budget = tokensNow(run) > run.view.tokens.after ? " A token budget, if the system has one, is not applied." : "";
   const told = left.length

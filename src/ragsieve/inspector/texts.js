@@ -168,7 +168,7 @@ function drawContext(run) {
       role: "button", tabindex: "-1", "data-segment": segment },
       el("b", { class: "n" }, String(n + 1)), text);
     wireTip(made, () => tipOf(run, span));
-    made.addEventListener("click", () => find(run, segment));
+    made.addEventListener("click", (event) => find(run, segment, !event.detail));
     paragraph.append(made, ...(more ? [more] : []));
   });
   if (!run.now.kept.length) body.append(el("p", { class: "soft" }, "Nothing is kept: the generator answers by itself."));
@@ -178,15 +178,17 @@ function drawContext(run) {
   return body;
 }
 
-function find(run, segment) {
+// Shows the span in its document; one who came by keyboard goes on from there.
+function find(run, segment, byKeys) {
   const mark = (run.marks.get(segment) || [])[0];
   const hidden = run.folds.find(({ fold, spans }) => !fold.open && spans.some((p) => p.span.segment === segment));
   if (!mark && hidden) {
-    hidden.fold.addEventListener("toggle", () => setTimeout(() => find(run, segment)), { once: true });
+    hidden.fold.addEventListener("toggle", () => setTimeout(() => find(run, segment, byKeys)), { once: true });
     hidden.fold.open = true;
   } else if (mark) {
     mark.span.closest("details")?.setAttribute("open", "");
     mark.span.scrollIntoView({ block: "center", behavior: motion() });
+    if (byKeys) mark.span.focus({ preventScroll: true });
     mark.span.classList.add("found");
     setTimeout(() => mark.span.classList.remove("found"), 1600);
   }
