@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -46,8 +47,10 @@ class Asked:
 
     url: str = ""
     status: int = 200
+    region: str = ""
     breaks: bool = False
     bodies: list[bytes] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
 
@@ -69,12 +72,15 @@ def upstream() -> Iterator[Asked]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             asked.bodies.append(body)
+            asked.paths.append(self.path)
             asked.headers.append({k.lower(): v for k, v in self.headers.items()})
             asked.hold.wait(5)
             streams = b'"stream": true' in body or b'"stream":true' in body
             self.send_response(asked.status)
             self.send_header("content-type", "text/event-stream" if streams else "application/json")
             self.send_header("x-request-id", "r1")
+            if asked.region:
+                self.send_header("x-region", asked.region.encode().decode("latin-1"))
             self.send_header("set-cookie", "a=b")
             if streams:
                 self.send_header("transfer-encoding", "chunked")
@@ -218,6 +224,34 @@ def test_a_broken_filter_does_not_cost_the_answer(
     assert (200, REPLY) == (reply.status_code, reply.content)
     assert "forwarded unfiltered: it broke badly ?" == reply.headers["x-ragsieve-error"]
     assert all(one in upstream.messages[0]["content"] for one in DOCUMENTS)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_headers_pass_byte_by_byte(
+    serve: Serve, system: System, upstream: Asked, stream: bool
+) -> None:
+    """In whatever encoding they are, both ways; so does what stands behind the path."""
+    upstream.region = "Zürich"
+    url = serve(create_app({"nearest": system}, settings=settings(upstream)))
+    reply = httpx.post(
+        f"{url}/v1/chat/completions?api-version=1",
+        json={"messages": TAGGED, "stream": stream},
+        headers={b"x-title": "Café".encode("latin-1")},
+    )
+
+    assert (200, "Zürich") == (reply.status_code, dict(reply.headers.raw)[b"x-region"].decode())
+    assert "Café" == upstream.headers[0]["x-title"]
+    assert ["/v1/chat/completions?api-version=1"] == upstream.paths
+
+
+def test_a_status_that_is_none_is_named(client: MakeClient, upstream: Asked) -> None:
+    """HTTP knows none from 600 on."""
+    upstream.status = 799
+    reply = client(settings=settings(upstream)).post(
+        "/v1/chat/completions", json={"messages": QUESTION}
+    )
+
+    assert (502, "the upstream said 799") == (reply.status_code, reply.json()["error"]["message"])
 
 
 @pytest.mark.parametrize(

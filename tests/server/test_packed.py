@@ -70,6 +70,21 @@ def test_blocks_may_stand_in_several_parts(system: System) -> None:
     ] == changed[1]["content"]
 
 
+def test_many_blocks_are_each_in_its_place() -> None:
+    """Also empty ones, which have no document to stand for."""
+    block = "<documents>{}</documents>"
+    one = block.format("<document>{}</document>")
+    text = " | ".join([one.format("a"), block.format(""), *[one.format("b")] * 2000, "Who?"])
+    found = packed(chat(text))
+    assert found
+    whole = found.whole["messages"][0]["content"].split(" | ")
+
+    assert 2001 == len(found.documents)
+    assert "<documents>\n<document>\na\n</document>\n</documents>" == whole[0]
+    assert "<documents>\n</documents>" == whole[1]
+    assert {"<documents>\n<document>\nb\n</document>\n</documents>"} == {*whole[2:-1]}
+
+
 def test_a_field_of_documents_leads_the_last_user_message(system: System) -> None:
     """With no more weight than the user's words; strings, objects and Cohere's data are read."""
     documents = [

@@ -196,6 +196,7 @@ def test_what_a_fault_of_ours_holds_is_not_told(
         (b"[" * 100_000, 400, "nested too deeply"),
         (b"1" * 5000, 400, "the body must be JSON"),
         (b'{"query": "q", "documents": [{"text": "a", "metadata": {"x": NaN}}]}', 400, "NaN"),
+        (b'{"query": "q", "documents": [{"text": "a", "metadata": {"x": 1e999}}]}', 400, "1e999"),
         (b'{"query": "q", "documents": [7]}', 422, "must be a string, got 7"),
         (b'{"query": " ", "documents": []}', 422, "body.query: "),
         (b'{"query": "q", "documents": "one"}', 422, "body.documents: "),

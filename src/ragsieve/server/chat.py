@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.pipeline import Result
-from ragsieve.server.faults import Fault, fault_of
+from ragsieve.server.faults import Fault, as_json, fault_of
 from ragsieve.server.packed import Packed, packed
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, result_dict
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 _NOT_PASSED = {  # of this connection alone, or this server's business
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
     *("transfer-encoding", "upgrade", "host", "content-length", "accept-encoding", "cookie"),
-    *("authorization", "set-cookie", "server", "date", "expect", "origin", "referer"),
+    *("authorization", "set-cookie", "server", "date", "expect", "origin", "referer", "location"),
 }
 _EXAMPLE = {
     "model": "gpt-5-mini",
@@ -78,7 +78,7 @@ def chats(service: Service) -> APIRouter:
         told = None
         if result and own["trace"]:
             told = result_dict(result, own["system"], trace=True)
-        content = raw if changed is None and own["plain"] else json.dumps(changed or body).encode()
+        content = raw if changed is None and own["plain"] else as_json(changed or body).encode()
         return await _forward(request, service.settings, content, said, told)
 
     @router.get("/v1/models")
@@ -160,17 +160,20 @@ async def _forward(
 ) -> Response:
     upstream = _upstream(settings)
     client: httpx.AsyncClient = request.app.state.client
-    headers = [(k, v) for k, v in request.headers.items() if k not in _NOT_PASSED]
+    own = not upstream.api_key and not settings.tokens  # then the client's key is the upstream's
+    kept = _NOT_PASSED - {"authorization"} if own else _NOT_PASSED
+    headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in kept]
+    headers.append((b"accept-encoding", b"identity"))
     if upstream.api_key:
-        headers.append(("authorization", f"Bearer {upstream.api_key}"))
-    elif not settings.tokens and "authorization" in request.headers:
-        headers.append(("authorization", request.headers["authorization"]))
+        headers.append((b"authorization", f"Bearer {upstream.api_key}".encode()))
     url = upstream.base_url.rstrip("/") + request.url.path.removeprefix("/v1")
-    sent = client.build_request(
-        request.method, url, headers=[*headers, ("accept-encoding", "identity")], content=content
-    )
+    url += f"?{request.url.query}" if request.url.query else ""
+    sent = client.build_request(request.method, url, headers=headers, content=content)
     try:
         reply = await client.send(sent, stream=True)
+        if not 200 <= reply.status_code < 600:
+            await reply.aclose()
+            raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
         passed = _passed(reply, said)
         if reply.headers.get("content-type", "").startswith(_STREAMED):
             return StreamingResponse(_relayed(reply), reply.status_code, passed)
@@ -189,7 +192,8 @@ def _passed(reply: httpx.Response, said: Mapping[str, str]) -> dict[str, str]:
     """The upstream's headers but for those of its connection, and ours."""
     named = reply.headers.get("connection", "").lower().replace(" ", "").split(",")
     hidden = _NOT_PASSED.union(named)
-    shown = {k: v for k, v in reply.headers.items() if k.lower() not in hidden}
+    known = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in reply.headers.raw]
+    shown = {k: v for k, v in known if k.lower() not in hidden}
     for name, value in said.items():
         line = " ".join(safe(value).split())[:300]
         shown[name] = line.encode("ascii", "replace").decode()
@@ -227,4 +231,4 @@ def _with_result(body: bytes, told: dict[str, Any]) -> bytes:
         return body
     if not isinstance(values, dict):
         return body
-    return json.dumps({**values, "ragsieve": told}).encode()
+    return as_json({**values, "ragsieve": told}).encode()

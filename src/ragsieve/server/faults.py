@@ -82,6 +82,8 @@ def fault_of(error: Exception) -> Fault:
     """What an error is to a client: its own doing, a model's, or the server's."""
     if isinstance(error, Fault):
         return error
+    if isinstance(error, RecursionError):
+        return Fault(400, "invalid_json", "the body is nested too deeply")
     if isinstance(error, InputError):
         return Fault(422, "invalid_input", str(error))
     if isinstance(error, ContextOverflow):

@@ -19,6 +19,9 @@ from ragsieve.server.settings import Settings
 OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})
 """Paths that need no token: they tell nothing of what others ask."""
 
+PROBES = frozenset({"/health", "/ready"})
+"""Paths that answer however many requests a client has inside: a proxy may be all clients."""
+
 
 _LEFT = 499  # what logs call a request whose client did not wait for the reply
 _LAST_S = 0.05  # a reply's end and the client's leaving come together
@@ -74,8 +77,9 @@ class Guard:
             self._check_host(headers)
             token = "" if scope["path"] in OPEN else self._check_token(headers)
             client = token or str((scope.get("client") or [""])[0])
-            if self._inside[client] >= self._settings.limits.per_client:
-                most = f"per_client must be at most {self._settings.limits.per_client}"
+            most_inside = self._settings.limits.per_client
+            if self._inside[client] >= most_inside and scope["path"] not in PROBES:
+                most = f"per_client must be at most {most_inside}"
                 raise Fault(429, "too_many_requests", f"{most}, so many are inside", retry_s=1)
             self._inside[client] += 1
         except Fault as fault:

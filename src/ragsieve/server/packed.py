@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, repeat
 from typing import Any
 
 from ragsieve.errors import InputError
@@ -154,21 +156,21 @@ def _of_message(body: dict[str, Any], at: int) -> Packed | None:
     message = body["messages"][at]
     texts = dict(_texts(message))
     found = {part: blocks(text) for part, text in texts.items()}
-    placed = [(part, block) for part, some in found.items() for block in some]
-    tagged = [one for _, block in placed for one in block.documents]
+    placed = [block for some in found.values() for block in some]
+    starts = [*accumulate((len(block.documents) for block in placed), initial=0)]
+    tagged = [one for block in placed for one in block.documents]
     question = "\n".join(_without(text, found[part]) for part, text in texts.items()).strip()
     if not tagged or not question:
         return None
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
-        filled, end, more = dict(texts), len(tagged), others
-        for part, block in reversed(placed):  # so that places before it stay
-            start = end - len(block.documents)
-            inside = _inside(
-                block, {n - start: s for n, s in kept.items() if start <= n < end}, more
-            )
-            filled[part] = filled[part][: block.start] + inside + filled[part][block.end :]
-            end, more = start, ()
+        own: list[dict[int, Sequence[Segment]]] = [{} for _ in placed]
+        for place, spans in kept.items():
+            n = bisect_right(starts, place) - 1
+            own[n][place - starts[n]] = spans
+        more = [*[()] * (len(placed) - 1), others]
+        insides = iter([*map(_inside, placed, own, more)])
+        filled = {part: _replaced(text, found[part], insides) for part, text in texts.items()}
         messages = list(body["messages"])
         messages[at] = _with_texts(message, filled)
         return {**body, "messages": messages}
@@ -225,9 +227,17 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _without(text: str, found: Sequence[Block]) -> str:
-    for block in reversed(found):
-        text = text[: block.start] + text[block.end :]
-    return text
+    return _replaced(text, found, repeat(""))
+
+
+def _replaced(text: str, found: Sequence[Block], others: Iterator[str]) -> str:
+    """``text`` with the next of ``others`` in the place of each block."""
+    pieces = []
+    at = 0
+    for block in found:
+        pieces += [text[at : block.start], next(others)]
+        at = block.end
+    return "".join([*pieces, text[at:]])
 
 
 def _texts(message: Mapping[str, Any]) -> list[tuple[int | None, str]]:

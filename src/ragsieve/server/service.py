@@ -100,7 +100,9 @@ class Service:
         """Load the models, by a question of one sentence to each system; blocks."""
         try:
             for name, system in self.systems.items():
-                steps = [step.to_dict() for step in system(*_WARM).trace.steps]
+                result = system(*_WARM)
+                self.metrics.ran(result)
+                steps = [step.to_dict() for step in result.trace.steps]
                 calls, tokens = (sum(s[k] for s in steps) for k in ("calls", "tokens_in"))
                 logger.info("%s is warm: %d model calls, %d tokens read", name, calls, tokens)
         except Exception as error:  # anyone's system: it may come right, and the server says so

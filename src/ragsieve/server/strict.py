@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ def parsed(body: bytes) -> Any:
         Fault: 400 if it is not JSON in UTF-8, or is nested too deeply.
     """
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        return json.loads(body.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
     except RecursionError as error:
         raise Fault(400, "invalid_json", "the body is nested too deeply") from error
     except ValueError as error:
@@ -29,6 +30,11 @@ def parsed(body: bytes) -> Any:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number in JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)
 
 
 class StrictRequest(Request):
