@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from ragsieve.errors import InputError
-from ragsieve.trace import Trace, explain, note, segment_to_dict, step
+from ragsieve.trace import Trace, explain, note, overheard, segment_to_dict, step
 from ragsieve.types import Answer, Document, Query, Segment
 
 logger = logging.getLogger(__name__)
@@ -203,6 +203,11 @@ class Result:
         return self.tokens.before / self.tokens.after
 
     @property
+    def answerable(self) -> float | None:
+        """How probable it is that some document answers, in [0, 1]; None if no stage says."""
+        return self.trace.answerable
+
+    @property
     def verdicts(self) -> list[Verdict]:
         """What became of every finest span, in the order of the documents."""
         found = {
@@ -220,6 +225,7 @@ class Result:
             "kept": [segment_to_dict(s) for s in self.kept],
             "text": self.text,
             "tokens": {"before": self.tokens.before, "after": self.tokens.after},
+            **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
             "trace": self.trace.to_dict(),
         }
         return values if self.answer is None else {**values, "answer": self.answer.text}
@@ -266,7 +272,7 @@ class System:
         """
         query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
-        with trace.recording():
+        with trace.recording(), overheard() as outside:
             taken, given = self._given(query, documents, trace)
             kept = self.stage(query, given)
             taken, given = _with_found(taken, given, trace)
@@ -277,6 +283,7 @@ class System:
                     kept = fit(kept, limit, self.reader)
                     record.after = tuple(kept)
                 before, after = self._lengths(given, kept)
+        trace.notes += dict.fromkeys(outside.notes)
         text = self.reader.context(kept)
         return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
 

@@ -18,6 +18,7 @@ _LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts
 _SPACELESS = re.compile(f"[{_LETTERS}]")
 _COUNTED = re.compile(rf"[{_LETTERS}]|[^\s{_LETTERS}]+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
+_PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # normalised
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
@@ -125,6 +126,18 @@ def word_f1(some: Counter[str], other: Counter[str]) -> float:
     """
     same = (some & other).total()
     return 2 * same / (some.total() + other.total()) if same else 0.0
+
+
+def estimated_tokens(text: str) -> int:
+    """Tokens of a text in a tokenizer that nobody knows, an estimate that errs on the high side.
+
+    Three small letters are a token, and so is each capital, digit, mark, line end, and byte of
+    other scripts.
+    """
+    return sum(
+        -(-len(piece) // 3) if len(piece) > 1 else len(piece.encode())
+        for piece in _PIECES.findall(_SURROGATE.sub("\ufffd", text))
+    )
 
 
 def contains_answer(text: str, answers: Iterable[str]) -> bool:

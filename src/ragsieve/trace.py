@@ -81,6 +81,7 @@ class Step:
         unreadable: Replies of a model that could not be read.
         warnings: What the stage did without, a line each, though it did not fail.
         cutoffs: Numbers at which the stage cut, one for each set of segments that it cut.
+        answerable: How probable it is that some document answers, where the stage says so.
     """
 
     stage: str
@@ -96,6 +97,7 @@ class Step:
     unreadable: int = 0
     warnings: list[str] = field(default_factory=list)
     cutoffs: list[Cutoff] = field(default_factory=list)
+    answerable: float | None = None
 
     @property
     def told(self) -> list[str]:
@@ -158,6 +160,11 @@ class Trace:
     def answer(self) -> Answer | None:
         """What a stage answered, the last one if several did; None where none did."""
         return next((s.answer for s in reversed(self.steps) if s.answer and not s.error), None)
+
+    @property
+    def answerable(self) -> float | None:
+        """How probable it is that some document answers; None where no stage said so."""
+        return next((s.answerable for s in reversed(self.steps) if s.answerable is not None), None)
 
     @property
     def warnings(self) -> list[str]:
@@ -248,6 +255,12 @@ def conclude(answer: Answer) -> None:
     """Tell the running step that its stage has answered the question; a no-op elsewhere."""
     if current := _step.get():
         current.answer = answer
+
+
+def set_answerable(probability: float) -> None:
+    """Record how probable it is that some document answers; a no-op outside a step."""
+    if current := _step.get():
+        current.answerable = probability
 
 
 def explain(segment: Segment, reason: str) -> None:

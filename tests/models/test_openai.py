@@ -369,10 +369,14 @@ def test_texts_are_counted_by_the_server(serve: Callable[[Script], Server], scri
     assert 3 == len(server.requests) - asked
 
 
-def test_counting_asks_for_a_tokenizer(serve: Callable[[Script], Server]) -> None:
-    """Where nothing can count, the error says what to pass."""
-    with pytest.raises(ModelError, match=r"cannot count: .*; pass tokenizer=\.\.\.$"):
-        model(serve(always(404, {"detail": "Not Found"}))).count(["a"])
+def test_unknown_tokenizers_are_estimated(serve: Callable[[Script], Server]) -> None:
+    """Where nothing can count, an estimate does, and the trace says what to pass instead."""
+    llm = model(serve(always(404, {"detail": "Not Found"})))
+    with step("test") as seen:
+        counts = llm.count(["Paris is 12 km away.", ""])
+
+    assert [2 + 1 + 2 + 1 + 2 + 1, 0] == counts  # Par-is is 1 2 km awa-y .
+    assert ["tokens are estimated, on the high side"] == [n.partition(":")[0] for n in seen.notes]
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -590,7 +594,7 @@ def test_usage_is_counted_where_unstated(
 
 
 def test_unknown_usage_is_noted(serve: Callable[[Script], Server]) -> None:
-    """Where tokens can be neither read nor counted, the reply is given and the gap noted."""
+    """Where tokens can be neither read nor counted, they are estimated, and the trace says so."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
         return (404, {}) if path == "/tokenize" else (200, reply("ok", usage=False))
@@ -599,8 +603,8 @@ def test_unknown_usage_is_noted(serve: Callable[[Script], Server]) -> None:
     with step("read") as current:
         replies = model(server).complete([prompt("a")])
 
-    assert (["ok"], [Usage(f"openai:m@{server.url}", 0)]) == (replies, current.usages)
-    assert current.notes[0].startswith("tokens unknown and charged as 0")
+    assert (["ok"], [Usage(f"openai:m@{server.url}", 5, 1)]) == (replies, current.usages)
+    assert current.notes[0].startswith("tokens are estimated, on the high side")
 
 
 HOSTILE = (

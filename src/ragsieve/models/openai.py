@@ -22,7 +22,7 @@ from ragsieve.errors import (
 )
 from ragsieve.models import protocol
 from ragsieve.models.base import Nats, Prompt, complete_parsed
-from ragsieve.text import safe
+from ragsieve.text import estimated_tokens, safe
 from ragsieve.trace import Usage, note, spend
 
 try:
@@ -180,14 +180,16 @@ class OpenAI:
         """As `LLM.count`, of the texts as they are sent.
 
         The first that works of: ``tokenizer``, tiktoken's encoding of a model it knows, the
-        server's own ``/tokenize``.
+        server's own ``/tokenize``, an estimate that errs on the high side, which the trace notes.
 
         Raises:
-            ModelError: If none of them works.
+            ModelError: If the server cannot be reached, or ``tokenizer`` cannot be loaded.
         """
         if not any(texts):
             return [0] * len(texts)
-        counter = self._counter
+        counter, estimated = self._counter
+        if estimated:
+            note(estimated)
         futures = self._run(lambda text: counter(protocol.clean(text)) if text else 0, texts)
         return [future.result() for future in futures if not future.cancelled()]
 
@@ -333,9 +335,10 @@ class OpenAI:
         spend([Usage(self.identity, *(r.tokens or next(counted))) for r in replies])
 
     @cached_property
-    def _counter(self) -> Callable[[str], int]:
+    def _counter(self) -> tuple[Callable[[str], int], str]:
+        """What counts the tokens of a text, and a note where that is an estimate."""
         if self.tokenizer is not None:
-            return _local_counter(self.tokenizer)
+            return _local_counter(self.tokenizer), ""
         try:
             encoding = tiktoken.encoding_for_model(self.model)
         except KeyError:
@@ -343,17 +346,18 @@ class OpenAI:
         except (OSError, ValueError) as error:
             why = f"tiktoken has no encoding at hand ({type(error).__name__})"
         else:
-            return lambda text: len(encoding.encode(text, disallowed_special=()))
+            return lambda text: len(encoding.encode(text, disallowed_special=())), ""
         root = self.base_url.removesuffix("/v1")
         for fields in ({"model": self.model, "add_special_tokens": False}, {}):  # vLLM, llama.cpp
             counter = partial(self._tokenize, f"{root}/tokenize", fields)
             try:
                 if counter("a"):  # llama.cpp finds no tokens in what vLLM is sent
-                    return counter
+                    return counter, ""
             except ModelError as error:
                 if isinstance(error.__cause__, openai.APIConnectionError):
                     raise
-        raise self._failed(f"cannot count: {why}, no /tokenize on the server; pass tokenizer=...")
+        rest = "no /tokenize on the server; pass tokenizer=... for exact counts"
+        return estimated_tokens, f"tokens are estimated, on the high side: {why}, {rest}"
 
     def _tokenize(self, url: str, fields: Mapping[str, Any], text: str) -> int:
         data = self._post(url, {**fields, ("prompt" if fields else "content"): text})
