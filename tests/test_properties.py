@@ -161,7 +161,7 @@ def test_generated_questions_keep_the_laws(questions: list[Question]) -> None:
 
 
 def agree(questions: Sequence[Question], folder: Path) -> None:
-    """The same results one by one, in threads, and behind batching and caching, to the last bit."""
+    """The same results one by one, in threads, and behind batching and caching."""
 
     def run(system: System, workers: int) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(workers) as pool:

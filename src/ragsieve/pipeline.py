@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from ragsieve.errors import InputError
 from ragsieve.trace import Trace, explain, note, overheard, segment_to_dict, step
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 logger = logging.getLogger(__name__)
 
@@ -117,8 +117,8 @@ def _recorded(
 
 
 def best_first(segments: Sequence[Segment]) -> list[Segment]:
-    """Segments by falling score, equal ones as given; unscored ones as given, behind the scored."""
-    return sorted(segments, key=lambda s: -s.score if s.scores else math.inf)
+    """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
+    return sorted(segments, key=lambda s: -rounded(s.score) if s.scores else math.inf)
 
 
 def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Segment]:

@@ -1,9 +1,9 @@
-"""What prompts begin with is read once, and no bit of a result shows it; on tiny models."""
+"""What prompts begin with is read once, and no reply shows it; on tiny models."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from itertools import chain
 
 import pytest
 
@@ -11,8 +11,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from ragsieve.errors import InputError  # noqa: E402
-from ragsieve.models.attention import ATTENTION, BLOCK  # noqa: E402
-from ragsieve.models.base import Message  # noqa: E402
+from ragsieve.models.attention import ATTENTION  # noqa: E402
 from ragsieve.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
 from ragsieve.models.prefixes import Prefixes  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
@@ -23,8 +22,8 @@ WORDS = 300
 END = 7
 RANDOM = random.Random(0)
 WANTED = [[5, 9, 2], [5], [8, 8], []]
-LENGTHS = (15, 16, 17, 40, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, 150, 230, 300)
-TOKEN = 2 * 2 * 2 * 16 * 2  # bytes: layers, keys and values, heads, numbers a head, bfloat16
+LENGTHS = (15, 16, 17, 40, 65, 150, 300)
+TOKEN = 2 * 2 * 2 * 16 * 4  # bytes: layers, keys and values, heads, numbers a head, float32
 
 
 def words(count: int) -> list[int]:
@@ -34,7 +33,7 @@ def words(count: int) -> list[int]:
 class Counted(RowsDecoder):
     """A decoder of a llama with random weights that counts the tokens which it reads."""
 
-    def __init__(self, dtype: str = "bfloat16", prefix_mb: int = 0, rows: int = 8) -> None:
+    def __init__(self, prefix_mb: int = 0, rows: int = 8) -> None:
         torch.manual_seed(0)
         config = transformers.LlamaConfig(
             hidden_size=64,
@@ -46,7 +45,7 @@ class Counted(RowsDecoder):
             initializer_range=0.3,
         )
         model = transformers.LlamaForCausalLM._from_config(
-            config, dtype=getattr(torch, dtype), attn_implementation=ATTENTION
+            config, dtype=torch.float32, attn_implementation=ATTENTION
         ).eval()
         super().__init__(model, eos=frozenset({END}), rows=rows, prefix_mb=prefix_mb)
         self.read = 0
@@ -63,46 +62,22 @@ def family() -> list[list[int]]:
     return [*pool, *(prompt + words(30) for prompt in pool[::5]), stem, stem[:40], words(20)]
 
 
-@dataclass(frozen=True)
-class Alone:
-    """Prompts of a `family`, and what a decoder that keeps nothing makes of each by itself."""
-
-    dtype: str
-    prompts: list[list[int]]
-    replies: list[list[int]]
-    scores: list[list[list[float]]]
-
-
-@pytest.fixture(scope="module", params=["bfloat16", "float32"])
-def alone(request: pytest.FixtureRequest) -> Alone:
-    decoder, pool = Counted(request.param), family()
-    replies = [decoder.generate([prompt], max_tokens=3)[0] for prompt in pool]
-    scores = [decoder.score([prompt], [WANTED])[0] for prompt in pool]
-    return Alone(request.param, pool, replies, scores)
-
-
 @pytest.mark.parametrize("room", [0, 1, 100, 10_000])  # tokens
-def test_what_was_read_before_changes_no_bit(alone: Alone, room: int) -> None:
-    """Replies and scores in any order and company are those of a prompt alone and afresh."""
-    kept = Counted(alone.dtype)
-    kept.prefixes = Prefixes(room * TOKEN * (2 if alone.dtype == "float32" else 1))
+def test_what_was_read_before_changes_no_reply(room: int) -> None:
+    """In any order and company replies are those of a prompt alone and afresh, scores to 1e-3."""
+    fresh, pool, kept = Counted(), family(), Counted()
+    kept.prefixes = Prefixes(room * TOKEN)
+    replies = [fresh.generate([prompt], max_tokens=3)[0] for prompt in pool]
+    scores = [fresh.score([prompt], [WANTED])[0] for prompt in pool]
     for size in (1, 2, 9, 1, 5):
-        order = [RANDOM.randrange(len(alone.prompts)) for _ in range(size)]
-        some = [alone.prompts[i] for i in order]
+        order = [RANDOM.randrange(len(pool)) for _ in range(size)]
+        some = [pool[i] for i in order]
+        found = kept.score(some, [WANTED] * size)
 
-        assert [alone.replies[i] for i in order] == kept.generate(some, max_tokens=3)
-        assert [alone.scores[i] for i in order] == kept.score(some, [WANTED] * size)
+        assert [replies[i] for i in order] == kept.generate(some, max_tokens=3)
+        for i, rows in zip(order, found, strict=True):
+            assert [*chain(*scores[i])] == pytest.approx([*chain(*rows)], abs=1e-3)
         assert kept.prefixes.bytes <= kept.prefixes.max_bytes
-
-
-@pytest.mark.parametrize("shared", range(PREFIX_TOKENS, 2 * BLOCK + 2, 7))
-def test_a_beginning_may_end_anywhere(shared: int) -> None:
-    """In or between blocks in which places attend together."""
-    stem, kept = words(shared), Counted(prefix_mb=1)
-    prompts = [stem + words(40), stem + words(3)]
-    expected = [Counted().score([prompt], [WANTED]) for prompt in prompts]
-
-    assert expected == [kept.score([prompt], [WANTED]) for prompt in prompts]
 
 
 def test_a_prompt_that_goes_on_reads_only_what_is_new() -> None:
@@ -126,19 +101,6 @@ def test_interleaved_prompts_find_their_own() -> None:
     decoder.generate([one, other, [*one, 1, 2], [*other, 3]], max_tokens=1)
 
     assert 100 + 100 + 2 + 1 == decoder.read
-
-
-def test_without_room_a_call_still_reads_its_common_beginning_once() -> None:
-    """Nothing is kept beyond the call."""
-    decoder = Counted()
-    stem = words(100)
-    prompts = [stem + words(10) for _ in range(3)]
-    decoder.generate(prompts, max_tokens=1)
-    first = decoder.read
-    decoder.generate(prompts, max_tokens=1)
-
-    assert [100 + 30, 2 * (100 + 30)] == [first, decoder.read]
-    assert 0 == decoder.prefixes.bytes
 
 
 def test_a_prompt_read_before_is_read_to_its_last_token_only() -> None:
@@ -215,18 +177,3 @@ def test_the_budget_is_checked() -> None:
     """At once, with the option's name."""
     with pytest.raises(InputError, match="prefix_mb must not be negative, got -1"):
         Transformers(prefix_mb=-1)
-
-
-@pytest.mark.models
-def test_the_default_model_says_the_same_with_and_without() -> None:
-    """Scores of chunks, a further turn, another tail; bit for bit."""
-    kept, afresh = Transformers(), Transformers(prefix_mb=0)
-    system = Message("system", "Rate how well the passage answers: who wrote Dracula?")
-    chunks = ["Bram Stoker wrote Dracula.", "Dracula is set in Whitby and in Transylvania."]
-    first = [(system, Message("user", chunk)) for chunk in chunks]
-    turns = [(*p, Message("assistant", "4"), Message("user", "Are you sure?")) for p in first]
-    other = [(system, Message("user", chunk + " Be strict.")) for chunk in chunks]
-    calls, options = (first, turns, other), [["1", "2", "10"]]
-    expected = [[afresh.choose([prompt], options)[0] for prompt in call] for call in calls]
-
-    assert expected == [kept.choose(call, options * 2) for call in calls]

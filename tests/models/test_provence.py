@@ -138,7 +138,7 @@ def test_what_was_scored_is_not_read_again(folder: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_passage_is_read_alike_in_any_company(folder: Path, dtype: str, tmp_path: Path) -> None:
-    """Bit for bit: alone, together, after others, out of a cache."""
+    """To the precision's tolerance: alone, together, after others, out of a cache."""
     given = [CITY, PETS, LONG]
     ((*together,),) = Provence(str(folder), dtype=dtype).clues([QUESTION], [given])
     alone = [Provence(str(folder), dtype=dtype).clues([QUESTION], [[p]])[0] for p in given]
@@ -146,8 +146,9 @@ def test_a_passage_is_read_alike_in_any_company(folder: Path, dtype: str, tmp_pa
     cached.clues(["the dog", QUESTION], [[PETS], given[::-1]])
     turned = cached.clues([QUESTION], [given[::-1]])[0]
 
-    assert together == [value for row in alone for value in row]
-    assert together == [*turned[-2:], *turned[-5:-2], *turned[:-5]]
+    near = {"float32": 1e-5, "bfloat16": 0.05}[dtype]
+    assert together == pytest.approx([value for row in alone for value in row], abs=near)
+    assert together == pytest.approx([*turned[-2:], *turned[-5:-2], *turned[:-5]], abs=near)
 
 
 def test_a_vote_is_the_share_of_tokens(folder: Path) -> None:

@@ -70,38 +70,30 @@ def scorer(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoder:
     return CrossEncoder(save(folder, "BertForSequenceClassification", num_labels=1))
 
 
-def test_vectors_are_the_same_alone_together_and_from_threads(
-    embedder: SentenceTransformer,
-) -> None:
-    """Bit for bit, in any company and order."""
-    together = embedder.embed(TEXTS)
-    backwards = embedder.embed(TEXTS[::-1])[::-1]
-    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
-    small = SentenceTransformer(embedder.model, batch_size=2).embed(TEXTS)
+def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransformer) -> None:
+    """To 1e-5, in any company and order, also of texts that are truncated."""
+    texts = [*TEXTS, " ".join(WORDS * 4)]
+    together = embedder.embed(texts)
+    backwards = embedder.embed(texts[::-1])[::-1]
+    alone = np.concatenate([embedder.embed([text]) for text in texts])
+    small = SentenceTransformer(embedder.model, batch_size=2).embed(texts)
     with Coalesced(embedder) as shared, ThreadPoolExecutor(4) as pool:
-        threads = np.concatenate(list(pool.map(lambda text: shared.embed([text]), TEXTS)))
+        threads = np.concatenate(list(pool.map(lambda text: embedder.embed([text]), texts)))
+        joined = np.concatenate(list(pool.map(lambda text: shared.embed([text]), texts)))
 
-    assert [together.tobytes()] * 4 == [x.tobytes() for x in (backwards, alone, small, threads)]
+    for found in (backwards, alone, small, threads, joined):
+        assert np.allclose(together, found, atol=1e-5)
 
 
-def test_scores_are_the_same_alone_and_together(scorer: CrossEncoder) -> None:
-    """Bit for bit, in any company, for batches of every size from one to nine."""
+def test_scores_agree_alone_and_together(scorer: CrossEncoder) -> None:
+    """To 1e-4 of a logit for batches of every size from one to nine; of equal pairs exactly."""
     pairs = [(text, "the cat sleeps") for text in TEXTS]
     alone = np.concatenate([scorer.score([pair]) for pair in pairs])
-    batches = [scorer.score(pairs[:size]).tobytes() for size in range(1, 10)]
-    equal = [scorer.score([pairs[2]] * size) for size in range(1, 10)]
+    equal = scorer.score([*pairs, pairs[2]])[[2, -1]]
 
-    assert [alone[:size].tobytes() for size in range(1, 10)] == batches
-    assert {float(alone[2])} == {float(x) for found in equal for x in found}
-
-
-def test_threads_of_their_own_give_the_same_vectors(embedder: SentenceTransformer) -> None:
-    """Short and long texts at once: one call's truncation is not another's."""
-    texts = [*TEXTS, " ".join(WORDS * 4)] * 4
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda text: embedder.embed([text]).tobytes(), texts))
-
-    assert [embedder.embed([text]).tobytes() for text in texts] == found
+    for size in range(1, 10):
+        assert np.allclose(alone[:size], scorer.score(pairs[:size]), atol=1e-4)
+    assert equal[0] == equal[1]
 
 
 def test_vectors_have_unit_length(embedder: SentenceTransformer) -> None:
@@ -113,7 +105,7 @@ def test_vectors_have_unit_length(embedder: SentenceTransformer) -> None:
 
 
 def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransformer) -> None:
-    """Up to the last bits, with the model's own prompt for texts and for questions."""
+    """To 1e-5, with the model's own prompt for texts and for questions."""
     inner = sentence_transformers.SentenceTransformer(embedder.model, device="cpu")
     asked = inner.encode_query(TEXTS, normalize_embeddings=True)
     told = inner.encode_document(TEXTS, normalize_embeddings=True)
@@ -124,7 +116,7 @@ def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransforme
 
 
 def test_scores_are_those_of_sentence_transformers(scorer: CrossEncoder) -> None:
-    """The logit, before any activation, up to the last bits."""
+    """The logit, before any activation, to 1e-4."""
     inner = sentence_transformers.CrossEncoder(scorer.model, device="cpu")
     pairs = [(text, "the cat sleeps") for text in TEXTS]
     expected = inner.predict(pairs, activation_fn=torch.nn.Identity())
@@ -138,7 +130,7 @@ def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
         (whole, begun) = embedder.embed([" ".join(WORDS * 4), " ".join((WORDS * 4)[:40])])
 
     assert ["a text has over 32 tokens: only these count (2 times)"] == seen.told
-    assert whole.tobytes() == begun.tobytes()
+    assert np.allclose(whole, begun, atol=1e-5)
 
 
 def test_a_long_pair_is_noted(scorer: CrossEncoder) -> None:
@@ -195,19 +187,19 @@ def save_adapter(base: str, folder: Path) -> str:
 
 
 def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> None:
-    """And gives the same bits in any company, as it is merged into the weights."""
+    """And they agree in any company."""
     bare = SentenceTransformer(bert)
     embedder = SentenceTransformer(bert, adapter=save_adapter(bert, tmp_path / "lora"))
     vectors = embedder.embed(TEXTS)
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
 
-    assert alone.tobytes() == vectors.tobytes()
+    assert np.allclose(alone, vectors, atol=1e-5)
     assert not np.allclose(bare.embed(TEXTS), vectors, atol=1e-2)
     assert embedder.identity.startswith(f"{bare.identity}+{embedder.adapter}@")
 
 
 def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) -> None:
-    """Up to the last bits, whether it is merged or runs beside."""
+    """To 1e-5, whether it is merged or runs beside."""
     adapter = save_adapter(bert, tmp_path / "lora")
     inner = sentence_transformers.SentenceTransformer(bert, device="cpu")
     inner.load_adapter(adapter)
@@ -258,16 +250,6 @@ def test_pickled_weights_are_refused(tmp_path: Path, kind: type) -> None:
 
     assert "safetensors" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.models
-def test_the_default_model_is_the_same_alone_and_together() -> None:
-    """Real weights, texts of all lengths up to the most it reads."""
-    embedder = SentenceTransformer("minilm")
-    texts = [" ".join((WORDS * 20)[:size]) for size in (0, 1, 2, 3, 7, 30, 60, 61, 300)]
-    alone = np.concatenate([embedder.embed([text]) for text in texts])
-
-    assert alone.tobytes() == embedder.embed(texts).tobytes()
 
 
 @pytest.mark.models

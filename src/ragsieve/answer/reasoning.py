@@ -15,7 +15,7 @@ from ragsieve.errors import BadReply, InputError, ModelError
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.pipeline import fit
 from ragsieve.trace import note
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 POOL = Path(__file__).with_name("reasoning.jsonl")
 DOMAINS = {
@@ -176,11 +176,11 @@ class Reasoning:
         about = [f"{name}: {DOMAINS.get(name, '')}" for name in names]
         try:
             asked = self.embedder.embed([query.text], query=True)[0]  # (dim,)
-            near = (self.embedder.embed(about) * asked).sum(axis=1)  # (n_domains,)
+            near = self.embedder.embed(about) @ asked  # (n_domains,)
         except ModelError as error:
             note(f"the question's domain is not known: {error}")
             return self.domain
-        return names[int(near.argmax())]
+        return max(zip(names, near, strict=True), key=lambda pair: rounded(pair[1]))[0]
 
     def shown(self, query: Query) -> list[Demonstration]:
         """The worked examples that stand before this question."""

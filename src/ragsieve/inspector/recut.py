@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ragsieve.pipeline import Result
 from ragsieve.trace import Cutoff, Step
-from ragsieve.types import Segment
+from ragsieve.types import Segment, rounded
 
 _ORDER = re.compile(r"Order\(by='(document|score|ends)'\)")
 
@@ -47,7 +47,7 @@ def cut_again(cutoff: Cutoff, at: float) -> list[Segment]:
     if cutoff.keeps == "distinct":
         return _distinct(cutoff, ranked, at)
     spared = {given[n].key for n in ranked[: cutoff.min_keep]}
-    return [s for s in given if s.score >= at or s.key in spared]
+    return [s for s in given if rounded(s.score) >= at or s.key in spared]
 
 
 def step_again(step: Step) -> list[Segment]:
@@ -81,7 +81,7 @@ def ordering(step: Step) -> str:
 
 
 def _rank(segment: Segment) -> float:
-    return -segment.score if segment.scores else math.inf
+    return -rounded(segment.score) if segment.scores else math.inf
 
 
 def _distinct(cutoff: Cutoff, ranked: Sequence[int], at: float) -> list[Segment]:

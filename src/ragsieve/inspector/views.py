@@ -13,7 +13,7 @@ from ragsieve.pipeline import Reader, Result
 from ragsieve.retrieve.route import ASKED
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
-from ragsieve.types import Document, Segment
+from ragsieve.types import Document, Segment, rounded
 
 
 def view(result: Result, name: str = "", *, reader: Reader | None = None) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _cut(cutoff: Cutoff, shelf: _Shelf) -> dict[str, Any]:
 
 
 def _score(segment: Segment) -> float | None:
-    return segment.score if segment.scores else None
+    return rounded(segment.score) if segment.scores else None
 
 
 def _scored(step: Step) -> bool:

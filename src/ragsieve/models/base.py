@@ -1,8 +1,9 @@
 """What a model offers. Every call takes a list and gives a list of the same length, in order.
 
-Replies are a function of the input alone: no sampling, and the same reply whether an item comes
-alone, in a batch, from a thread or out of a cache. A backend charges the running step of the trace
-by `ragsieve.trace.spend`, once a call, one usage an item.
+Replies are a function of the input alone: no sampling, and the same text whether an item comes
+alone, in a batch, from a thread or out of a cache. Numbers then agree within the tolerance of the
+model's precision, 1e-4 in float32 and 0.05 in bfloat16; decisions compare them `rounded`. A backend
+charges the running step of the trace by `ragsieve.trace.spend`, once a call, one usage an item.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow
 from ragsieve.trace import misread, note
+from ragsieve.types import rounded
 
 
 class Message(NamedTuple):
@@ -182,7 +184,7 @@ def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
     """
     if "choose" in llm.can:
         odds = llm.choose([prompt], [[str(number) for number in numbers]])[0]
-        return max(numbers, key=lambda number: odds[number - numbers.start])
+        return max(numbers, key=lambda number: rounded(odds[number - numbers.start]))
     schema = {"type": "integer", "minimum": numbers.start, "maximum": numbers.stop - 1}
 
     def number(reply: str) -> int:

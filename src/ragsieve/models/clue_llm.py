@@ -45,7 +45,7 @@ class ClueLLM(ClueEncoder):
 
     Args:
         model: A folder.
-        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
+        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:

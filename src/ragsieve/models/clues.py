@@ -55,13 +55,13 @@ RECIPE = "recipe.json"
 class ClueEncoder:
     """An encoder that reads a question with its passages: `ragsieve.models.base.ClueReader`.
 
-    A question's windows are computed by themselves, so that no other question changes a bit. Of
+    A question's windows are computed by themselves, so that no other question changes a number. Of
     questions, titles and sentences that are too long only the first tokens count, and the trace
     says so. Weights are safetensors; no code is run.
 
     Args:
         model: ``"clues"``, which comes with the package, or a folder.
-        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
+        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:

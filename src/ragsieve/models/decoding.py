@@ -1,13 +1,12 @@
-"""Greedy decoding and scoring of token rows, each row the same bits as if it came alone.
+"""Greedy decoding and scoring of token rows.
 
-Padding changes the last bits of attention, and bf16 turns last bits into other words. So prompts
-are read one by one, without padding (on a CPU that is also the fastest way), and only the decoding
-steps, which are bound by memory, run as a batch: their matrix products are row by row the same
-(`RowLinear`), and attention is done row by row, over exactly the keys that a row has.
-
-A key or a value of a prompt is so the same bits wherever in a prompt reading starts, and what a
-prompt begins with is copied where another prompt with this beginning was read (`Prefixes`). Those
-of a reply, which attends place by place, are not: a prompt that goes on after it has it read again.
+Prompts are read one by one, without padding, which on a CPU is also the fastest way; decoding
+steps, which are bound by memory, run as a batch; and what a prompt begins with is copied where
+another prompt with this beginning was read (`Prefixes`). All of this changes the last digits of
+logits, by up to 1e-4 in float32, so a token whose lead over the second best is under `MARGIN` is
+chosen by reading everything before it alone, from the start. A reply is thereby the one of its
+prompt alone. In bfloat16, where logits differ by up to 0.5, one token in ten would be such a close
+call: there replies are written one by one and nothing is remembered for them.
 """
 
 from __future__ import annotations
@@ -30,12 +29,11 @@ except ModuleNotFoundError as error:
 
     raise MissingExtra(error.name or "transformers", extra="local") from error
 
-from ragsieve.models.attention import BLOCK
-from ragsieve.models.loading import rowwise
-from ragsieve.models.prefixes import Prefixes, common
+from ragsieve.models.prefixes import Prefixes
 
 PREFIX_TOKENS = 16  # a shorter common prefix is not worth copying
 CHUNK = 256  # tokens whose logits are in memory at once
+MARGIN = 1e-3  # lead of the best logit under which it may be another one's by rounding alone
 
 Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 """What masks a row's logits, and what is told its token and says whether the reply is whole."""
@@ -43,18 +41,31 @@ Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 
 @dataclass
 class _Reply:
-    """A reply being written: the place of its prompt, its row in memory, its tokens in all."""
+    """A reply being written: the place of its prompt, the prompt, its tokens in all."""
 
     index: int
-    row: int
-    length: int
+    prompt: Sequence[int]
     mask: Mask | None
     tokens: list[int] = field(default_factory=list)
 
-    def take(self, logits: torch.Tensor, eos: frozenset[int], max_tokens: int) -> bool:
-        """Add the most probable token; whether more may follow."""
-        masked = self.mask[0](logits) if self.mask else logits
-        token = int(masked.float().argmax())  # in bfloat16 it takes five times as long
+    @property
+    def last(self) -> int:
+        """The place of its last token behind the prompt."""
+        return len(self.prompt) + len(self.tokens) - 1
+
+    def take(
+        self,
+        logits: torch.Tensor,
+        eos: frozenset[int],
+        max_tokens: int,
+        again: Callable[[Sequence[int]], torch.Tensor] | None = None,
+    ) -> bool:
+        """Add the most probable token, a close call by logits read ``again``; may more follow?"""
+        masked = (self.mask[0](logits) if self.mask else logits).float()
+        if again and -masked.topk(2).values.diff() < MARGIN:
+            logits = again([*self.prompt, *self.tokens])
+            masked = (self.mask[0](logits) if self.mask else logits).float()
+        token = int(masked.argmax())
         if token in eos:
             return False
         self.tokens.append(token)
@@ -97,7 +108,7 @@ class Decoder:
         replies = []
         for prompt in prompts:
             cache = DynamicCache(config=self.model.config)
-            reply = _Reply(0, 0, len(prompt), mask() if mask else None)
+            reply = _Reply(0, prompt, mask() if mask else None)
             logits = self._run(prompt, cache, 1)[-1]
             while reply.take(logits, self.eos, max_tokens):
                 logits = self._run(reply.tokens[-1:], cache, 1)[-1]
@@ -149,14 +160,13 @@ class RowsDecoder(Decoder):
         model: A causal model of transformers.
         eos: Tokens that end a reply.
         rows: Rows decoded together; when one ends, the next prompt takes its place.
-        prefix_mb: Megabytes for keys and values of prompts read before, beyond a call; 0 for none.
+        prefix_mb: Megabytes for keys and values of prompts read before; 0 for none.
     """
 
     def __init__(self, model: Any, *, eos: frozenset[int], rows: int, prefix_mb: int = 0) -> None:
         super().__init__(model, eos=eos)
         self.rows = rows
         self.prefixes = Prefixes(prefix_mb * 10**6)
-        rowwise(model)
 
     @torch.inference_mode()
     def generate(
@@ -167,31 +177,32 @@ class RowsDecoder(Decoder):
         mask: Callable[[], Mask] | None = None,
     ) -> list[list[int]]:
         """See `Decoder.generate`."""
-        free = list(range(min(self.rows, len(prompts))))
-        memory = _Memory(self.model, self.prefixes, len(free), max(map(len, prompts)) + max_tokens)
-        replies: list[list[int]] = [[] for _ in prompts]
-        waiting, running = deque(enumerate(prompts)), list[_Reply]()
+        precise = self.model.dtype == torch.float32
+        rows = min(self.rows if precise else 1, len(prompts))
+        prefixes = self.prefixes if precise else Prefixes(0)
+        memory = _Memory(self.model, prefixes, rows, max(map(len, prompts)) + max_tokens)
+        again = self._alone if precise else None
+        replies = [_Reply(n, prompt, mask() if mask else None) for n, prompt in enumerate(prompts)]
+        waiting, running = deque(replies), list[_Reply]()
         while waiting or running:
-            while waiting and free:
-                index, prompt = waiting.popleft()
-                reply = _Reply(index, free.pop(), len(prompt), mask() if mask else None)
-                replies[index] = reply.tokens
-                logits = memory.read(prompt, reply.row)
-                if reply.take(logits[-1], self.eos, max_tokens):
+            while waiting and len(running) < rows:
+                reply = waiting.popleft()
+                logits = memory.read(reply.prompt, len(running))
+                if reply.take(logits[-1], self.eos, max_tokens, again):
                     running.append(reply)
-                else:
-                    free.append(reply.row)
             if running:
-                tokens, rows = [r.tokens[-1:] for r in running], [r.row for r in running]
-                starts = [r.length + len(r.tokens) - 1 for r in running]
-                logits = memory.extend(tokens, rows, starts)[:, -1]
-                going = [
-                    reply.take(row, self.eos, max_tokens)
-                    for reply, row in zip(running, logits, strict=True)
-                ]
-                free += [r.row for r, on in zip(running, going, strict=True) if not on]
-                running = [r for r, on in zip(running, going, strict=True) if on]
-        return replies
+                tokens, places = [r.tokens[-1:] for r in running], [r.last for r in running]
+                logits = memory.extend(tokens, places)[:, -1]
+                for row in reversed(range(len(running))):
+                    if not running[row].take(logits[row], self.eos, max_tokens, again):
+                        memory.move(len(running) - 1, row, running[-1].last)
+                        running[row] = running[-1]
+                        running.pop()
+        return [reply.tokens for reply in replies]
+
+    def _alone(self, tokens: Sequence[int]) -> torch.Tensor:
+        """Logits behind ``tokens``, read from the start with nothing beside them."""
+        return _Memory(self.model, Prefixes(0), 1, len(tokens)).read(tokens, 0)[-1]
 
     @torch.inference_mode()
     def score(
@@ -210,12 +221,12 @@ class RowsDecoder(Decoder):
             longer: list[torch.Tensor | None] = [None] * len(wanted)
             more = [place for place, row in enumerate(wanted) if len(row) > 1]
             if more:
-                memory.copy(prompt)
+                memory.copy(len(prompt))
             for at in range(0, len(more), rows):
                 group = more[at : at + rows]
                 width = max(len(wanted[place]) for place in group) - 1
                 padded = [[*wanted[p][:-1], *[0] * width][:width] for p in group]
-                found = memory.extend(padded, range(len(group)), [len(prompt)] * len(group))
+                found = memory.extend(padded, [len(prompt)] * len(group))
                 for place, logits in zip(group, found, strict=True):
                     longer[place] = logits
             scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
@@ -250,7 +261,7 @@ class _Memory:
         config = model.config.get_text_config()
         heads, dim = config.num_key_value_heads, getattr(config, "head_dim", None)
         dim = dim or config.hidden_size // config.num_attention_heads
-        shape = (2, rows, heads, -(-places // BLOCK) * BLOCK, dim)
+        shape = (2, rows, heads, places, dim)
         # zeros: what is masked must still be a number; by layer, as small pieces are used again
         self.states = [
             torch.zeros(shape, dtype=model.dtype) for _ in range(config.num_hidden_layers)
@@ -259,111 +270,95 @@ class _Memory:
         self.cache = Cache(layers=self.layers)
         self.model = model
         self.prefixes = prefixes
-        self.prompts: list[Sequence[int]] = [()] * rows  # the one that each row begins with
 
     def read(self, prompt: Sequence[int], row: int) -> torch.Tensor:
         """Read a prompt, as far as none with its beginning was read; logits of the last token."""
         start = self._recall(prompt, row)
-        where = (slice(row, row + 1), slice(None), slice(start, len(prompt)))
-        logits = self._run([prompt[start:]], where, [row], [start], blocks=True, keep=1)
-        self.prompts[row] = prompt
+        logits = self._run([prompt[start:]], slice(row, row + 1), [start], keep=1)
         self.prefixes.add(prompt, [layer[:, row] for layer in self.states])
         return logits[0]  # (1, words)
 
     def _recall(self, prompt: Sequence[int], row: int) -> int:
         """Give a row what is known of a prompt's beginning; how many tokens, never all."""
-        alike = [common(known, prompt) for known in self.prompts]
-        parts: list[Any] = [*self.prefixes.find(prompt)]  # each by layer, (2, heads, tokens, dim)
-        kept: int = sum(part.shape[-2] for part in parts)
-        best = max(range(len(alike)), key=alike.__getitem__)
-        if alike[best] >= kept:
-            kept, parts = alike[best], [[layer[:, best, :, : alike[best]] for layer in self.states]]
-        if min(kept, len(prompt) - 1) < PREFIX_TOKENS:
+        parts = self.prefixes.find(prompt)  # each (layers, 2, heads, tokens, dim)
+        known = min(sum(part.shape[-2] for part in parts), len(prompt) - 1)
+        if known < PREFIX_TOKENS:
             return 0
-        if alike[row] < kept:
-            at = 0
-            for part in parts:
-                end = at + part[0].shape[-2]
-                for layer, known in zip(self.states, part, strict=True):
-                    layer[:, row, :, at:end] = known
-                at = end
-        return min(kept, len(prompt) - 1)
+        at = 0
+        for part in parts:
+            end = at + part.shape[-2]
+            for layer, states in zip(self.states, part, strict=True):
+                layer[:, row, :, at:end] = states
+            at = end
+        return known
 
-    def extend(
-        self, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
-    ) -> torch.Tensor:
-        """Read as many tokens in each of ``rows``; logits of all, ``(rows, tokens, words)``."""
-        width = len(tokens[0])
-        where: Any
-        if len(rows) == 1:
-            where = (slice(rows[0], rows[0] + 1), slice(None), slice(starts[0], starts[0] + width))
-        else:
-            places = torch.tensor(starts)[:, None] + torch.arange(width)
-            where = (torch.tensor(rows)[:, None], slice(None), places)
-        return self._run(tokens, where, rows, starts, blocks=False, keep=0)
+    def extend(self, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> torch.Tensor:
+        """Read as many tokens in each of the first rows; logits, ``(rows, tokens, words)``."""
+        return self._run(tokens, slice(0, len(tokens)), starts, keep=0)
 
     def follow(
         self, prompt: Sequence[int], chunks: Iterable[Sequence[int]]
     ) -> Iterator[torch.Tensor]:
         """Read chunks behind the prompt of the first row; logits of each, ``(tokens, words)``."""
-        self.prompts[0] = prompt  # what the row held behind it is written over
         start = len(prompt)
         for chunk in chunks:
-            where = (slice(0, 1), slice(None), slice(start, start + len(chunk)))
-            yield self._run([chunk], where, [0], [start], blocks=True, keep=0)[0]
+            yield self.extend([chunk], [start])[0]
             start += len(chunk)
 
-    def copy(self, prompt: Sequence[int]) -> None:
-        """Give the prompt that the first row has read to all others."""
-        places = slice(min(common(known, prompt) for known in self.prompts), len(prompt))
+    def copy(self, length: int) -> None:
+        """Give the first ``length`` places of the first row to all others."""
         for layer in self.states:
-            layer[:, 1:, :, places] = layer[:, :1, :, places]
-        self.prompts = [prompt] * len(self.prompts)
+            layer[:, 1:, :, :length] = layer[:, :1, :, :length]
+
+    def move(self, source: int, target: int, length: int) -> None:
+        """Give the first ``length`` places of one row to another."""
+        if source != target:
+            for layer in self.states:
+                layer[:, target, :, :length] = layer[:, source, :, :length]
 
     def _run(
-        self,
-        tokens: Sequence[Sequence[int]],
-        where: Any,
-        rows: Sequence[int],
-        starts: Sequence[int],
-        *,
-        blocks: bool,
-        keep: int,
+        self, tokens: Sequence[Sequence[int]], rows: slice, starts: Sequence[int], *, keep: int
     ) -> torch.Tensor:
+        width = len(tokens[0])
+        places = torch.tensor(starts)[:, None] + torch.arange(width)  # (rows, width)
+        end, mask = max(starts) + width, None
+        if end > width:  # something lies before
+            hidden = torch.arange(end) > places[..., None]  # (rows, width, end)
+            mask = torch.zeros(hidden.shape, dtype=self.model.dtype)
+            mask = mask.masked_fill(hidden, -math.inf)[:, None]
         for layer in self.layers:
-            layer.where = where
+            layer.rows, layer.places, layer.end = rows, places, end
         out = self.model(
             input_ids=torch.tensor(tokens),
-            position_ids=torch.tensor(starts)[:, None] + torch.arange(len(tokens[0])),
+            position_ids=places,
+            attention_mask=mask,
             past_key_values=self.cache,
             use_cache=True,
             logits_to_keep=keep,
-            rows=rows,
-            starts=starts,
-            blocks=blocks,
         )
         return out.logits  # type: ignore[no-any-return]
 
 
 class _Layer(DynamicLayer):
-    """Keys and values of one layer; new ones are written to ``where``, nothing is moved."""
+    """Keys and values of one layer; new ones are written to ``places`` of ``rows``."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__()
         self.keys: Any = keys
         self.values: Any = values
         self.is_initialized = True
-        self.where: Any = None
+        self.rows, self.end = slice(0), 0
+        self.places: Any = None  # (rows, width)
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """All keys and values, also of rows and places that nobody asked for."""
-        if isinstance(self.where[0], torch.Tensor):  # indexed places come first, heads behind them
-            key_states, value_states = key_states.transpose(1, 2), value_states.transpose(1, 2)
-        self.keys[self.where] = key_states
-        self.values[self.where] = value_states
-        return self.keys, self.values
+        """All keys and values of the rows, up to the last place that one of them has."""
+        own = torch.arange(self.rows.start, self.rows.stop)[:, None]
+        # indexed rows and places come first, heads behind them
+        self.keys[own, :, self.places] = key_states.transpose(1, 2)
+        self.values[own, :, self.places] = value_states.transpose(1, 2)
+        return self.keys[self.rows, :, : self.end], self.values[self.rows, :, : self.end]
 
 
 def _chunks(row: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -63,7 +63,7 @@ class PERank:
         prompt: What is asked, with ``$question``, ``$most`` for how many, and ``$documents`` for
             the list: the words that the weights were trained on. Those of the template
             ``pe_rank`` where empty.
-        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
+        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:

@@ -88,7 +88,7 @@ class Provence:
         model: A folder that `ragsieve.train.provence` wrote, or a hub id.
         vote: From which keep-probability a token votes to keep, in [0, 1]: a sentence then has the
             share of its tokens that do. None: the mean of their probabilities.
-        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
+        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:

@@ -20,7 +20,7 @@ from transformers.activations import ACT2FN
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage
 from ragsieve.models.clue_windows import Layout, Read, Setter, Span, Tokens, Window
-from ragsieve.models.loading import loaded, own_tokenizer, rowwise
+from ragsieve.models.loading import loaded, own_tokenizer
 from ragsieve.text import safe
 
 WEIGHTS = "model.safetensors"
@@ -82,7 +82,6 @@ class TwoHeads(torch.nn.Module):
 
     def ready(self, dtype: str, device: str) -> TwoHeads:
         """Itself, to be run and no longer trained."""
-        rowwise(self)
         self.in_bfloat16 = dtype == "bfloat16"
         if self.in_bfloat16:  # what autocast would do in each call
             for module in self.encoder.modules():

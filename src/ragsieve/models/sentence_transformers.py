@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,19 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.models.loading import adapted, compute, loaded, marked, once, rowwise
+from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.text import safe
 from ragsieve.trace import Usage, spend
 
-STEP = 8  # texts are padded to a multiple of this many tokens, whatever comes with them
+STEP = 8  # texts of a batch differ by less than so many tokens: padding costs time on a CPU
 
 
 @dataclass(frozen=True)
 class _Encoder:
-    """What both kinds of encoder share: where the model is, and batches that change no bit.
+    """What both kinds of encoder share: where the model is, and batches of texts of like length.
 
-    Texts of equal padded length form a batch, so that a text's numbers do not depend on what else
-    was asked. Weights are safetensors; no code is run.
+    A text's numbers agree to 1e-5 whatever else is asked, and equal texts of a call have equal
+    numbers: they are computed once. Weights are safetensors; no code is run.
 
     Args:
         model: A named model (`ragsieve models list`), a folder, or a hub id.
@@ -55,7 +56,7 @@ class _Encoder:
         return f"sentence_transformers:{marked(self.model)}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
-        model = compute(
+        return compute(
             loaded,
             self.model,
             kind,
@@ -64,8 +65,6 @@ class _Encoder:
             model_kwargs={"use_safetensors": True},
             trust_remote_code=False,
         ).eval()
-        rowwise(model)
-        return model
 
     def _run(
         self,
@@ -74,39 +73,28 @@ class _Encoder:
         limit: int,
         forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
     ) -> NDArray[np.float32]:
-        """``forward`` over batches of equal padded length; rows in the order of ``inputs``."""
+        """``forward`` over batches of the different inputs by length; rows in their order."""
+        different = list(dict.fromkeys(inputs))
         with self._lock:  # truncation is a state that a tokenizer's callers share
-            encoded = tokenizer(list(inputs), truncation=False, padding=False, verbose=False)
+            encoded = tokenizer(different, truncation=False, padding=False, verbose=False)
             lengths = [len(ids) for ids in encoded["input_ids"]]
-            if max(lengths, default=0) > limit:
-                encoded = tokenizer(list(inputs), truncation=True, max_length=limit, padding=False)
-        sizes = [-(-min(n, limit) // STEP) * STEP for n in lengths]
+            if max(lengths) > limit:
+                encoded = tokenizer(different, truncation=True, max_length=limit, padding=False)
+        order = sorted(range(len(different)), key=lengths.__getitem__)
         batches = []
-        for size in sorted(set(sizes)):
-            places = [i for i, n in enumerate(sizes) if n == size]
+        for _, group in groupby(order, key=lambda i: min(lengths[i], limit) // STEP):
+            places = [*group]
             for at in range(0, len(places), self.batch_size):
-                part = places[at : at + self.batch_size]
-                batch = tokenizer.pad(
-                    {key: [encoded[key][i] for i in part] for key in encoded},
-                    padding="max_length",
-                    max_length=size,
-                    return_tensors="pt",
-                )
-                batches.append((part, dict(batch)))
-        rows: list[Any] = [None] * len(inputs)
-        outs = compute(_forwarded, forward, [batch for _, batch in batches])
-        for (part, _), out in zip(batches, outs, strict=True):
-            for place, row in zip(part, out, strict=True):
-                rows[place] = row
+                some = places[at : at + self.batch_size]
+                part = {key: [encoded[key][i] for i in some] for key in encoded}
+                batches.append(dict(tokenizer.pad(part, return_tensors="pt")))
+        outs = compute(_forwarded, forward, batches)
+        rows = dict(zip((different[i] for i in order), chain(*outs), strict=True))
+        sizes = dict(zip(different, lengths, strict=True))
         long = f"a text has over {limit} tokens: only these count"
-        notes = [long if n > limit else "" for n in lengths]
-        spend(
-            [
-                Usage(self.identity, min(n, limit), note=t)
-                for n, t in zip(lengths, notes, strict=True)
-            ]
-        )
-        return np.stack(rows).astype(np.float32)
+        tokens = [sizes[item] for item in inputs]
+        spend([Usage(self.identity, min(n, limit), note=long if n > limit else "") for n in tokens])
+        return np.stack([rows[item] for item in inputs]).astype(np.float32)
 
 
 @torch.inference_mode()

@@ -33,7 +33,6 @@ from ragsieve.models.loading import (
     adapted,
     compute,
     found_device,
-    has_bfloat16,
     loaded,
     marked,
     once,
@@ -46,7 +45,7 @@ from ragsieve.text import safe
 from ragsieve.trace import Usage, spend
 
 PLAIN = {"granite", "llama", "mistral", "olmo2", "qwen2", "qwen3", "smollm3"}
-ROTATIONS = {"default", "linear", "llama3", "yarn"}  # those that do not depend on what else is read
+ROTATIONS = {"default", "linear", "llama3", "yarn"}  # their angles depend on the place alone
 CONTEXT = 4096  # tokens, where a model does not say how many it was made for
 
 
@@ -57,18 +56,20 @@ class Transformers:
     What a document says is never read as a control token of the chat format: contents are tokenized
     as plain text, the template around them by itself. Weights are safetensors; no code is run.
 
-    Replies are decoded together where that changes no bit of them: on a CPU, by a model of plain
-    causal attention; otherwise one by one.
+    A reply is the same alone, in a batch, from threads and behind a remembered beginning;
+    probabilities agree to 1e-4 in float32, to 0.05 in bfloat16. Replies are decoded together in
+    float32 on a CPU, by a model of plain causal attention; otherwise one by one. Another processor
+    may choose another word where two lie within 1e-4 of a logit, in bfloat16 within 0.5.
 
     Args:
         model: A named model (`ragsieve models list`), a folder, or a hub id.
         adapter: A folder or hub id of a PEFT adapter to merge into it.
-        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: bfloat16 where the processor has it.
+        dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         batch_size: Replies decoded together.
         max_context: Tokens for prompt and reply; as many as the model was made for, where None.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
-        prefix_mb: Megabytes in which beginnings of prompts are kept, so that where replies are
-            decoded together no later prompt has them read again; 0 for none.
+        prefix_mb: Megabytes in which beginnings of prompts are kept, so that no later prompt has
+            them read again; 0 for none. Models of plain causal attention on a CPU have it.
         words: Control tokens that are tokens in what a prompt says, too, as a Self-RAG model's
             reflection tokens are; all others are text like any other there.
 
@@ -235,9 +236,7 @@ class Transformers:
     @once
     def _decoder(self) -> Decoder:
         together = (
-            _is_plain(self._config.get_text_config())
-            and torch.device(self._device).type == "cpu"
-            and (self._dtype == "float32" or has_bfloat16())
+            _is_plain(self._config.get_text_config()) and torch.device(self._device).type == "cpu"
         )
         model, read = compute(
             loaded,
@@ -371,7 +370,7 @@ def _normalised(logs: Sequence[float]) -> list[float]:
 
 
 def _is_plain(config: Any) -> bool:
-    """Whether every layer is plain causal attention over all keys, as `rows_attention` does it."""
+    """Whether every layer is plain causal attention over all keys, as `RowsDecoder` needs it."""
     rotation = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
     if config.model_type not in PLAIN or rotation not in ROTATIONS:
         return False

@@ -17,7 +17,7 @@ from ragsieve.models.base import LLM, Embedder, Prompt, affirmed
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
 from ragsieve.trace import Step, Trace, misread, note, overheard, spend, tell, warn
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Query, Segment, rounded
 
 MAX_LATE = 64
 """A source that is still busy with so many questions that gave up on it is not asked again."""
@@ -377,6 +377,7 @@ def asked(query: Query, source: Named) -> Prompt:
 
 def _chosen(found: dict[str, float], least: float, one_of: Iterable[str]) -> list[str]:
     """What reaches ``least``, and the best of ``one_of`` though it may not."""
+    found = {name: rounded(value) for name, value in found.items()}
     best = max(one_of, key=found.__getitem__, default="")
     return [name for name, value in found.items() if value >= least or name == best]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.fusion import check_weights, fuse
 from ragsieve.score.base import Scorer
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Hybrid(Scorer):
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Fused ranks, ``(len(segments),)``."""
         rankings = [
-            np.argsort([-s.score for s in scorer(query, segments)], kind="stable").tolist()
+            np.argsort([-rounded(s.score) for s in scorer(query, segments)], kind="stable").tolist()
             for scorer in self.scorers
         ]
         fused = fuse(rankings, _shares(self.scorers, self.weights))
@@ -76,7 +76,7 @@ class Mean(Scorer):
                 raise InputError(f"scores of {segment.key!r} are {known}, got no {missing[0]!r}")
         table = np.array([[s.scores[name] for name in self.names] for s in segments])
         shares = np.array(_shares(self.names, self.weights))
-        return np.asarray((table * shares).sum(axis=1), np.float32)  # the same bits alone: no BLAS
+        return np.asarray(table @ shares, np.float32)
 
 
 def _check(name: str, given: Sequence[object], weights: Sequence[float] | None) -> None:

@@ -118,7 +118,7 @@ def _rated(llm: LLM, prompts: Sequence[Prompt], otherwise: Sequence[float]) -> N
     """Ratings in [0, 1], ``(len(prompts),)``; ``otherwise`` where a reply stays unreadable."""
     if "choose" in llm.can:
         odds = np.array(llm.choose(prompts, [_SCALE] * len(prompts)))  # (prompts, TOP + 1)
-        ratings = (odds * np.arange(TOP + 1)).sum(axis=1) / TOP  # no BLAS: the same bits alone
+        ratings = odds @ np.arange(TOP + 1) / TOP
         return np.asarray(ratings, np.float32)
     schema = {"type": "integer", "minimum": 0, "maximum": TOP}
     replies = complete_parsed(llm, prompts, _digit, max_tokens=16, schema=schema)

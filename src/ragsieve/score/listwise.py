@@ -15,7 +15,7 @@ from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.prompts import numbered, render, titled
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 Mode = Literal["write", "first"]
 
@@ -147,7 +147,7 @@ class Permuting:
     def _first(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
         options = [[f"[{n}]" for n in range(1, size + 1)] for size in sizes]
         odds = self.llm.choose(prompts, options)
-        return [np.argsort(-np.array(row), kind="stable").tolist() for row in odds]
+        return [np.argsort([-rounded(p) for p in row], kind="stable").tolist() for row in odds]
 
     def _written(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
         return [self._order(*item) for item in zip(prompts, sizes, strict=True)]

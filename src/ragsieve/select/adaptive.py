@@ -14,7 +14,7 @@ from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
 from ragsieve.trace import Cutoff, cut, explain, note, tell
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 _NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
 
@@ -54,15 +54,15 @@ class Adaptive:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        scores = [s.score for s in best_first(segments)]
+        scores = [rounded(s.score) for s in best_first(segments)]
         threshold, by = self._threshold(scores)
-        kept = [s for s in segments if s.score >= threshold]
+        kept = [s for s in segments if rounded(s.score) >= threshold]
         least = 0 if self.llm and self.allow_empty else 1
         cut(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=least))
         text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
         tell(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
         for segment in segments:
-            if segment.score < threshold:
+            if rounded(segment.score) < threshold:
                 why = f"score {segment.score:.3f} is below the threshold {threshold:.3f} ({by})"
                 explain(segment, why)
         return kept
@@ -109,6 +109,9 @@ def _statistical(scores: Sequence[float], epsilon: float) -> tuple[float, str]:
     """The statistical rule for ``scores``, best first: at most the best, so that one stays."""
     mean, deviation = float(np.mean(scores)), float(np.std(scores))
     threshold, by = (
-        (mean + deviation, "mean + deviation") if deviation**2 < epsilon else (mean, "mean")
+        (mean + deviation, "mean + deviation")
+        if rounded(deviation**2) < epsilon
+        else (mean, "mean")
     )
+    threshold = rounded(threshold)
     return (threshold, by) if threshold <= scores[0] else (scores[0], "best score")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
 from ragsieve.trace import Cutoff, cut, explain
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 FLOOR = 1e-3  # scores nearer to 0 or 1 count as this near
 
@@ -115,7 +115,7 @@ class Cut:
             return []
         ranked = best_first(segments)
         scores = sorted((self._score(s) for s in ranked), reverse=True)
-        odds = self.odds(scores)[: len(ranked) + 1]
+        odds = np.array([rounded(p) for p in self.odds(scores)[: len(ranked) + 1]])
         k = max(int(np.argmax(odds - self.price * np.arange(len(odds)))), self.min_keep)
         for place, segment in enumerate(ranked[k:], k + 1):
             explain(segment, f"rank {place} is past the cut point {k}")

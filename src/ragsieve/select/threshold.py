@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
 from ragsieve.trace import Cutoff, cut, explain
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Keep segments scoring at least ``min_score``; the order stays.
+    """Keep segments whose `rounded` score is at least ``min_score``; the order stays.
 
     Args:
         min_score: In the units of the score given last; finite.
@@ -35,12 +35,12 @@ class Threshold:
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         spared = {s.key for s in best_first(segments)[: self.min_keep]}
-        kept = []
+        least, kept = rounded(self.min_score), []
         for segment in segments:
-            if segment.score >= self.min_score or segment.key in spared:
+            if rounded(segment.score) >= least or segment.key in spared:
                 kept.append(segment)
             else:
                 explain(segment, f"score {segment.score:.3f} is below min_score={self.min_score}")
         given = tuple(segments)
-        cut(Cutoff("min_score", self.min_score, "at least", given, min_keep=self.min_keep))
+        cut(Cutoff("min_score", least, "at least", given, min_keep=self.min_keep))
         return kept

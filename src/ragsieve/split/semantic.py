@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Embedder
 from ragsieve.text import sentence_spans
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 LONGEST = 1000  # characters after which a sentence is cut at white space, as in split.Sentences
 BLOCK = 4096  # pairs compared at a time: bounds the memory
@@ -93,10 +93,9 @@ class Semantic:
             vectors = self._embedded(list(rows))
             for start in range(0, len(pairs), BLOCK):
                 seconds, lefts, rights = np.array(pairs[start : start + BLOCK]).T
-                products = vectors[lefts] * vectors[rights]  # (n, dim); no BLAS: same bits alone
-                cosines = np.clip(products.sum(axis=1), -1, 1)
-                for second in seconds[cosines >= self.min_similarity]:
-                    agree[second] = True
+                cosines = np.einsum("nd,nd->n", vectors[lefts], vectors[rights])
+                for second, cosine in zip(seconds, np.clip(cosines, -1, 1), strict=True):
+                    agree[second] = rounded(cosine) >= rounded(self.min_similarity)
         return agree
 
     def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -19,7 +19,7 @@ from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.score.base import Scorer
 from ragsieve.systems.selfrag import Reflecting, self_rag
 from ragsieve.trace import explain, note, step, tell
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Query, Segment, rounded
 
 
 class Cuts(NamedTuple):
@@ -74,7 +74,7 @@ class Judged:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments and self.fallback is None:
             return []
-        best = max((segment.score for segment in segments), default=-math.inf)
+        best = max((rounded(segment.score) for segment in segments), default=-math.inf)
         verdict = "incorrect" if best < self.lower else "ambiguous"
         if best >= self.upper:
             verdict = "correct"

@@ -17,7 +17,7 @@ from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.surprisal import Per, Surprisal
 from ragsieve.trace import explain
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 
 Unit = Literal["sentence", "phrase", "token"]
 _PARAGRAPH = re.compile(r"[^\n]{1,20000}\n*|\n+")  # what spaCy is given at once
@@ -94,12 +94,12 @@ class Percentile:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        scores = [s.score for s in segments]
-        least = min(float(np.percentile(scores, self.percent)), max(scores))
+        scores = [rounded(s.score) for s in segments]
+        least = min(rounded(float(np.percentile(scores, self.percent))), max(scores))
         for segment in segments:
-            if segment.score < least:
+            if rounded(segment.score) < least:
                 explain(segment, f"{segment.score:.2f} is below the percentile {least:.2f}")
-        return [s for s in segments if s.score >= least]
+        return [s for s in segments if rounded(s.score) >= least]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ragsieve.prompts import context
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
 from ragsieve.trace import conclude, note, tell
-from ragsieve.types import Answer, Query, Segment
+from ragsieve.types import Answer, Query, Segment, rounded
 
 Reflecting = Literal["tokens", "prompted"]
 Passage = tuple[Segment, ...]
@@ -111,7 +111,7 @@ class Reflective:
                     passages = yield from self._passages(query, path)
                     seen += passages
                     grown += self._grown(query, path, passages)
-            paths = sorted(grown, key=lambda path: -path.score)[: self.beam]
+            paths = sorted(grown, key=lambda path: -rounded(path.score))[: self.beam]
             tell(
                 f"level {level}: {len(paths)} of {len(grown)} beginnings stay, "
                 f"the best {paths[0].score:.3f}: {paths[0].said[-SHOWN:]!r}",
@@ -136,7 +136,7 @@ class Reflective:
         draft = Draft(query.text, path.said, path.marked)
         (odds,), _ = self._judged("retrieve", [draft])
         tell(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)
-        if odds <= self.threshold:
+        if rounded(odds) <= self.threshold:
             return [()]
         found = yield Search(Query(f"{query.text} {path.said}".strip(), query.id), query)
         groups: dict[str, list[Segment]] = {}

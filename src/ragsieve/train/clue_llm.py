@@ -32,7 +32,7 @@ from ragsieve.models.clue_llm import ClueLLM, MarkHead, lower_layers, mark_sette
 from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Prior
 from ragsieve.models.clue_windows import Layout, Window
 from ragsieve.models.clues import RECIPE
-from ragsieve.models.loading import found_device, precision
+from ragsieve.models.loading import fast_precision, found_device
 from ragsieve.train import clue_prior
 from ragsieve.train.clue_data import DOCUMENTS, Item, Questions, loss, spread
 from ragsieve.train.clue_fit import QUESTIONS, Learner, claim, fit
@@ -147,7 +147,7 @@ def train_clue_llm(
 
 def _adapting(options: _Options, where: Path | str) -> Any:
     """The language model with an adapter that does nothing yet, which alone asks for gradients."""
-    dtype = precision("auto", found_device())
+    dtype = fast_precision(found_device())
     llm = lower_layers(options.llm, where, options.depth, dtype)
     linear = [n for n, module in llm.named_modules() if isinstance(module, torch.nn.Linear)]
     found: dict[str, list[str]] = {}

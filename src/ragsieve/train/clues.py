@@ -29,7 +29,7 @@ from ragsieve.models.clue_features import NAMES
 from ragsieve.models.clue_net import CALIBRATION, WEIGHTS, Head, Prior, states
 from ragsieve.models.clue_windows import Layout, Window
 from ragsieve.models.clues import RECIPE, setter
-from ragsieve.models.loading import found_device, loaded, precision
+from ragsieve.models.loading import fast_precision, found_device, loaded
 from ragsieve.train import clue_prior
 from ragsieve.train.clue_data import DOCUMENTS, Item, loss, spread
 from ragsieve.train.clue_fit import QUESTIONS, Learner, claim, fit
@@ -174,7 +174,7 @@ class _Learner(Learner):
     def __init__(self, encoder: Any, padding: int) -> None:
         super().__init__()
         self.encoder, self.padding = encoder, padding
-        self.in_bfloat16 = precision("auto", found_device()) == "bfloat16"
+        self.in_bfloat16 = fast_precision(found_device()) == "bfloat16"
         self.head = Head(encoder.config.hidden_size, WIDTH, len(NAMES), clue_prior.WIDTH)
         self.head.prior.requires_grad_(False)  # it learns by itself
         self.head.mix[0] = torch.nn.Dropout(DROPOUT)

@@ -33,7 +33,7 @@ from ragsieve.errors import InputError
 from ragsieve.models import store
 from ragsieve.models.clue_net import TOGETHER
 from ragsieve.models.clue_windows import Layout, Window
-from ragsieve.models.loading import found_device, loaded, precision
+from ragsieve.models.loading import fast_precision, found_device, loaded
 from ragsieve.models.provence import Provence
 from ragsieve.models.provence_net import (
     WEIGHTS,
@@ -238,7 +238,7 @@ class _Learner(Learner):
     def __init__(self, net: TwoHeads, sets: PassageSetter) -> None:
         super().__init__()
         self.net, self.padding = net, sets.padding
-        net.in_bfloat16 = precision("auto", found_device()) == "bfloat16"
+        net.in_bfloat16 = fast_precision(found_device()) == "bfloat16"
 
     def forward(self, windows: Sequence[Window], labels: torch.Tensor) -> dict[str, torch.Tensor]:
         """Loss of windows, and the mean keep-probabilities of their questions' sentences."""
