@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, MissingExtra, RagsieveError
-from ragsieve.types import Answer, Document, Example, Query, Segment
+from ragsieve.types import Answer, Document, Example, Query, Segment, rounded
 
 DOCUMENT = Document("d", "He sang. She danced.")
 
@@ -22,6 +22,13 @@ def test_a_question_must_say_something(text: object) -> None:
         Query(text)  # type: ignore[arg-type]
 
     assert "\n" not in str(raised.value)
+
+
+def test_five_digits_of_a_score_count() -> None:
+    """Whatever its scale: fused ranks, cosines, logits, BM25."""
+    given = [0.012345678, -0.76543219, 12.3456789, 1e-9, 0.0]
+
+    assert [0.012346, -0.76543, 12.346, 1e-9, 0.0] == [rounded(score) for score in given]
 
 
 @pytest.mark.parametrize("name", ["id", "text", "title"])

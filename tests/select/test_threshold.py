@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.select import Threshold
+from ragsieve.select import Threshold, TopK
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 
@@ -26,6 +26,14 @@ def test_the_cutoff_itself_is_kept() -> None:
     kept = Threshold(0.5)(QUERY, scored(0.4, 0.5, 0.9, 0.1))
 
     assert [0.5, 0.9] == [s.score for s in kept]
+
+
+def test_noise_in_the_last_digits_moves_nothing() -> None:
+    """What float32 computes a millionth too low still reaches the cutoff; ties stay in order."""
+    assert 3 == len(Threshold(0.5)(QUERY, scored(0.5 - 1e-6, 0.5, 0.5 + 1e-6)))
+    assert ["0", "1", "2"] == [
+        s.document.id for s in TopK(3)(QUERY, scored(0.5, 0.5 + 1e-6, 0.5 - 1e-6))
+    ]
 
 
 def test_the_best_are_spared() -> None:

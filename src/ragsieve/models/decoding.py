@@ -41,9 +41,8 @@ Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 
 @dataclass
 class _Reply:
-    """A reply being written: the place of its prompt, the prompt, its tokens in all."""
+    """A reply being written: its prompt, what masks it, its tokens in all."""
 
-    index: int
     prompt: Sequence[int]
     mask: Mask | None
     tokens: list[int] = field(default_factory=list)
@@ -108,7 +107,7 @@ class Decoder:
         replies = []
         for prompt in prompts:
             cache = DynamicCache(config=self.model.config)
-            reply = _Reply(0, prompt, mask() if mask else None)
+            reply = _Reply(prompt, mask() if mask else None)
             logits = self._run(prompt, cache, 1)[-1]
             while reply.take(logits, self.eos, max_tokens):
                 logits = self._run(reply.tokens[-1:], cache, 1)[-1]
@@ -182,11 +181,12 @@ class RowsDecoder(Decoder):
         prefixes = self.prefixes if precise else Prefixes(0)
         memory = _Memory(self.model, prefixes, rows, max(map(len, prompts)) + max_tokens)
         again = self._alone if precise else None
-        replies = [_Reply(n, prompt, mask() if mask else None) for n, prompt in enumerate(prompts)]
-        waiting, running = deque(replies), list[_Reply]()
+        replies: list[list[int]] = [[] for _ in prompts]
+        waiting, running = deque(enumerate(prompts)), list[_Reply]()
         while waiting or running:
             while waiting and len(running) < rows:
-                reply = waiting.popleft()
+                index, prompt = waiting.popleft()
+                reply = _Reply(prompt, mask() if mask else None, replies[index])
                 logits = memory.read(reply.prompt, len(running))
                 if reply.take(logits[-1], self.eos, max_tokens, again):
                     running.append(reply)
@@ -198,7 +198,7 @@ class RowsDecoder(Decoder):
                         memory.move(len(running) - 1, row, running[-1].last)
                         running[row] = running[-1]
                         running.pop()
-        return [reply.tokens for reply in replies]
+        return replies
 
     def _alone(self, tokens: Sequence[int]) -> torch.Tensor:
         """Logits behind ``tokens``, read from the start with nothing beside them."""

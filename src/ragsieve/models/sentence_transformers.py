@@ -62,7 +62,7 @@ class _Encoder:
             kind,
             str(store.resolve(self.model)),
             device=self.device,
-            model_kwargs={"use_safetensors": True},
+            model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             trust_remote_code=False,
         ).eval()
 
