@@ -5,8 +5,9 @@
 - ``sh`` blocks with such a block after them run, too. Of others every ``ragsieve`` command is read
   by the command line, with all its options, systems, models and files; ``pip`` lines are checked
   against pyproject's extras, ``docker`` lines against the Dockerfile, ``make`` against the
-  Makefile; ``curl`` lines are answered by a server of systems that need no weights. Blocks of the
-  server's page run against such a server, too, with an upstream that counts words.
+  Makefile, ``python`` scripts must be there; ``curl`` lines are answered by a server of systems
+  that need no weights. Blocks of the server's page run against such a server, too, with an upstream
+  that counts words.
 - ``toml`` blocks are read by what reads the file that their first line names; other ``json`` blocks
   are JSON. There are no blocks of other languages, but ``text``.
 """
@@ -294,7 +295,13 @@ def check_make(words: list[str]) -> None:
     assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+def check_python(words: list[str]) -> None:
+    """Raise unless the script is there."""
+    assert (ROOT / words[1]).is_file()
+
+
 CHECKS = {
+    "python": check_python,
     "pip": check_pip,
     "docker": check_docker,
     "make": check_make,

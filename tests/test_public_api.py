@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import types
@@ -131,6 +132,25 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_import_loads_no_heavy_module() -> None:
     """``import ragsieve`` is quick: rooms and their packages come when they are first named."""
     assert set() == loaded_by("import ragsieve") & {*LATE}
+
+
+@pytest.mark.parametrize(
+    ("own", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")]
+)
+def test_threads_wait_asleep_unless_told_otherwise(own: dict[str, str], policy: str) -> None:
+    """OpenMP's own word, once torch is there: beside other processes a spinning thread delays."""
+    pytest.importorskip("torch")
+    inherited = {key: value for key, value in os.environ.items() if "OMP_" not in key}
+    done = subprocess.run(
+        [sys.executable, "-c", "import ragsieve, torch"],
+        env={**inherited, "OMP_DISPLAY_ENV": "true", **own},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+
+    assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
 
 
 def test_rooms_load_no_optional_dependency() -> None:

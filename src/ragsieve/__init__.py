@@ -1,5 +1,6 @@
 """ragsieve sieves the noise out of retrieved documents before a language model reads them."""
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from ragsieve import answer, models, score, select, split, systems, trained
     from ragsieve.systems.finefilter import finefilter
     from ragsieve.trained import load
+
+# Threads that wait for each other sleep; awake they would keep the processor from those they wait
+# for. OpenMP reads this once, when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __all__ = [
     "Answer",
