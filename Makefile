@@ -5,20 +5,25 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 DATA := $(or $(RAGSIEVE_DATA),../shared/data)
 # what dspy asks for beside, without litellm's wish for an older openai, which it does not need
 DSPY := fastuuid importlib_metadata json_repair litellm zipp
+# a file stays in one process, with its fixtures
+TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations=5
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench clean
+.PHONY: help demo test test-all check docs bench clean
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 demo: .venv/models ## install, fetch the two default models, filter and answer an example
 	$(BIN)/ragsieve filter --explain $(DEMO)
 	$(BIN)/ragsieve ask $(DEMO)
 
-test: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
-	$(BIN)/python -m pytest --durations=5
+test: .venv/models ## run the tests that are not slow, in minutes: what a change is tried by
+	$(TESTS) -m "not slow"
+
+test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
+	$(TESTS)
 
 check: .venv/done ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -14,6 +14,14 @@ from ragsieve.types import Example
 MakeEncoder = Callable[[Sequence[str], int], Path]
 
 
+@pytest.hookimpl(tryfirst=True)  # before markers select
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of the real models and of the browser as slow."""
+    for item in items:
+        if item.get_closest_marker("models") or "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """Threads take longer to meet than a tiny model takes to compute."""

@@ -416,6 +416,7 @@ def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
     return running
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize(
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -int(signal.SIGKILL))]

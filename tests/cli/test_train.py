@@ -70,6 +70,7 @@ def trained(ragsieve: Command, make_encoder: Callable[[list[str], int], Path]) -
     return ["train", "finefilter", "made", "mine.jsonl", *tiny, *FAKE]
 
 
+@pytest.mark.slow
 def test_a_filter_is_trained_used_and_calibrated(ragsieve: Command, trained: list[str]) -> None:
     """By three commands; what was promised is said, and lies in the folder."""
     ended = ragsieve(*trained)
@@ -104,6 +105,7 @@ def test_a_bad_option_of_a_training_is_named(
     assert not Path("made.work").exists()
 
 
+@pytest.mark.slow
 def test_too_few_questions_for_a_promise_are_told(ragsieve: Command, trained: list[str]) -> None:
     """With the number that would do; and a folder that is no filter is refused."""
     ragsieve(*trained)

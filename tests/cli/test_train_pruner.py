@@ -40,6 +40,7 @@ def test_an_encoder_must_be_there(ragsieve: Command, questions: str) -> None:
     assert "no folder at './none'" in ended.err
 
 
+@pytest.mark.slow
 def test_a_pruner_is_trained_and_used(
     ragsieve: Command, questions: str, make_encoder: Callable[[list[str], int], Path]
 ) -> None:

@@ -160,6 +160,7 @@ def slow(log: Path) -> ScriptedLLM:
     return ScriptedLLM(reply, identity="slow")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="starts processes by fork")
 def test_killed_at_ten_moments_the_records_are_the_same(tmp_path: Path) -> None:
     """Byte for byte but for times; what was killed in a call is all that is asked again."""

@@ -17,6 +17,7 @@ APP = create_app({"nearest": SYSTEM})
 SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", APP)
 
 
+@pytest.mark.slow
 @SCHEMA.parametrize()
 @hypothesis.settings(
     max_examples=25,

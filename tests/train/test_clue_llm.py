@@ -56,6 +56,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "made").iterdir()}
 
 
+@pytest.mark.slow
 def test_a_trained_folder_is_a_clue_reader(run: tuple[Path, Trained], taught: list[Lesson]) -> None:
     """Three files, loaded by name; a probability for every sentence."""
     reader = ragsieve.models.load(f"clue_llm:{run[0] / 'made'}")
@@ -66,6 +67,7 @@ def test_a_trained_folder_is_a_clue_reader(run: tuple[Path, Trained], taught: li
     assert all(0 < value < 1 for value in found)
 
 
+@pytest.mark.slow
 def test_only_the_upper_third_of_what_is_read_is_tuned(run: tuple[Path, Trained]) -> None:
     """Of six layers four are read, one is a third of them: the fourth, with all seven maps."""
     tensors = load_file(run[0] / "made" / "packed.safetensors")
@@ -75,6 +77,7 @@ def test_only_the_upper_third_of_what_is_read_is_tuned(run: tuple[Path, Trained]
     assert 7 * 2 == len(named)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_only_what_learns(run: tuple[Path, Trained]) -> None:
     """The language model itself lies elsewhere, and may have billions of weights."""
     (file,) = run[0].glob("work/*/checkpoint-*/model.safetensors")
@@ -82,6 +85,7 @@ def test_a_checkpoint_holds_only_what_learns(run: tuple[Path, Trained]) -> None:
     assert all("lora_" in name or name.startswith("head.") for name in load_file(file))
 
 
+@pytest.mark.slow
 def test_a_run_tells_losses_and_figures(
     run: tuple[Path, Trained], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +100,7 @@ def test_a_run_tells_losses_and_figures(
     assert "" == capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_trained_finds_clues(train: Train, held_back: list[Lesson], tmp_path: Path) -> None:
     """Clues are first sentences with "the ... in": above others in most pairs, chance is half.
 
@@ -114,6 +119,7 @@ def test_what_is_trained_finds_clues(train: Train, held_back: list[Lesson], tmp_
     assert alone == pytest.approx(figures(judgements(reader, held_back))["mean"]["auc"], abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_result(
     run: tuple[Path, Trained], train: Train, tmp_path: Path, killed: Callable[..., Any]
 ) -> None:

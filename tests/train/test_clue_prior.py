@@ -30,6 +30,7 @@ def items(count: int) -> list[Item]:
     return found
 
 
+@pytest.mark.slow
 def test_it_learns_which_input_tells_a_clue(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The clue is first in over nine of ten questions, where chance finds one of five."""
     taught = items(120)
@@ -42,6 +43,7 @@ def test_it_learns_which_input_tells_a_clue(tmp_path: Path, capsys: pytest.Captu
     assert "" == capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_seed_gives_one_net(tmp_path: Path) -> None:
     """The same twice, another for another seed."""
     nets = [train_prior(items(4), seed=seed, work=tmp_path) for seed in (0, 0, 1)]

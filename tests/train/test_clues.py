@@ -54,6 +54,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "made").iterdir()}
 
 
+@pytest.mark.slow
 def test_a_trained_folder_is_a_clue_reader(
     run: tuple[Path, Trained], encoder: Path, taught: list[Lesson]
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_trained_folder_is_a_clue_reader(
     assert (str(encoder), 12) == (recipe["encoder"], recipe["training"]["questions"])
 
 
+@pytest.mark.slow
 def test_all_layers_but_the_first_sixth_are_tuned(run: tuple[Path, Trained]) -> None:
     """Of six the last five; no embedding."""
     tensors = load_file(run[0] / "made" / "packed.safetensors")
@@ -77,6 +79,7 @@ def test_all_layers_but_the_first_sixth_are_tuned(run: tuple[Path, Trained]) -> 
     assert {("layer", str(n)) for n in range(1, 6)} == {(name[2], name[3]) for name in named}
 
 
+@pytest.mark.slow
 def test_a_run_tells_losses_and_figures(
     run: tuple[Path, Trained], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,6 +95,7 @@ def test_a_run_tells_losses_and_figures(
     assert "" == capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_trained_finds_clues(train: Train, tmp_path: Path) -> None:
     """Clues are first sentences with "the ... in": above others in most pairs, chance is half."""
     found = train(tmp_path, epochs=4, learning_rate=1e-3).figures
@@ -99,6 +103,7 @@ def test_what_is_trained_finds_clues(train: Train, tmp_path: Path) -> None:
     assert found["mean"]["auc"] > 0.9
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_result(
     run: tuple[Path, Trained], train: Train, tmp_path: Path, killed: Callable[..., Any]
 ) -> None:
@@ -112,6 +117,7 @@ def test_a_killed_run_goes_on_to_the_same_result(
     assert [3, 6] == [row["step"] for row in told.log if "validation" in row]
 
 
+@pytest.mark.slow
 def test_work_of_another_run_is_not_gone_on_with(run: tuple[Path, Trained], train: Train) -> None:
     """Its weights would be of other options."""
     with pytest.raises(InputError, match="work must be a new folder or this run's, got another's"):

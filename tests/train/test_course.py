@@ -55,6 +55,7 @@ def course(
     return made
 
 
+@pytest.mark.slow
 def test_a_trained_filter_is_a_folder_that_loads(course: Course) -> None:
     """With its own extractor, a cut by what the generator answered, and figures."""
     folder = course.work.parent / "made"
@@ -71,6 +72,7 @@ def test_a_trained_filter_is_a_folder_that_loads(course: Course) -> None:
     assert {"filter.json", "README.md", "extractor"} == {p.name for p in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_only_two_parts_of_the_questions_are_read(course: Course) -> None:
     """Those of the third are for nobody."""
     for part in ("train", "validation"):
@@ -80,6 +82,7 @@ def test_only_two_parts_of_the_questions_are_read(course: Course) -> None:
         assert {part} == {part_of(row["question"]) for row in rows}
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second start makes the same folder and trains nothing."""
     folder = course.work.parent
@@ -91,6 +94,7 @@ def test_what_is_done_is_not_done_again(course: Course, monkeypatch: pytest.Monk
         assert (folder / "made" / name).read_bytes() == (folder / "again" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_page_shows_curves_and_answers(course: Course) -> None:
     """And needs nothing from elsewhere."""
     page = (course.work / "report.html").read_text()
@@ -100,6 +104,7 @@ def test_the_page_shows_curves_and_answers(course: Course) -> None:
     assert "://" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_another_plan_needs_another_folder(course: Course) -> None:
     """Parts of two plans in one filter would be nobody's."""
     other = Course(Plan(llm="fake:echo", embedder="fake:hashing"), course.sources, course.work)
@@ -118,6 +123,7 @@ def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
         bare.run(tmp_path / "made")
 
 
+@pytest.mark.slow
 def test_a_promise_changes_the_cut(course: Course, source: Path, tmp_path: Path) -> None:
     """Everything at or above the promised probability stays, and the folder says what was said."""
     folder = course.work.parent / "promised"
@@ -188,6 +194,7 @@ def llama(tmp_path: Path) -> str:
     return f"transformers:{folder}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["point", "write"])
 def test_an_llm_that_names_no_clue_leaves_nothing_to_cut(
     llama: str, source: Path, tmp_path: Path, form: str

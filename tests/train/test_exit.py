@@ -76,6 +76,7 @@ def tiny(make_llm: Callable[[Sequence[str], int], Path]) -> str:
     return f"transformers:{make_llm(WORDS, 1)}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
     """The one clue gets more than the other sentences, and the recipe says by how much."""
@@ -89,6 +90,7 @@ def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
     assert (1, 1.0) == (after["questions"], after["auc"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
     """A second start learns nothing again, and writes the same; the adapter lies beside."""

@@ -152,6 +152,7 @@ def test_every_window_teaches_its_own_numbers(base: Path) -> None:
     assert ["Whales sang too.", "Seals sang.", "Seals swam\nfar."] == named
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["point", "write"])
 def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
     """The adapter names them as the model class asks for them; before, it did not."""

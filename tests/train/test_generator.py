@@ -173,6 +173,7 @@ def source(asked: Callable[..., Any]) -> Any:
     return asked(YEARS, "seals sang in {} .", "rain .")
 
 
+@pytest.mark.slow
 def test_a_generator_is_trained_and_loads_both_ways(
     tmp_path: Path, llama: str, source: Any
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_generator_is_trained_and_loads_both_ways(
     assert "## How good it is" in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_second_start_writes_and_trains_nothing_again(
     tmp_path: Path, llama: str, source: Any, counted: Any
 ) -> None:

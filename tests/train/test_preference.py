@@ -64,6 +64,7 @@ def leads(llm: Transformers) -> list[float]:
     return [sum(a) - sum(b) for a, b in zip(better, worse, strict=True)]
 
 
+@pytest.mark.slow
 def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
     """At the start the worse is written; then it is less likely. Only an adapter is left."""
     log = learn(tmp_path / "out", started)
@@ -86,6 +87,7 @@ class _Killed(Exception):
     """Stands for a kill in the middle of a run."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(
     tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +144,7 @@ class _Quiet(trl.SFTTrainer):  # type: ignore[misc]
         """Not sent."""
 
 
+@pytest.mark.slow
 def test_our_fine_tuning_is_trls(tmp_path: Path, started: Started) -> None:
     """TRL's SFTTrainer on our rows gives the losses of `ragsieve.train.sft.tune`, step for step."""
     llm, tuning = started.llm, Tuning(epochs=3, checks=3, lr=0.01)

@@ -53,6 +53,7 @@ def run(train: Train, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, T
     return folder, train(folder)
 
 
+@pytest.mark.slow
 def test_a_trained_folder_is_a_pruner(run: tuple[Path, Trained], held_back: list[Lesson]) -> None:
     """It tells clues from others in most pairs, and has a score for every passage."""
     reader = Provence(str(run[0] / "made"))
@@ -64,6 +65,7 @@ def test_a_trained_folder_is_a_pruner(run: tuple[Path, Trained], held_back: list
     assert (2,) == reader.score([(asked[0], "The paris in old."), (asked[0], "It ran.")]).shape
 
 
+@pytest.mark.slow
 def test_tokens_and_passages_are_learned_together(encoder: Path, taught: list[Lesson]) -> None:
     """Of a token whether its sentence is the clue; of a passage, half as much, whether it has it.
 
@@ -87,6 +89,7 @@ def test_tokens_and_passages_are_learned_together(encoder: Path, taught: list[Le
     assert (told + 0.5 * ranked).item() == pytest.approx(learner(**batch([asked]))["loss"].item())
 
 
+@pytest.mark.slow
 def test_the_folder_holds_no_pickle(run: tuple[Path, Trained]) -> None:
     """Safetensors, JSON and the tokenizer's text."""
     names = {path.name for path in (run[0] / "made").iterdir()}
@@ -95,6 +98,7 @@ def test_the_folder_holds_no_pickle(run: tuple[Path, Trained]) -> None:
     assert {".json", ".safetensors"} == {Path(name).suffix for name in names}
 
 
+@pytest.mark.slow
 def test_a_run_tells_losses_and_figures(run: tuple[Path, Trained]) -> None:
     """Each of six epochs of three steps is validated; figures are the recipe's."""
     folder, told = run
@@ -106,6 +110,7 @@ def test_a_run_tells_losses_and_figures(run: tuple[Path, Trained]) -> None:
     assert (12, 6, 0) == tuple(recipe["training"][n] for n in ("questions", "epochs", "seed"))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_gone_on_with_gives_the_same_weights(
     run: tuple[Path, Trained], train: Train
 ) -> None:
@@ -140,6 +145,7 @@ def test_lessons_must_teach(taught: list[Lesson], tmp_path: Path) -> None:
         train_provence(tmp_path, taught, [nothing], work=tmp_path / "work")
 
 
+@pytest.mark.slow
 def test_another_runs_work_is_not_taken_up(run: tuple[Path, Trained], train: Train) -> None:
     """The error names the folder."""
     with pytest.raises(InputError, match="work must be a new folder or this run's"):

@@ -39,6 +39,7 @@ def source(asked: Callable[..., Any]) -> Any:
     return asked(YEARS, "seals sang in {0} . rain fell . snow fell in {0} .")
 
 
+@pytest.mark.slow
 def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
     tmp_path: Path, plan: RecompPlan, source: Any, counted: Any
 ) -> None:

@@ -139,6 +139,7 @@ def test_the_loss_is_that_of_the_paper(bert: str) -> None:
         assert pytest.approx(expected, rel=1e-4) == loss.item()
 
 
+@pytest.mark.slow
 def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_path: Path) -> None:
     """Who sang won: learnt from three years, true of two others; what ships is no pickle."""
     folder = tmp_path / "reranker"
@@ -160,6 +161,7 @@ def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_pat
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert: str, tmp_path: Path) -> None:
     """Killed while the last checkpoint was written: the second epoch is read again."""
     options = {**QUICK, "embedder": bert, "work": tmp_path / "w"}
@@ -173,6 +175,7 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert: str, tmp_path: P
     assert first.embed(TEXTS).tobytes() == second.embed(TEXTS).tobytes()
 
 
+@pytest.mark.slow
 def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
     """Then the folder is a whole model."""
     options = {**QUICK, "rank": None, "learning_rate": 0.005, "epochs": 1}
@@ -183,6 +186,7 @@ def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
     assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_checkpoints_of_other_options_are_refused(bert: str, tmp_path: Path) -> None:
     """To go on from them would give a model that no options give."""
     reranker._claim(tmp_path, {"seed": 0})

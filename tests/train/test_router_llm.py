@@ -33,6 +33,7 @@ def test_a_sample_is_what_the_router_asks() -> None:
     assert 'Question: "price"' in second.prompt[-1].content
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_tuned_model_chooses(
     tmp_path: Path, make_llm: Callable[[Sequence[str], int], Path]

@@ -77,6 +77,7 @@ def learn(folder: Path, llm: Transformers, tuning: Tuning = FAST, **more: Any) -
     return tune(folder, SAMPLES, SAMPLES, llm=llm, tuning=tuning, about={"part": "x"}, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
 def test_replies_are_learned(
     tmp_path: Path, kind: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
@@ -92,6 +93,7 @@ def test_replies_are_learned(
     assert "" == capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_folder_holds_an_adapter_and_its_recipe(tmp_path: Path, causal: Transformers) -> None:
     """Nothing pickled, no checkpoints beside it; the recipe has the figures and the log."""
     log = learn(tmp_path / "out", causal, measure=lambda llm: {"adapter": bool(llm.adapter)})
@@ -178,6 +180,7 @@ def test_the_decoder_is_above_the_encoder(seq2seq: Transformers) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights(tmp_path: Path, causal: Transformers) -> None:
     """Bit for bit; another seed gives others."""
     found = []
@@ -194,6 +197,7 @@ class _Killed(Exception):
     """Stands for a kill in the middle of a run."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(
     tmp_path: Path, causal: Transformers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +221,7 @@ def test_a_killed_run_goes_on(
     assert all(torch.equal(a[key], b[key]) for key in a)
 
 
+@pytest.mark.slow
 def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformers) -> None:
     """Validation wants other replies than are taught, so a look before the last is the best."""
     llm = replace(causal, dtype="float32")

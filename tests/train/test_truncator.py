@@ -78,6 +78,7 @@ def test_figures_by_hand() -> None:
     }
 
 
+@pytest.mark.slow
 def test_cut_points_are_learned(make_llm: Callable[..., Path], tmp_path: Path) -> None:
     """Through the model class each question gets its own."""
     name = f"transformers:{make_llm('0123abc', 2, width=32, positions=256)}"

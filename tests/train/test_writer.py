@@ -26,6 +26,7 @@ def llama(make_llm: Callable[..., Path]) -> str:
     return f"transformers:{make_llm(WORDS, 1, positions=1400, padded=False)}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("by", ["strinc", "ib"])
 def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
