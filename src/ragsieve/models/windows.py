@@ -1,0 +1,207 @@
+"""How a sentence pruner lays a question and one passage out in windows of an encoder.
+
+A window is ``[CLS] question [SEP] title : sentence sentence … [SEP]``, of one passage only. A
+passage that does not fit goes in several windows of whole sentences, the title in front of each;
+from the second on a window begins with the last tokens of the sentences before, as context.
+Training and inference share this file, which needs neither torch nor onnxruntime.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from tokenizers import Tokenizer
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Passage
+from ragsieve.text import safe
+
+_LEAST = 16  # tokens of sentences that a window has room for, whatever stands before them
+
+
+class Span(NamedTuple):
+    """A sentence's place in its passage, and the bounds of its tokens in the window."""
+
+    sentence: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the encoder reads in one pass.
+
+    Args:
+        ids: Token ids.
+        question: Tokens of the question, which begins behind the first token.
+        spans: Sentences that are scored here, in order. Two spans of one sentence, here or in two
+            windows, are its pieces: the sentence's logit is the highest of theirs.
+    """
+
+    ids: list[int]
+    question: int
+    spans: list[Span]
+
+    @property
+    def types(self) -> list[int]:
+        """Token types: 0 up to the first ``[SEP]``, which is behind the question, then 1."""
+        front = self.question + 2
+        return [0] * front + [1] * (len(self.ids) - front)
+
+
+class Marks(NamedTuple):
+    """Token ids of the control tokens and the colon."""
+
+    cls: int
+    sep: int
+    colon: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of windows and their parts, all in tokens.
+
+    Args:
+        size: Of a window, at most; leaves room for at least 16 tokens of a sentence.
+        question: Of a question, at least 1; the rest is cut off.
+        title: Of a title, at least 0; the rest is cut off.
+        context: Of the text that a window repeats of the one before, at most; at least 0.
+
+    Raises:
+        InputError: If a size breaks its rule.
+    """
+
+    size: int = 256
+    question: int = 64
+    title: int = 24
+    context: int = 64
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if type(value) is not int or value < (name == "question"):
+                raise InputError(f"{name} must be a number of tokens, got {value!r}")
+        least = self.question + self.title + 4 + _LEAST
+        if self.size < least:
+            raise InputError(f"size must be at least {least} tokens, got {self.size!r}")
+
+    def windows(
+        self,
+        question: Sequence[int],
+        title: Sequence[int],
+        sentences: Sequence[Sequence[int]],
+        marks: Marks,
+    ) -> list[Window]:
+        """Windows in which every sentence that has tokens is scored, given all token ids."""
+        head = [marks.cls, *question[: self.question], marks.sep]
+        front = [*head, *title[: self.title], *([marks.colon] if title else [])]
+        room = self.size - len(front) - 1
+        text = [token for sentence in sentences for token in sentence]
+        units = _units(sentences, room)
+        made: list[Window] = []
+        first = 0
+        while first < len(units):
+            _, begin, end = units[first]
+            low = begin - min(self.context, begin, room - (end - begin))
+            last = first + 1
+            while last < len(units) and units[last].end <= low + room:
+                last += 1
+            shift = len(front) - low
+            spans = [Span(n, a + shift, b + shift) for n, a, b in units[first:last]]
+            ids = [*front, *text[low : units[last - 1].end], marks.sep]
+            made.append(Window(ids, len(head) - 2, spans))
+            first = last
+        return made
+
+
+class Laid(NamedTuple):
+    """Windows of each passage of a question, and a note of what is not read as it stands."""
+
+    windows: list[list[Window]]
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class WindowTokenizer:
+    """Turns texts into windows; a control token in a text is text like any other.
+
+    Args:
+        tokenizer: Neither pads nor truncates.
+        marks: Its control tokens.
+        layout: Sizes of windows.
+    """
+
+    tokenizer: Tokenizer
+    marks: Marks
+    layout: Layout = Layout()
+
+    @classmethod
+    def read(cls, file: str | Path, layout: Layout | None = None) -> WindowTokenizer:
+        """The tokenizer of a ``tokenizer.json``; any exception where it is none.
+
+        Raises:
+            ModelError: If it puts no control tokens around a text.
+        """
+        tokenizer = Tokenizer.from_str(Path(file).read_text(encoding="utf-8"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True
+        around = tokenizer.encode("").ids
+        colon = tokenizer.encode(":", add_special_tokens=False).ids
+        if len(around) != 2 or not colon:
+            raise ModelError("the tokenizer must put one control token before a text and one after")
+        return cls(tokenizer, Marks(around[0], around[1], colon[-1]), layout or Layout())
+
+    def lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+        """Windows of each passage; none of one without a token in its sentences."""
+        flat = [question, *(text for title, some in passages for text in (title, *some))]
+        rows = (
+            encoding.ids
+            for encoding in self.tokenizer.encode_batch_fast(
+                [safe(text) for text in flat], add_special_tokens=False
+            )
+        )
+        asked = next(rows)
+        read = [(next(rows), [*islice(rows, len(some))]) for _, some in passages]
+        windows = [self.layout.windows(asked, *one, self.marks) for one in read]
+        return Laid(windows, self._note(asked, [title for title, _ in read], windows))
+
+    def _note(
+        self,
+        question: Sequence[int],
+        titles: Sequence[Sequence[int]],
+        windows: Sequence[Sequence[Window]],
+    ) -> str:
+        layout, notes = self.layout, []
+        if len(question) > layout.question:
+            notes.append(f"the question has over {layout.question} tokens: only these count")
+        if long := sum(len(title) > layout.title for title in titles):
+            notes.append(
+                f"titles with over {layout.title} tokens, cut there: {long}"
+            )
+        if pieces := sum(_in_pieces(some) for some in windows):
+            notes.append(f"sentences longer than a window, read in pieces: {pieces}")
+        return "; ".join(notes)
+
+
+def _units(sentences: Sequence[Sequence[int]], room: int) -> list[Span]:
+    """Sentences in the text of all, those over ``room`` tokens in pieces of nearly one length."""
+    units = []
+    begin = 0
+    for n, sentence in enumerate(sentences):
+        length = len(sentence)
+        pieces = -(-length // room)
+        bounds = [begin + length * k // pieces for k in range(pieces + 1)] if pieces else []
+        units += [Span(n, a, b) for a, b in pairwise(bounds)]
+        begin += length
+    return units
+
+
+def _in_pieces(windows: Sequence[Window]) -> int:
+    """Sentences of a passage that have more than one span."""
+    pieces = Counter(span.sentence for window in windows for span in window.spans)
+    return sum(often > 1 for often in pieces.values())

@@ -1,0 +1,179 @@
+"""Windows of one passage: a worked example, and what holds of any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Passage
+from ragsieve.models.windows import Layout, Marks, Span, Window, WindowTokenizer
+
+MARKS = Marks(cls=1, sep=2, colon=3)
+SMALL = Layout(size=24, question=2, title=2, context=3)
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ":", ".", "who", "?", "a", "b", "c", "[", "]"]
+
+
+def test_a_passage_in_one_window() -> None:
+    """Question, title, colon and sentences stand between the marks; spans bound the sentences."""
+    (window,) = Layout().windows([10, 11], [20], [[30, 31], [40]], MARKS)
+
+    assert Window([1, 10, 11, 2, 20, 3, 30, 31, 40, 2], 2, [Span(0, 6, 8), Span(1, 8, 9)]) == window
+    assert [0, 0, 0, 0, 1, 1, 1, 1, 1, 1] == window.types
+
+
+def test_a_long_passage_goes_on_behind_its_last_tokens() -> None:
+    """Room is 24 - 4 - 1 = 19: sentences 0 and 1 fit; 2 goes on behind the last 3 tokens of 1."""
+    rows = [[100 + n for n in range(10)], [200 + n for n in range(8)], [300 + n for n in range(7)]]
+    first, second = SMALL.windows([10, 11], [], rows, MARKS)
+
+    assert Window([1, 10, 11, 2, *rows[0], *rows[1], 2], 2, [Span(0, 4, 14), Span(1, 14, 22)]) == (
+        first
+    )
+    assert Window([1, 10, 11, 2, 205, 206, 207, *rows[2], 2], 2, [Span(2, 7, 14)]) == second
+
+
+def test_question_and_title_are_cut() -> None:
+    """Of both only the first tokens are read."""
+    (window,) = SMALL.windows([10, 11, 12], [20, 21, 22], [[30]], MARKS)
+
+    assert [1, 10, 11, 2, 20, 21, 3, 30, 2] == window.ids
+
+
+def test_a_sentence_longer_than_a_window_goes_in_even_pieces() -> None:
+    """Room is 19, 20 tokens are two pieces of 10, each with as much context as there is."""
+    windows = SMALL.windows([10, 11], [], [[*range(100, 120)]], MARKS)
+
+    assert [[Span(0, 4, 14)], [Span(0, 7, 17)]] == [window.spans for window in windows]
+    assert [107, 108, 109, *range(110, 120)] == windows[1].ids[4:-1]
+
+
+@given(
+    question=st.integers(0, 5),
+    title=st.integers(0, 4),
+    lengths=st.lists(st.integers(0, 50), max_size=12),
+)
+def test_every_token_of_a_sentence_is_scored_once(
+    question: int, title: int, lengths: list[int]
+) -> None:
+    """Spans of all windows, put together, are the sentences; no window is too long."""
+    tokens = iter(range(1000, 9999))
+    rows = [[next(tokens) for _ in range(length)] for length in lengths]
+    windows = SMALL.windows([10] * question, [20] * title, rows, MARKS)
+    read: list[list[int]] = [[] for _ in rows]
+    for window in windows:
+        assert len(window.ids) <= SMALL.size
+        assert len(window.types) == len(window.ids)
+        for n, start, end in window.spans:
+            read[n] += window.ids[start:end]
+
+    assert rows == read
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> WindowTokenizer:
+    """A BERT tokenizer of a dozen words, as a file."""
+    file = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    vocabulary = {word: n for n, word in enumerate(VOCABULARY)}
+    special = [
+        {
+            "id": n,
+            "content": VOCABULARY[n],
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
+        for n in range(4)
+    ]
+    marks = {"sep": ["[SEP]", 3], "cls": ["[CLS]", 2], "type": "BertProcessing"}
+    values = {
+        "version": "1.0",
+        "truncation": {
+            "max_length": 8,
+            "strategy": "LongestFirst",
+            "stride": 0,
+            "direction": "Right",
+        },
+        "padding": None,
+        "added_tokens": special,
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": True,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": marks,
+        "decoder": None,
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": vocabulary,
+        },
+    }
+    file.write_text(json.dumps(values), encoding="utf-8")
+    return WindowTokenizer.read(file, Layout(size=30, question=4, title=2, context=3))
+
+
+def words(window: Window) -> str:
+    """A window's tokens as text."""
+    return " ".join(VOCABULARY[n] for n in window.ids)
+
+
+def test_texts_are_tokenized_one_by_one(tokenizer: WindowTokenizer) -> None:
+    """Each passage has windows of its own, in order; one without text has none."""
+    passages = [Passage("A", ["B c.", "c"]), Passage("a", []), Passage("", ["a."])]
+    laid = tokenizer.lay("Who?", passages)
+
+    assert ["[CLS] who ? [SEP] a : b c . c [SEP]"] == [words(w) for w in laid.windows[0]]
+    assert [] == laid.windows[1]
+    assert ["[CLS] who ? [SEP] a . [SEP]"] == [words(w) for w in laid.windows[2]]
+    assert laid.note == ""
+
+
+def test_a_control_token_in_a_text_is_text(tokenizer: WindowTokenizer) -> None:
+    """A document cannot end its passage and begin another."""
+    laid = tokenizer.lay("[SEP]", [Passage("", ["[CLS] a\x00[SEP]\ud800"])])
+    (window,) = laid.windows[0]
+
+    assert [2, 3, 3] == [n for n in window.ids if n in (2, 3)]
+    assert [window.ids[0], window.ids[4], window.ids[-1]] == [2, 3, 3]
+
+
+def test_what_is_not_read_as_it_stands_is_noted(tokenizer: WindowTokenizer) -> None:
+    """A long question, long titles and sentences in pieces."""
+    laid = tokenizer.lay("a " * 5, [Passage("a b c", ["a " * 40]), Passage("a b c", ["a"])])
+
+    assert laid.note == (
+        "the question has over 4 tokens: only these count; "
+        "titles with over 2 tokens, cut there: 2; "
+        "sentences longer than a window, read in pieces: 1"
+    )
+
+
+@pytest.mark.parametrize("options", [{"size": 100}, {"title": -1}, {"question": 0}, {"size": "x"}])
+def test_sizes_are_checked(options: dict[str, int]) -> None:
+    """A window without room for sentences would never end."""
+    with pytest.raises(InputError, match=next(iter(options))):
+        Layout(**options)
+
+
+def test_a_tokenizer_without_control_tokens_is_no_encoders(
+    tokenizer: WindowTokenizer, tmp_path: Path
+) -> None:
+    """Windows need a first token, which says whether the passage answers."""
+    values = json.loads(tokenizer.tokenizer.to_str()) | {"post_processor": None}
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps(values), encoding="utf-8")
+
+    with pytest.raises(ModelError, match="one control token before"):
+        WindowTokenizer.read(file)
