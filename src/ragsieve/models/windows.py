@@ -180,9 +180,7 @@ class WindowTokenizer:
         if len(question) > layout.question:
             notes.append(f"the question has over {layout.question} tokens: only these count")
         if long := sum(len(title) > layout.title for title in titles):
-            notes.append(
-                f"titles with over {layout.title} tokens, cut there: {long}"
-            )
+            notes.append(f"titles with over {layout.title} tokens, cut there: {long}")
         if pieces := sum(_in_pieces(some) for some in windows):
             notes.append(f"sentences longer than a window, read in pieces: {pieces}")
         return "; ".join(notes)
