@@ -55,7 +55,7 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         models.load(name)
 
     assert str(caught.value).startswith(
-        "a model must be one of smollm2, minilm, clues, transformers:"
+        "a model must be one of smollm2, minilm, clues, pruner, transformers:"
     )
     assert str(caught.value).endswith(f"got {name!r}")
 

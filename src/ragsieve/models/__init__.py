@@ -19,9 +19,15 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "clue_llm": ("clue_llm", "ClueLLM", "clue reader"),
     "jina_bert": ("jina_bert", "JinaBert", "embedder"),
     "provence": ("provence", "Provence", "clue reader"),
+    "pruner": ("pruner", "Pruner", "sentence pruner"),
     "pe_rank": ("pe_rank", "PERank", "list ranker"),
 }
-NAMED = {"smollm2": "transformers", "minilm": "sentence_transformers", "clues": "clues"}
+NAMED = {
+    "smollm2": "transformers",
+    "minilm": "sentence_transformers",
+    "clues": "clues",
+    "pruner": "pruner",
+}
 FAKE = {  # for trying a pipeline without weights
     "fake:echo": ("fake", "echo", "LLM"),
     "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
@@ -34,7 +40,7 @@ def load(name: str, **options: Any) -> Any:
     """The model that ``name`` says: ``PREFIX:MODEL``, or a name of `ragsieve models list`.
 
     Args:
-        name: ``"smollm2"``, ``"minilm"``, ``"clues"``, ``"openai:gpt-5-mini"``,
+        name: ``"smollm2"``, ``"minilm"``, ``"pruner"``, ``"clues"``, ``"openai:gpt-5-mini"``,
             ``"transformers:org/model"`` …; the part behind the prefix is a named model, a folder or
             a hub id. ``"fake:echo"``, ``"fake:hashing"`` and other fakes need no weights: see
             `ragsieve.models.fake`.
@@ -57,7 +63,8 @@ def load(name: str, **options: Any) -> Any:
 def check(name: str, *kinds: str) -> None:
     """Raise `InputError` unless ``name`` names a model of one of ``kinds``; imports nothing.
 
-    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"``, ``"clue reader"`` and ``"list ranker"``.
+    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"``, ``"sentence pruner"``, ``"clue reader"``
+    and ``"list ranker"``.
     """
     if (found := _row(name)[2]) not in kinds:
         raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {found}")

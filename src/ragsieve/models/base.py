@@ -136,6 +136,34 @@ class ClueReader(Protocol):
         """
 
 
+class Pruned(NamedTuple):
+    """What a sentence pruner says of a question's passages; probabilities in [0, 1].
+
+    Args:
+        sentences: That each sentence is evidence, of all passages in order.
+        passages: That the question can be answered from each passage.
+    """
+
+    sentences: list[float]
+    passages: list[float]
+
+
+class SentencePruner(Protocol):
+    """A model that reads a question with a passage, and scores its sentences and the passage."""
+
+    @property
+    def identity(self) -> str:
+        """What probabilities depend on beside the input."""
+
+    def prune(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[Pruned]:
+        """For each question the probabilities of its passages and of their sentences.
+
+        Each passage is read by itself: neither the others nor their order count.
+        """
+
+
 T = TypeVar("T")
 
 _THOUGHTS = re.compile(r"\A(?:\s*<think>.*?</think>)+", re.DOTALL)

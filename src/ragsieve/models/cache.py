@@ -21,6 +21,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
+from ragsieve.models.base import Pruned
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.trace import Usage, note, overheard, spend
 
@@ -42,7 +43,7 @@ class Cached(Wrapper):
     disk that cannot be read or written costs a warning, never an answer.
 
     Args:
-        model: An LLM, an embedder, a pair scorer or a clue reader.
+        model: An LLM, an embedder, a pair scorer, a sentence pruner or a clue reader.
         path: The SQLite file; made, with its folder, where there is none.
         timeout_s: Seconds to wait for other processes' writing before going on without.
 
@@ -98,7 +99,7 @@ class Cached(Wrapper):
             self._store.write({key: packed[key] for key in good})
             values |= found
         self._spend_known(keys, set(missing), values)
-        return [v.copy() if isinstance(v := values[key][0], list) else v for key in keys]
+        return [_own(values[key][0]) for key in keys]
 
     def _paid(
         self, method: str, columns: Columns, options: Mapping[str, Any]
@@ -158,6 +159,8 @@ def _pack(method: str, value: Any, cost: _Cost) -> bytes:
         plain = float(np.float32(value))
     elif method in ("choose", "loglik", "clues"):
         plain = [float(number) for number in value]
+    elif method == "prune":
+        plain = [[float(number) for number in numbers] for numbers in value]
     elif method == "surprisals":
         plain = [[int(start), int(end), float(nats)] for start, end, nats in value]
     return canonical([plain, *cost])
@@ -167,6 +170,8 @@ def _unpack(method: str, body: bytes) -> _Entry:
     plain, tokens_in, tokens_out, text = json.loads(body.decode("utf-8", "surrogatepass"))
     if method == "embed":
         plain = np.frombuffer(b64decode(plain, validate=True), dtype="<f4").astype(np.float32)
+    elif method == "prune":
+        plain = Pruned(*plain)
     elif method == "surprisals":
         plain = [(int(start), int(end), float(nats)) for start, end, nats in plain]
     return plain, (int(tokens_in), int(tokens_out), str(text))
@@ -188,13 +193,30 @@ def _is_sound(method: str, item: Sequence[Any], value: Any) -> bool:
     if method == "rank":
         whole = isinstance(value, list) and all(type(place) is int for place in value)
         return whole and sorted(value) == [*range(len(item[1]))]
+    if method == "prune":
+        sizes = [sum(len(texts) for _, texts in item[1]), len(item[1])]
+        pairs = zip(value, sizes, strict=True)
+        return all(_are_probabilities(numbers, size) for numbers, size in pairs)
     if not isinstance(value, list) or not all(isinstance(number, float) for number in value):
         return False
     if method == "clues":
-        sentences = sum(len(texts) for _, texts in item[1])
-        return len(value) == sentences and all(0 <= number <= 1 for number in value)
+        return _are_probabilities(value, sum(len(texts) for _, texts in item[1]))
     length = len(item[1]) if method == "choose" else len(value)
     return len(value) == length and all(math.isfinite(number) for number in value)
+
+
+def _are_probabilities(value: Any, size: int) -> bool:
+    """Whether ``value`` is a list of ``size`` floats in [0, 1]."""
+    if not isinstance(value, list) or len(value) != size:
+        return False
+    return all(isinstance(number, float) and 0 <= number <= 1 for number in value)
+
+
+def _own(value: Any) -> Any:
+    """``value`` with lists of its own, so that no caller changes another's."""
+    if isinstance(value, Pruned):
+        return Pruned(*(numbers.copy() for numbers in value))
+    return value.copy() if isinstance(value, list) else value
 
 
 def _checksum(key: bytes, body: bytes) -> bytes:

@@ -51,8 +51,8 @@ class Coalesced(Wrapper):
     are answered; with ``with``, the end of the block closes it.
 
     Args:
-        model: An LLM, an embedder, a pair scorer or a clue reader; only ``count`` runs in the
-            caller's thread.
+        model: An LLM, an embedder, a pair scorer, a sentence pruner or a clue reader; only
+            ``count`` runs in the caller's thread.
         max_batch: Items that are joined at most; a single call of more goes through whole.
         wait_s: Seconds that a call waits for the next one, while others may come.
         callers: Threads that are known to call; while fewer are inside, others may come.

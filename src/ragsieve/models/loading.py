@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra(error.name or "torch", extra="local") from error
 
 from ragsieve.models import store
+from ragsieve.models.once import once as once
 
 DTYPES = ("auto", "bfloat16", "float32")
 _ADAPTER = "adapter_model.safetensors"
@@ -29,17 +30,6 @@ _ADAPTER = "adapter_model.safetensors"
 logging: Any = _logging  # its functions have no types
 
 T = TypeVar("T")
-
-
-class once(cached_property[T]):
-    """A cached property that two threads never compute twice; its owner has a ``_lock``."""
-
-    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        """The value, computed by the first who asks, while others wait."""
-        if instance is None:
-            return self
-        with instance._lock:
-            return super().__get__(instance, owner)
 
 
 def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> Any:

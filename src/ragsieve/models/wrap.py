@@ -19,9 +19,11 @@ from ragsieve.models.base import (
     PairScorer,
     Passage,
     Prompt,
+    Pruned,
+    SentencePruner,
 )
 
-Model = LLM | Embedder | PairScorer | ClueReader
+Model = LLM | Embedder | PairScorer | ClueReader | SentencePruner
 
 Columns = Sequence[Sequence[Any]]
 """The positional arguments of a model's call: one list, or two of one length."""
@@ -92,6 +94,12 @@ class Wrapper(ABC):
     ) -> list[list[float]]:
         """The probabilities that the clue reader inside gives."""
         return list(self._call("clues", [questions, passages], {}))
+
+    def prune(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[Pruned]:
+        """The probabilities that the sentence pruner inside gives."""
+        return list(self._call("prune", [questions, passages], {}))
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """The orders that the list ranker inside gives."""

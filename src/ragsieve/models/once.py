@@ -1,0 +1,19 @@
+"""What an object computes when it is first asked for, once, whatever threads ask."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class once(cached_property[T]):
+    """A cached property that two threads never compute twice; its owner has a ``_lock``."""
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        """The value, computed by the first who asks, while others wait."""
+        if instance is None:
+            return self
+        with instance._lock:
+            return super().__get__(instance, owner)

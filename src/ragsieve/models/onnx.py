@@ -1,0 +1,91 @@
+"""Encoders on onnxruntime: one window a pass, as many passes at once as there are cores.
+
+No window shares a pass with another, so that neither padding nor the scale of an int8 activation
+depends on company: a window gives the same bits alone, among others and from any thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+from ragsieve.errors import ModelError
+from ragsieve.models.windows import Window
+
+_INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+class Encoder:
+    """A net that gives each token of a window two logits.
+
+    Args:
+        data: An ONNX file with inputs ``input_ids`` and, as it likes, ``token_type_ids`` and
+            ``attention_mask``, all ``(1, length)``, and one output ``(1, length, 2)``.
+
+    Raises:
+        ModelError: If the file has other inputs or outputs.
+        Exception: Of onnxruntime, if it is no ONNX file.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 4  # what fails is raised
+        self._session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        self._inputs = {given.name for given in self._session.get_inputs()}
+        outputs = [out.shape for out in self._session.get_outputs()]
+        if "input_ids" not in self._inputs or not self._inputs <= _INPUTS:
+            raise ModelError(f"inputs must be among {sorted(_INPUTS)}, got {sorted(self._inputs)}")
+        if len(outputs) != 1 or len(outputs[0]) != 3 or outputs[0][2] != 2:
+            raise ModelError(f"there must be one output of two logits a token, got {outputs}")
+
+    def run(self, windows: Sequence[Window], threads: int) -> list[NDArray[np.float32]]:
+        """Logits of each window's tokens, ``(length, 2)`` each.
+
+        Raises:
+            ModelError: If onnxruntime fails, or a logit is not finite.
+        """
+        threads = min(threads, len(windows))
+        if threads < 2:
+            return [self._logits(window) for window in windows]
+        with ThreadPoolExecutor(threads, thread_name_prefix="ragsieve-onnx") as pool:
+            return list(pool.map(self._logits, windows))
+
+    def _logits(self, window: Window) -> NDArray[np.float32]:
+        ids = np.array([window.ids], np.int64)
+        given = {"input_ids": ids}
+        if "token_type_ids" in self._inputs:
+            given["token_type_ids"] = np.array([window.types], np.int64)
+        if "attention_mask" in self._inputs:
+            given["attention_mask"] = np.ones_like(ids)
+        try:
+            (found,) = self._session.run(None, given)
+        except Exception as error:  # onnxruntime's errors have no class in common but this
+            raise ModelError(f"onnxruntime: {' '.join(str(error).split())[:300]}") from error
+        logits: NDArray[np.float32] = found[0]
+        if logits.shape != (len(window.ids), 2) or not np.isfinite(logits).all():
+            raise ModelError("the net must give two finite logits a token")
+        return logits
+
+
+def cores() -> int:
+    """Processors that this process may use: by its affinity, and by its control group's quota."""
+    if hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
+    else:
+        allowed = os.cpu_count() or 1
+    try:
+        quota, period = _QUOTA.read_text(encoding="ascii").split()
+        allowed = min(allowed, int(quota) // int(period))
+    except (OSError, ValueError):  # no control group, or "max"
+        pass
+    return max(allowed, 1)

@@ -1,0 +1,227 @@
+"""The sentence pruner: a probability for each sentence of a passage, and one for the passage.
+
+It is a folder: ``config.json`` of the encoder, ``tokenizer.json``, ``model.onnx`` with two logits a
+token, and ``pruner.json`` with the sizes of windows. The first logit says that the token is
+evidence; a sentence's logit is the mean over its tokens. The second one, of the first token, says
+that the question can be answered from the passage. `ragsieve.train.export` makes such a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError, MissingExtra, ModelError
+from ragsieve.models import store
+from ragsieve.models.base import Passage, Pruned
+from ragsieve.models.once import once
+from ragsieve.models.onnx import Encoder, cores
+from ragsieve.models.windows import Laid, Layout, Window, WindowTokenizer
+from ragsieve.models.wrap import check_columns
+from ragsieve.trace import Usage, spend
+
+BUNDLED = ("pruner",)  # folders of ragsieve/weights
+CONFIG, TOKENIZER, NET, SETTINGS = "config.json", "tokenizer.json", "model.onnx", "pruner.json"
+FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
+NOTHING = -100.0  # the logit of a passage or sentence without a token
+REMEMBERED = 4096  # windows whose logits are kept for the next call, a kilobyte each
+
+
+class _Key(NamedTuple):
+    """All that a window's logits depend on."""
+
+    question: int
+    ids: bytes
+
+
+class Reading(NamedTuple):
+    """Logits of a window: of the passage, and of each span."""
+
+    passage: float
+    spans: list[float]
+
+
+@dataclass(frozen=True)
+class Pruner:
+    """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `PairScorer`.
+
+    Each passage is read by itself, in one window where it fits and else in several: the passage
+    then counts as its best window does. Windows read lately are remembered, so that ranking and
+    pruning a passage of one window costs one pass. Nothing in the folder is run as code.
+
+    Args:
+        model: ``"pruner"``, which comes with the package, a folder or a hub id.
+        threads: Windows that are read at a time, at least 1; None: one for each core that the
+            process may use.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model cannot be loaded.
+        MissingExtra: If a hub id is given and huggingface_hub is not installed.
+
+    Source: One pass for ranking and pruning as in Provence (arXiv 2501.16214), section 3.
+    Differs: A sentence goes by the mean of its tokens' logits, not by a vote of its tokens.
+    """
+
+    model: str = "pruner"
+    threads: int | None = field(default=None, kw_only=True)
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _known: OrderedDict[_Key, NDArray[np.float32]] = field(
+        default_factory=OrderedDict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"threads must be at least 1, got {self.threads!r}")
+
+    @once
+    def identity(self) -> str:
+        """The model, twelve hex digits of what its files hold, and its precision."""
+        found = hashlib.sha256()
+        for name in FILES:
+            found.update(hashlib.sha256(self._read(name)).digest())
+        precision = self.settings.get("precision", "")
+        return f"pruner:{self.model}@{found.hexdigest()[:12]}:{precision}"
+
+    @once
+    def settings(self) -> Mapping[str, Any]:
+        """What ``pruner.json`` says."""
+        with self._loading():
+            values = json.loads(self._read(SETTINGS))
+            if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
+                raise ModelError(f"{SETTINGS} must give the layout")
+            return values
+
+    def prune(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[Pruned]:
+        """See `ragsieve.models.base.SentencePruner.prune`."""
+        check_columns([questions, passages])
+        laid = [self._tokenizer.lay(*item) for item in zip(questions, passages, strict=True)]
+        found = []
+        for given, rows in zip(passages, self._logits(laid), strict=True):
+            sentences: list[float] = []
+            scores: list[float] = []
+            for passage, some in zip(given, rows, strict=True):
+                best = [NOTHING] * len(passage.sentences)
+                for window, logits in some:
+                    for n, start, end in window.spans:
+                        best[n] = max(best[n], float(logits[start:end, 0].mean()))
+                sentences += best
+                scores.append(_answers(some))
+            found.append(Pruned(_sigmoid(sentences), _sigmoid(scores)))
+        return found
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """How well the question, first, can be answered from the text; logits, ``(len(pairs),)``.
+
+        A text over a window is cut into even pieces, not at its sentences.
+        """
+        laid = [self._tokenizer.lay(question, [Passage("", [text])]) for question, text in pairs]
+        return np.array([_answers(row) for (row,) in self._logits(laid)], np.float32)
+
+    def _logits(self, laid: Sequence[Laid]) -> list[list[list[tuple[Window, NDArray[np.float32]]]]]:
+        """Windows with their logits; each item is charged for those that it reads first."""
+        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in laid]
+        windows = {key: window for item in keyed for some in item for key, window in some}
+        with self._lock:
+            known = {key: self._known[key] for key in windows if key in self._known}
+        unread = [key for key in windows if key not in known]
+        if unread:
+            rows = self._net.run([windows[key] for key in unread], self.threads or cores())
+            known |= zip(unread, rows, strict=True)
+        left = {*unread}
+        usages = []
+        for one, item in zip(laid, keyed, strict=True):
+            mine = {key for some in item for key, _ in some}
+            fresh = mine & left
+            left -= fresh
+            tokens = sum(len(windows[key].ids) for key in fresh or mine)
+            cached = bool(mine and not fresh)
+            usages.append(Usage(self.identity, tokens, cached=cached, note=one.note))
+        spend(usages)
+        self._remember(known)
+        return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
+
+    def _remember(self, known: Mapping[_Key, NDArray[np.float32]]) -> None:
+        with self._lock:
+            self._known.update(known)
+            for key in known:
+                self._known.move_to_end(key)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+
+    @once
+    def _tokenizer(self) -> WindowTokenizer:
+        with self._loading():
+            layout = Layout(**self.settings["layout"])
+            most = json.loads(self._read(CONFIG)).get("max_position_embeddings", layout.size)
+            if layout.size > most:
+                raise ModelError(f"windows have {layout.size} tokens, the encoder reads {most}")
+            return WindowTokenizer.read(self._folder / TOKENIZER, layout)
+
+    @once
+    def _net(self) -> Encoder:
+        with self._loading():
+            return Encoder(self._read(NET))
+
+    @once
+    def _folder(self) -> Path:
+        if self.model in BUNDLED:
+            return Path(str(files("ragsieve") / "weights" / self.model))
+        found = store.resolve(self.model)
+        if isinstance(found, Path):
+            return found
+        try:
+            hub = import_module("huggingface_hub")
+        except ModuleNotFoundError as error:
+            raise MissingExtra("huggingface_hub", extra="openai") from error
+        with self._loading():
+            return Path(hub.snapshot_download(found, allow_patterns=[*FILES]))
+
+    def _read(self, name: str) -> bytes:
+        with self._loading():
+            folder: Path = self._folder
+            return (folder / name).read_bytes()
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        """Turn whatever goes wrong into one line that names the model."""
+        try:
+            yield
+        except MissingExtra:
+            raise
+        except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
+            if isinstance(error, ModelError) and error.__cause__ is not None:
+                raise  # turned already
+            reason = " ".join(str(error).split())[:300]
+            raise ModelError(f"model {self.model!r} cannot be loaded: {reason}") from error
+
+
+def _key(window: Window) -> _Key:
+    return _Key(window.question, np.array(window.ids, np.int32).tobytes())
+
+
+def _answers(rows: Sequence[tuple[Window, NDArray[np.float32]]]) -> float:
+    """The logit of a passage: of its best window."""
+    return max((float(logits[0, 1]) for _, logits in rows), default=NOTHING)
+
+
+def _sigmoid(logits: Sequence[float]) -> list[float]:
+    """Probabilities; 0 of what has no token."""
+    values = np.array(logits, np.float64)
+    found = 1 / (1 + np.exp(-np.clip(values, -500, 500)))
+    rounded: list[float] = np.where(values == NOTHING, 0.0, found).tolist()
+    return rounded

@@ -1,0 +1,218 @@
+"""A trained sentence pruner as the folder that `ragsieve.models.pruner` reads without torch.
+
+Weights of int8 are ±64 at most: products of two neighbours then fit the 16 bits in which
+processors without VNNI add them up, so that no sum saturates there and all give one result.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import onnx
+    import torch
+    import transformers
+    from onnx import helper, numpy_helper
+except ModuleNotFoundError as error:
+    from ragsieve.errors import MissingExtra
+
+    raise MissingExtra(error.name or "torch", extra="train") from error
+
+from ragsieve.errors import InputError
+from ragsieve.models.loading import loaded
+from ragsieve.models.pruner import CONFIG, NET, SETTINGS, TOKENIZER
+from ragsieve.models.windows import Layout
+
+Precision = Literal["int8", "float16", "float32"]
+
+CARD = "README.md"
+_INPUTS = ("input_ids", "token_type_ids")
+_OPSET = 18
+_LARGEST = {"columns": 64, "rows": 127}  # of int8: of a product's weights, of a table's
+_SMALL = 32  # a matrix with a side under it stays float32
+
+Array = NDArray[Any]
+
+
+def export(
+    checkpoint: str | Path,
+    folder: str | Path,
+    *,
+    precision: Precision = "int8",
+    layout: Layout | None = None,
+) -> None:
+    """Write the folder of a pruner, into an empty or new one.
+
+    Args:
+        checkpoint: A folder of transformers with an encoder for token classification, two labels,
+            and ``tokenizer.json``; its ``pruner.json`` and ``README.md`` go along.
+        folder: Where to.
+        precision: Of stored weights. ``"int8"`` computes in int8, the others in float32.
+        layout: Of windows; that of the checkpoint's ``pruner.json`` or the default, where None.
+
+    Raises:
+        InputError: If ``precision`` is none of these, or the checkpoint lacks a file.
+        ModelError: If the checkpoint cannot be loaded.
+        MissingExtra: If ragsieve's extra ``train`` is not installed.
+    """
+    if precision not in get_args(Precision):
+        raise InputError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
+    source, target = Path(checkpoint), Path(folder)
+    for name in (CONFIG, TOKENIZER, "model.safetensors"):
+        if not (source / name).is_file():
+            raise InputError(f"checkpoint must hold {name}, got {str(checkpoint)!r}")
+    settings = _settings(source, precision, layout)
+    net = loaded(
+        str(checkpoint),
+        transformers.AutoModelForTokenClassification.from_pretrained,
+        str(source),
+        dtype=torch.float32,
+        attn_implementation="eager",
+        use_safetensors=True,
+    ).eval()
+    if net.config.num_labels != 2:
+        raise InputError(f"checkpoint must have 2 labels, got {net.config.num_labels}")
+    target.mkdir(parents=True, exist_ok=True)
+    graph = traced(net)
+    if precision != "float32":
+        shrink(graph, precision)
+    onnx.save(graph, str(target / NET))
+    (target / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    for name in (CONFIG, TOKENIZER, CARD):
+        if (source / name).is_file() and source.resolve() != target.resolve():
+            shutil.copyfile(source / name, target / name)
+
+
+def _settings(source: Path, precision: str, layout: Layout | None) -> dict[str, Any]:
+    file = source / SETTINGS
+    values = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    sizes = asdict(layout or Layout(**values.get("layout", {})))
+    return {"format": 1, **values, "layout": sizes, "precision": precision}
+
+
+class _Bare(torch.nn.Module):
+    """An encoder that takes one window without padding, and so no mask."""
+
+    def __init__(self, net: Any) -> None:
+        super().__init__()
+        self.net = net
+        self.types = int(net.config.type_vocab_size) > 1
+
+    def forward(self, ids: torch.Tensor, types: torch.Tensor) -> torch.Tensor:
+        """Logits, ``(1, length, 2)``."""
+        options = {"token_type_ids": types} if self.types else {}
+        logits: torch.Tensor = self.net(input_ids=ids, **options).logits
+        return logits
+
+
+def traced(net: Any) -> Any:
+    """The ONNX graph, in float32, of an encoder over one window of any length."""
+    ids = torch.ones((1, 20), dtype=torch.long)
+    length = torch.export.Dim("length", min=2, max=int(net.config.max_position_embeddings))
+    with TemporaryDirectory() as scratch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what torch itself uses
+        file = Path(scratch, NET)
+        torch.onnx.export(
+            _Bare(net).eval(),
+            (ids, torch.zeros_like(ids)),
+            str(file),
+            input_names=[*_INPUTS],
+            output_names=["logits"],
+            opset_version=_OPSET,
+            dynamo=True,
+            dynamic_shapes=({1: length}, {1: length}),
+            verbose=False,
+        )
+        graph = onnx.load(str(file))
+    for part in (graph.graph.node, graph.graph.initializer, graph.graph.value_info):
+        for one in part:
+            del one.metadata_props[:]  # paths and stack traces of where it was exported
+            one.doc_string = ""
+    return graph
+
+
+def shrink(model: Any, precision: Precision) -> None:
+    """Store the matrices of a float32 graph's products and its tables in ``precision``."""
+    graph = model.graph
+    arrays = {given.name: given for given in graph.initializer}
+    users: dict[str, int] = {}
+    for node in graph.node:
+        for name in node.input:
+            users[name] = users.get(name, 0) + 1
+    nodes = []
+    for node in graph.node:
+        place = {"MatMul": 1, "Gather": 0}.get(node.op_type)
+        name = "" if place is None else node.input[place]
+        values = numpy_helper.to_array(arrays[name]) if name in arrays else np.zeros(0)
+        if values.ndim != 2 or values.dtype != np.float32 or min(values.shape) < _SMALL:
+            nodes.append(node)
+            continue
+        make: Callable[[Any, Array], tuple[list[Any], dict[str, Array]]]
+        make = _halved if precision == "float16" else _FORMS[node.op_type]
+        made, stored = make(node, values)
+        nodes += made
+        graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in stored.items())
+        users[name] -= 1
+        if not users[name]:
+            graph.initializer.remove(arrays[name])
+    del graph.node[:]
+    graph.node.extend(nodes)
+    if not any(own.domain == "com.microsoft" for own in model.opset_import):
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+
+
+def _halved(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
+    """Weights in float16, turned to float32: a matrix when loaded, rows of a table when read."""
+    out, half = node.output[0], f"{node.output[0]}_half"
+    float32 = onnx.TensorProto.FLOAT
+    stored = {half: values.astype(np.float16)}
+    if node.op_type == "Gather":
+        rows = helper.make_node("Gather", [half, node.input[1]], [f"{out}_rows"])
+        return [rows, helper.make_node("Cast", [f"{out}_rows"], [out], to=float32)], stored
+    cast = helper.make_node("Cast", [half], [f"{out}_float"], to=float32)
+    return [cast, helper.make_node("MatMul", [node.input[0], f"{out}_float"], [out])], stored
+
+
+def _product(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
+    """A product in int8: a scale for each column, and one for the window, taken as it is read."""
+    out = node.output[0]
+    names = [f"{out}_int8", f"{out}_scale", f"{out}_zero"]
+    scale = _scale(values, 0, _LARGEST["columns"])[0]
+    arrays = [np.rint(values / scale).astype(np.int8), scale, np.zeros(scale.shape, np.int8)]
+    made = helper.make_node(
+        "DynamicQuantizeMatMul", [node.input[0], *names], [out], domain="com.microsoft"
+    )
+    return [made], dict(zip(names, arrays, strict=True))
+
+
+def _table(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
+    """Rows of a table in int8, a scale for each."""
+    out, places = node.output[0], node.input[1]
+    small, scales = f"{out}_int8", f"{out}_scale"
+    scale = _scale(values, 1, _LARGEST["rows"])
+    made = [
+        helper.make_node("Gather", [small, places], [f"{out}_rows"]),
+        helper.make_node("Cast", [f"{out}_rows"], [f"{out}_float"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Gather", [scales, places], [f"{out}_scales"]),
+        helper.make_node("Mul", [f"{out}_float", f"{out}_scales"], [out]),
+    ]
+    return made, {small: np.rint(values / scale).astype(np.int8), scales: scale}
+
+
+def _scale(values: Array, axis: int, largest: int) -> Array:
+    """What makes the largest number along ``axis`` ``largest``; 1 where all are 0."""
+    found = np.abs(values).max(axis=axis, keepdims=True) / largest
+    return np.where(found == 0, 1, found).astype(np.float32)
+
+
+_FORMS = {"MatMul": _product, "Gather": _table}
