@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_args
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 
 try:
@@ -31,7 +32,7 @@ except ModuleNotFoundError as error:
 from ragsieve.errors import InputError
 from ragsieve.models.loading import loaded
 from ragsieve.models.pruner import CONFIG, NET, SETTINGS, TOKENIZER
-from ragsieve.models.windows import Layout
+from ragsieve.models.windows import Layout, Window
 
 Precision = Literal["int8", "float16", "float32"]
 
@@ -39,6 +40,8 @@ CARD = "README.md"
 _INPUTS = ("input_ids", "token_type_ids")
 _OPSET = 18
 _LARGEST = {"columns": 64, "rows": 127}  # of int8: of a product's weights, of a table's
+_SHARE = 0.75  # of a channel's range that goes from activations to weights
+_TINY = 1e-5  # what an idle channel counts as
 _SMALL = 32  # a matrix with a side under it stays float32
 
 Array = NDArray[Any]
@@ -50,6 +53,7 @@ def export(
     *,
     precision: Precision = "int8",
     layout: Layout | None = None,
+    windows: Sequence[Window] = (),
 ) -> None:
     """Write the folder of a pruner, into an empty or new one.
 
@@ -59,11 +63,16 @@ def export(
         folder: Where to.
         precision: Of stored weights. ``"int8"`` computes in int8, the others in float32.
         layout: Of windows; that of the checkpoint's ``pruner.json`` or the default, where None.
+        windows: Typical ones, a few dozen. The range of each channel of activations is measured
+            on them, so that int8 keeps what channels of a small range say; where empty, it is not.
 
     Raises:
         InputError: If ``precision`` is none of these, or the checkpoint lacks a file.
         ModelError: If the checkpoint cannot be loaded.
         MissingExtra: If ragsieve's extra ``train`` is not installed.
+
+    Source: Channels as in SmoothQuant (arXiv 2211.10438), equation 4.
+    Differs: Scales of activations are those of each window, not of a calibration set.
     """
     if precision not in get_args(Precision):
         raise InputError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
@@ -85,7 +94,7 @@ def export(
     target.mkdir(parents=True, exist_ok=True)
     graph = traced(net)
     if precision != "float32":
-        shrink(graph, precision)
+        shrink(graph, precision, windows)
     onnx.save(graph, str(target / NET))
     (target / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     for name in (CONFIG, TOKENIZER, CARD):
@@ -141,9 +150,10 @@ def traced(net: Any) -> Any:
     return graph
 
 
-def shrink(model: Any, precision: Precision) -> None:
+def shrink(model: Any, precision: Precision, windows: Sequence[Window] = ()) -> None:
     """Store the matrices of a float32 graph's products and its tables in ``precision``."""
     graph = model.graph
+    ranges = _ranges(model, windows) if windows and precision == "int8" else {}
     arrays = {given.name: given for given in graph.initializer}
     users: dict[str, int] = {}
     for node in graph.node:
@@ -157,9 +167,12 @@ def shrink(model: Any, precision: Precision) -> None:
         if values.ndim != 2 or values.dtype != np.float32 or min(values.shape) < _SMALL:
             nodes.append(node)
             continue
-        make: Callable[[Any, Array], tuple[list[Any], dict[str, Array]]]
-        make = _halved if precision == "float16" else _FORMS[node.op_type]
-        made, stored = make(node, values)
+        if precision == "float16":
+            made, stored = _halved(node, values)
+        elif node.op_type == "Gather":
+            made, stored = _table(node, values)
+        else:
+            made, stored = _product(node, values, ranges.get(node.input[0]))
         nodes += made
         graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in stored.items())
         users[name] -= 1
@@ -183,16 +196,25 @@ def _halved(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
     return [cast, helper.make_node("MatMul", [node.input[0], f"{out}_float"], [out])], stored
 
 
-def _product(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
+def _product(node: Any, values: Array, ranges: Array | None) -> tuple[list[Any], dict[str, Array]]:
     """A product in int8: a scale for each column, and one for the window, taken as it is read."""
-    out = node.output[0]
+    given, out = node.input[0], node.output[0]
+    made, stored = [], {}
+    if ranges is not None:
+        weights = np.maximum(np.abs(values).max(axis=1), _TINY)
+        factors = np.maximum(ranges, _TINY) ** _SHARE / weights ** (1 - _SHARE)
+        values = values * factors[:, None]
+        stored[f"{out}_factors"] = (1 / factors).astype(np.float32)
+        made.append(helper.make_node("Mul", [given, f"{out}_factors"], [f"{out}_even"]))
+        given = f"{out}_even"
     names = [f"{out}_int8", f"{out}_scale", f"{out}_zero"]
     scale = _scale(values, 0, _LARGEST["columns"])[0]
     arrays = [np.rint(values / scale).astype(np.int8), scale, np.zeros(scale.shape, np.int8)]
-    made = helper.make_node(
-        "DynamicQuantizeMatMul", [node.input[0], *names], [out], domain="com.microsoft"
+    stored |= zip(names, arrays, strict=True)
+    made.append(
+        helper.make_node("DynamicQuantizeMatMul", [given, *names], [out], domain="com.microsoft")
     )
-    return [made], dict(zip(names, arrays, strict=True))
+    return made, stored
 
 
 def _table(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
@@ -215,4 +237,24 @@ def _scale(values: Array, axis: int, largest: int) -> Array:
     return np.where(found == 0, 1, found).astype(np.float32)
 
 
-_FORMS = {"MatMul": _product, "Gather": _table}
+def _ranges(model: Any, windows: Sequence[Window]) -> dict[str, Array]:
+    """The largest number of each channel that goes into a product, over some windows."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    stored = {given.name for given in copy.graph.initializer}
+    names = [n.input[0] for n in copy.graph.node if n.op_type == "MatMul" and n.input[1] in stored]
+    names = [*dict.fromkeys(names)]
+    float32 = onnx.TensorProto.FLOAT
+    copy.graph.output.extend(helper.make_tensor_value_info(n, float32, None) for n in names)
+    session = onnxruntime.InferenceSession(
+        copy.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    inputs = {given.name for given in session.get_inputs()}
+    found: dict[str, Array] = {}
+    for window in windows:
+        rows = {"input_ids": [window.ids], "token_type_ids": [window.types]}
+        given = {name: np.array(row, np.int64) for name, row in rows.items() if name in inputs}
+        for name, value in zip(names, session.run(names, given), strict=True):
+            largest = np.abs(value).reshape(-1, value.shape[-1]).max(axis=0)
+            found[name] = np.maximum(found.get(name, largest), largest)
+    return found
