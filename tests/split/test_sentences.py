@@ -49,11 +49,42 @@ def test_the_language_decides_on_abbreviations() -> None:
     ]
 
 
+def test_the_language_is_that_of_the_document() -> None:
+    """German abbreviations count in a German document without being asked for."""
+    german = Document("d", "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht.")
+    english = Document("e", "He met Dr. Seals in the city. She did not.")
+
+    assert [
+        "Er mag z.B. Obst und trinkt gerne Tee.",
+        "Sie mag das alles nicht.",
+        "He met Dr. Seals in the city.",
+        "She did not.",
+    ] == [s.text for s in Sentences()(QUERY, [Segment.whole(german), Segment.whole(english)])]
+
+
+def test_a_part_is_split_by_the_language_of_its_document() -> None:
+    """A short part, whose language cannot be told, is split as in the whole."""
+    german = Document("d", "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht.")
+
+    assert ["Er mag z.B. Obst"] == [s.text for s in Sentences()(QUERY, [Segment(german, 0, 16)])]
+
+
+def test_japanese_and_thai_documents_have_sentences() -> None:
+    """Scripts without spaces have sentence ends of their own."""
+    japanese = Document("ja", "セールズは歌った。彼女は踊った。")
+    thai = Document("th", " ".join(["กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"] * 6))
+
+    assert ["セールズは歌った。", "彼女は踊った。"] == [
+        s.text for s in Sentences()(QUERY, [Segment.whole(japanese)])
+    ]
+    assert [116, 116] == [len(s.text) for s in Sentences()(QUERY, [Segment.whole(thai)])]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-        ({"language": ""}, "language must be an ISO 639-1 code, got ''"),
+        ({"language": ""}, "language must be an ISO 639-1 code or None, got ''"),
     ],
 )
 def test_options_are_checked(options: dict[str, int | str], message: str) -> None:

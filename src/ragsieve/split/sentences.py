@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.errors import InputError
-from ragsieve.text import sentence_spans
+from ragsieve.text import language, sentence_spans
 from ragsieve.types import Query, Segment
 
 
@@ -17,7 +17,8 @@ class Sentences:
     Lists, headings and table rows end at their line's end. What is only white space yields nothing.
 
     Args:
-        language: ISO 639-1 code whose abbreviations count; other scripts' sentence ends do as well.
+        language: ISO 639-1 code whose abbreviations count, None for that of each document;
+            other scripts' sentence ends do as well.
         max_chars: A longer sentence is cut at white space, in characters; at least 1.
 
     Raises:
@@ -26,20 +27,22 @@ class Sentences:
     Source: FineFilter (arXiv 2502.11811v4), section 3: documents are sets of sentences.
     """
 
-    language: str = "en"
+    language: str | None = None
     max_chars: int = 1000
 
     def __post_init__(self) -> None:
         if self.max_chars < 1:
             raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
-        if not self.language:
-            raise InputError(f"language must be an ISO 639-1 code, got {self.language!r}")
+        if self.language == "":
+            raise InputError(f"language must be an ISO 639-1 code or None, got {self.language!r}")
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return [
             Segment(segment.document, segment.start + start, segment.start + end)
             for segment in segments
             for start, end in sentence_spans(
-                segment.text, language=self.language, max_chars=self.max_chars
+                segment.text,
+                language=self.language or language(segment.document.text),
+                max_chars=self.max_chars,
             )
         ]
