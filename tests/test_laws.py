@@ -69,6 +69,7 @@ def winnow(**options: Any) -> systems.Winnow:
 
 # How each exported stage is built; a new one needs a row here, and is then held to every law.
 BUILD: dict[str, Callable[[], Any]] = {
+    "split.Blocks": split.Blocks,
     "split.Semantic": lambda: split.Semantic(HashingEmbedder(), min_similarity=0.3),
     "split.Sentences": split.Sentences,
     "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),

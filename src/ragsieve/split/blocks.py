@@ -1,0 +1,163 @@
+"""Sentences of prose; lists, tables, code and questions with their answers whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragsieve.errors import InputError
+from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
+from ragsieve.text import language, sentence_spans
+from ragsieve.types import Query, Segment
+
+_MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
+_INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
+_CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example) ", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """Split prose into sentences, and keep whole what has another form.
+
+    One segment is a list with the line that introduces it, numbered steps, a code block, a table
+    with header and caption, a question with its short answer, the fields of a record or a mail's
+    header; and each entry of a log, each turn of a chat. A heading goes with what follows it.
+    Markdown and plain text alike, also as converted from HTML or PDF: a line break inside a
+    sentence ends none.
+
+    Longer lists and code are cut between items, blank lines or lines, longer tables into rows; the
+    first piece has the lead-in or header. What is only white space yields nothing.
+
+    Args:
+        language: ISO 639-1 code of the prose, None for that of each document.
+        max_chars: Characters of a segment; longer structures are cut between their items, longer
+            sentences at white space; at least 1.
+
+    Raises:
+        InputError: If ``max_chars`` is below 1 or ``language`` is empty.
+    """
+
+    language: str | None = None
+    max_chars: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.max_chars < 1:
+            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
+        if self.language == "":
+            raise InputError(f"language must be an ISO 639-1 code or None, got {self.language!r}")
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [
+            Segment(segment.document, segment.start + start, segment.start + end)
+            for segment in segments
+            for start, end in self._spans(
+                segment.text, self.language or language(segment.document.text)
+            )
+        ]
+
+    def _spans(self, text: str, code: str) -> list[Span]:
+        units = _Units(text, code, self.max_chars)
+        for block in blocks(text):
+            units.add(block)
+        return units.finish()
+
+
+class _Units:
+    """The segments of a text, made block by block."""
+
+    def __init__(self, text: str, code: str, max_chars: int) -> None:
+        self.text, self.code, self.max_chars = text, code, max_chars
+        self.found: list[Span] = []
+        self.head: list[Span] = []  # headings that wait for what follows them
+        self.prose = False  # whether the last segment is a sentence
+
+    def add(self, block: Block) -> None:
+        """Its segments, with the headings before it or the line that introduces it."""
+        if block.kind == "heading":
+            self.head += self._trimmed(block.items)
+            if self.head and self.head[-1][1] - self.head[0][0] > self.max_chars:
+                self.finish()
+            return
+        head, self.head = self.head, []
+        if block.kind == "prose":
+            items = self._sentences(*block.items[0])
+            asked = bool(head) and self.text[slice(*head[-1])].rstrip(" *_#").endswith("?")
+            whole = asked and items and items[-1][1] - head[0][0] <= self.max_chars // 2
+        else:
+            items = self._trimmed(block.items)
+            whole = block.kind not in ("log", "chat")
+            if items and not head and self._introduces(block.kind, items[0][0]):
+                head = [self.found.pop()]
+        self.found += self._packed(head, items, bool(whole), block.kind)
+        self.prose = block.kind == "prose"
+
+    def finish(self) -> list[Span]:
+        """All segments, headings that nothing follows among them."""
+        self.found += self._packed(self.head, [], True, "list")
+        self.head, self.prose = [], False
+        return self.found
+
+    def _introduces(self, kind: str, start: int) -> bool:
+        """Whether the last sentence leads to what begins at ``start``."""
+        if not self.prose or kind in ("log", "chat", "faq"):
+            return False
+        last = self.text[slice(*self.found[-1])]
+        close = self.text.count("\n", self.found[-1][1], start) < 2
+        return len(last) <= SHOWN and bool(
+            (close and len(last) <= LEAD)
+            or _INTRODUCES.search(last)
+            or (kind == "table" and _CAPTION.match(last))
+        )
+
+    def _packed(self, head: list[Span], items: list[Span], whole: bool, kind: str) -> list[Span]:
+        """Items joined up to the limit where they belong together, the head with the first."""
+        parts = [*head, *items]
+        size = parts[-1][1] - parts[0][0] if parts else 0
+        joined = size <= self.max_chars if whole else False
+        packed: list[Span] = []
+        for place, (start, end) in enumerate(parts):
+            follows = joined or place <= len(head) or (whole and kind in ("list", "code", "record"))
+            if place and follows and end - packed[-1][0] <= self.max_chars:
+                packed[-1] = (packed[-1][0], end)
+            elif end - start <= self.max_chars:
+                packed.append((start, end))
+            else:
+                packed += self._sentences(start, end)
+        return packed
+
+    def _trimmed(self, spans: Iterable[Span]) -> list[Span]:
+        """Without the white space around them, and without those that are nothing else."""
+        bare = ((start, end, self.text[start:end]) for start, end in spans)
+        return [
+            (end - len(one.lstrip()), start + len(one.rstrip()))
+            for start, end, one in bare
+            if not one.isspace()
+        ]
+
+    def _sentences(self, start: int, end: int) -> list[Span]:
+        """Sentences, which may go on behind a line break and a mark that begins no list."""
+        shown = _without_false_marks(self.text[start:end])
+        return [
+            (start + first, start + last)
+            for first, last in sentence_spans(shown, language=self.code, max_chars=self.max_chars)
+        ]
+
+
+def _without_false_marks(text: str) -> str:
+    """Of the same length, without line breaks before what looks like a list item but is none."""
+    lines = text.split("\n")
+    joined = [lines[0]]
+    for before, line in pairwise(lines):
+        quoted = line.startswith(">") and before.startswith(">") and line[1:].strip()
+        if quoted or (_goes_on(before) and _MARK.match(line[:SHOWN])):
+            joined.append(" " + line)
+        else:
+            joined.append("\n" + line)
+    return "".join(joined)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line of prose ends in mid-sentence."""
+    return bool(line.strip()) and not ENDS.search(line[-SHOWN:])

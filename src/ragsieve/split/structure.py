@@ -1,0 +1,356 @@
+"""Lines of a text → blocks: lists, tables, code, records, chats; and the prose between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+SHOWN = 300  # characters of a line that are looked at: patterns stay linear
+LEAD = 200  # characters of a line that may introduce what follows without a colon
+_TITLE = 80  # characters of a line that may be a heading without a mark
+_FIELDS = 50  # fields that are read at a time
+_BETWEEN = 12  # lines that may stand between two numbered steps
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`]*)$")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]|[ \t]*(?:[-=*_]{3,}|(?:[-*_][ \t]+){2,}[-*_])[ \t]*$")
+_NUMBER = r"(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})"
+_ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:(?=[ \t]{{2}}))[ \t]+\S")
+_LOG = re.compile(
+    r"\[?(?:\d{4}-\d\d-\d\d|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
+    r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?[ :]"
+)
+_NAME = r"[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&-]{1,30}){0,3}"
+_TIME = r"\[?\d{1,2}[:.]\d\d(?:[ ]?[AaPp][Mm])?\]?[ ,-]{0,3}"
+_FIELD = re.compile(
+    rf"(?:\*\*)?({_TIME})?<?({_NAME})>?(?: ?\([^()]{{0,30}}\))?(?::\*\*|:|>)[ \t]+\S"
+)
+_QUESTION = re.compile(
+    r"(?:\*\*|#{1,6} )?Q(?:uestion)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.IGNORECASE
+)
+_ANSWER = re.compile(r"(?:\*\*)?A(?:nswer)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.IGNORECASE)
+_CODE = re.compile(r"[{}();=<>$\\|&]|--|^\s*[#%>$@]|\w[./]\w+[(/]")
+ENDS = re.compile(r"[.!?…:;。！？]\W{0,3}$")
+
+Span = tuple[int, int]
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int  # with its line break
+    kind: str
+    text: str  # its first characters
+
+
+class Block(NamedTuple):
+    """What stands together, and the spans between which it may be cut."""
+
+    kind: str
+    items: list[Span]
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The text's blocks in order, which leave out nothing but blank lines."""
+    lines = _lines(text)
+    closing = _closing_fences(lines)
+    place, begun = 0, -1  # the line that begins the prose at hand
+    while place < len(lines):
+        read = _Reader(lines, closing, place)
+        if block := read.block():
+            if begun >= 0:
+                yield Block("prose", [(lines[begun].start, lines[place].start)])
+            yield block
+            place, begun = read.place, -1
+        else:
+            if begun < 0 and lines[place].kind != "blank":
+                begun = place
+            place += 1
+    if begun >= 0:
+        yield Block("prose", [(lines[begun].start, len(text))])
+
+
+def _lines(text: str) -> list[_Line]:
+    found, start = [], 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        shown = text[start : min(end, start + SHOWN)].rstrip("\r\n")
+        found.append(_Line(start, end, _kind(shown), shown))
+        start = end
+    return found
+
+
+def _kind(line: str) -> str:
+    bare = line.strip()
+    if not bare:
+        return "blank"
+    if bare.startswith("|") or bare.count(" | ") > 1 or "\t" in bare:
+        return "row"
+    for kind, pattern in _KINDS:
+        if pattern.match(line if kind == "heading" else bare):
+            return kind
+    return "text"
+
+
+_KINDS = (
+    ("fence", _FENCE),
+    ("heading", _HEADING),
+    ("question", _QUESTION),
+    ("item", _ITEM),
+    ("log", _LOG),
+    ("field", _FIELD),
+)
+
+
+def _closing_fences(lines: Sequence[_Line]) -> dict[int, int]:
+    """The line that ends each fence; one that is not closed is text."""
+    fences = [
+        (place, match[1], match[2])
+        for place, line in enumerate(lines)
+        if line.kind == "fence" and (match := _FENCE.match(line.text))
+    ]
+    closed: dict[int, int] = {}
+    open_for_good: dict[str, int] = {}  # by mark, how many of them nothing closes any more
+    place = 0
+    while place < len(fences):
+        opened, marks, _ = fences[place]
+        marks = marks[:8]
+        end = len(fences)
+        if len(marks) < open_for_good.get(marks[0], 9):
+            rest = range(place + 1, len(fences))
+            end = next(
+                (k for k in rest if not fences[k][2] and fences[k][1].startswith(marks)), end
+            )
+        if end < len(fences):
+            closed[opened] = fences[end][0]
+            place = end + 1
+        else:
+            open_for_good[marks[0]] = len(marks)
+            place += 1
+    return closed
+
+
+class _Reader:
+    """Reads the block that begins at a line, if it is one; then ``place`` is the line behind it."""
+
+    def __init__(self, lines: Sequence[_Line], closing: dict[int, int], place: int) -> None:
+        self.lines, self.closing, self.place = lines, closing, place
+        self.first = lines[place]
+        self.before = lines[place - 1] if place else None
+
+    def block(self) -> Block | None:
+        """The block, None for prose and blank lines."""
+        if self.first.kind == "blank":
+            return None
+        if self.place in self.closing:
+            return self._made("code", range(self.place, self.closing[self.place] + 1))
+        if self.first.kind != "item" and (code := self._indented()):
+            return code
+        reader = _READERS.get(self.first.kind)
+        return (reader(self) if reader else None) or self._title()
+
+    def _made(self, kind: str, begins: Sequence[int], after: int = 0) -> Block:
+        """A block whose items begin at some lines; the last one ends before ``after``."""
+        self.place = after or begins[-1] + 1
+        ends = [*begins[1:], self.place]
+        spans = zip(begins, ends, strict=True)
+        return Block(kind, [(self.lines[a].start, self.lines[b - 1].end) for a, b in spans])
+
+    def _kind(self, place: int) -> str:
+        return self.lines[place].kind if place < len(self.lines) else "end"
+
+    def _run(self, place: int, belongs: Callable[[_Line], bool]) -> int:
+        """The first line from ``place`` on that does not belong."""
+        while place < len(self.lines) and belongs(self.lines[place]):
+            place += 1
+        return place
+
+    def _heading(self) -> Block:
+        return self._made("heading", [self.place])
+
+    def _table(self) -> Block | None:
+        after = self._run(self.place, lambda line: line.kind == "row")
+        rows = range(self.place, after)
+        if len(rows) == 1 and not re.fullmatch(r"\s*\|.*\|\s*", self.first.text):
+            return None
+        ruled = len(rows) > 1 and not re.search(r"\w", self.lines[rows[1]].text)
+        return self._made("table", [rows[0], *rows[2 + ruled :]], after)
+
+    def _log(self) -> Block:
+        begins: list[int] = []
+        place = self.place
+        while self._kind(place) == "log":
+            begins.append(place)
+            place = self._run(place + 1, lambda one: one.kind not in ("log", "blank", "heading"))
+        return self._made("log", begins, place)
+
+    def _indented(self) -> Block | None:
+        """An indented block that looks like code, with its blank lines."""
+        if not _indent(self.first) or (self.before and self.before.kind != "blank"):
+            return None
+        after = self._run(self.place, _indent)
+        paragraph = self.lines[self.place : after]
+        if 2 * sum(bool(_CODE.search(line.text)) for line in paragraph) < len(paragraph):
+            return None
+        while after < len(self.lines):
+            further = self._run(after, lambda line: line.kind == "blank")
+            if further == len(self.lines) or not _indent(self.lines[further]):
+                break
+            after = self._run(further, _indent)
+        return self._made("code", range(self.place, after))
+
+    def _fields(self) -> Block | None:
+        """A record or a mail's header; turns of a chat where speakers come again."""
+        begins, place, gaps = [], self.place, False
+        while self._kind(place) == "field" and len(begins) < _FIELDS:
+            begins.append(place)
+            place = self._run(place + 1, lambda line: line.kind in ("text", "item"))
+            if self._kind(place) == "blank" and self._kind(place + 1) == "field":
+                place, gaps = place + 1, True
+        names = [
+            m and m[2] for begin in begins if (m := _FIELD.match(self.lines[begin].text.strip()))
+        ]
+        timed = sum(bool(re.match(_TIME, self.lines[begin].text.strip())) for begin in begins)
+        if len(begins) > 1 and (len({*names}) < len(begins) or timed > 1):
+            return self._made("chat", begins, place)
+        if len(begins) > 1 and not gaps and place - self.place == len(begins):
+            return self._made("record", begins, place)
+        return None
+
+    def _faq(self) -> Block | None:
+        """A question with its answer, both marked as such."""
+        place, answered = self.place + 1, False
+        while place < len(self.lines) and self.lines[place].kind not in ("question", "heading"):
+            if _ANSWER.match(self.lines[place].text.lstrip()):
+                answered = True
+            elif (
+                self.lines[place - 1].kind == "blank" if answered else place - self.place > _BETWEEN
+            ):
+                break
+            place += 1
+        if not answered:
+            return None
+        return self._made("faq", [self.place], place)
+
+    def _list(self) -> Block | None:
+        label = _label(self.first)
+        if label.isalpha() and label.lower() not in ("a", "i"):
+            return None
+        base = _margin(self.first)
+        begins, place = [self.place], self.place + 1
+        while place < len(self.lines):
+            after = self._continued(place, begins[-1])
+            if after == place:
+                break
+            line = self.lines[place]
+            if line.kind == "item" and _margin(line) <= base + 1:
+                if bool(_label(line)) != bool(label):
+                    break  # another list
+                begins.append(place)
+            place = after
+        while self.lines[place - 1].kind == "blank":
+            place -= 1
+        led = self.first.text.lstrip().startswith(":") or bool(
+            self.before and self.before.text.rstrip().endswith((":", "："))
+        )
+        return self._made("list", begins, place) if len(begins) > 1 or led else None
+
+    def _continued(self, place: int, item: int) -> int:
+        """The line behind ``place`` and what belongs to the same list; ``place`` where it ends."""
+        line, before = self.lines[place], self.lines[place - 1]
+        if place in self.closing and (before.kind != "blank" or line.text[:1].isspace()):
+            return self.closing[place] + 1
+        if line.kind == "item":
+            return place + 1
+        if line.kind == "blank":
+            further = self._run(place, lambda one: one.kind == "blank")
+            if further - place < 3 and further < len(self.lines):
+                following = self.lines[further]
+                if following.kind == "item" or _margin(following) > 1:
+                    return further
+            return self._next_step(place, item)
+        if before.kind == "blank":
+            return place + 1 if _margin(line) > 1 else self._next_step(place, item)
+        if line.kind == "heading":
+            return place
+        new = (
+            ENDS.search(before.text) and not line.text[:1].isspace() and not line.text[:1].islower()
+        )
+        return self._next_step(place, item) if new else place + 1
+
+    def _next_step(self, place: int, item: int) -> int:
+        """Where the number after an item's number stands not far behind; else ``place``."""
+        label = _label(self.lines[item])
+        if not label.isdecimal() or self.lines[item].text.rstrip().endswith("?"):
+            return place
+        for further in range(place, min(place + _BETWEEN, len(self.lines))):
+            line = self.lines[further]
+            if line.kind == "heading":
+                break
+            if line.kind == "item" and _label(line) == str(int(label) + 1):
+                return further
+        return place
+
+    def _title(self) -> Block | None:
+        """A line alone that heads what follows, without a mark; also with a line under it."""
+        place = self.place
+        if self._kind(place) == "text" and re.match(
+            r"[ ]{0,3}(?:=+|-{3,})[ ]*$", self._text(place + 1)
+        ):
+            return self._made("heading", [place], place + 2)
+        if self._alone(place) and _heads(self.first):
+            after = self._run(place + 1, lambda line: line.kind == "blank")
+            heads = after < len(self.lines) and _heads(self.lines[after]) and self._alone(after)
+            if after < len(self.lines) and not heads:
+                return self._made("heading", [place])
+        bold = re.match(r"\s*(\*\*|__)[^*_]{1,200}\1:?\s*$", self.first.text)
+        if (
+            bold
+            and self._kind(place + 1) != "end"
+            and (not self.before or self.before.kind == "blank")
+        ):
+            return self._made("heading", [place])
+        return None
+
+    def _alone(self, place: int) -> bool:
+        """Whether no other line of prose is beside it."""
+        before = self._kind(place - 1) if place else "blank"
+        return before in ("blank", "heading") and self._kind(place + 1) in ("blank", "end")
+
+    def _text(self, place: int) -> str:
+        return self.lines[place].text if place < len(self.lines) else ""
+
+
+_READERS: dict[str, Callable[[_Reader], Block | None]] = {
+    "heading": _Reader._heading,
+    "row": _Reader._table,
+    "log": _Reader._log,
+    "field": _Reader._fields,
+    "question": _Reader._faq,
+    "item": _Reader._list,
+}
+
+
+def _indent(line: _Line) -> bool:
+    return line.kind != "blank" and line.text.startswith(("    ", "\t"))
+
+
+def _margin(line: _Line) -> int:
+    """Columns before its first character."""
+    shown = line.text.expandtabs(4)
+    return len(shown) - len(shown.lstrip())
+
+
+def _label(line: _Line) -> str:
+    """The number or letter of a list item; empty for a bullet."""
+    match = _ITEM.match(line.text.strip())
+    return (match and match[1]) or ""
+
+
+def _heads(line: _Line) -> bool:
+    """Whether a line that stands alone reads like a heading: short, no full stop, or a question."""
+    bare = line.text.strip(" \t*_")
+    if bare.endswith("?"):
+        return len(bare) <= LEAD and bare.count(".") == 0
+    opens = bare[:1].isupper() or bare[:1].isdecimal()
+    prose = ENDS.search(bare) or bare.endswith(",") or " | " in bare
+    marked = line.kind == "item" and not _label(line).isdecimal()
+    return opens and len(bare) <= _TITLE and not prose and not marked
