@@ -86,6 +86,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Likelihood": lambda: score.Likelihood(ScriptedLLM(["unused"])),
     "score.Listwise": lambda: score.Listwise(Permuting(ScriptedLLM(ordered)), 3, 2),
     "score.Mean": lambda: score.Mean(("given",)),
+    "score.Ngrams": score.Ngrams,
     "score.Overlap": score.Overlap,
     "score.Pair": lambda: score.Pair(OverlapPairScorer()),
     "score.Reflection": lambda: score.Reflection(ScriptedLLM(["unused"], choices=fewer)),

@@ -10,6 +10,7 @@ from ragsieve.score.judge import Critique, Reflection, Relevance
 from ragsieve.score.lexical import BM25
 from ragsieve.score.likelihood import Likelihood
 from ragsieve.score.listwise import Listwise
+from ragsieve.score.ngrams import Ngrams
 from ragsieve.score.pair import Pair
 from ragsieve.score.surprisal import Expected, Surprisal
 
@@ -27,6 +28,7 @@ __all__ = [
     "Likelihood",
     "Listwise",
     "Mean",
+    "Ngrams",
     "Overlap",
     "Pair",
     "Reflection",

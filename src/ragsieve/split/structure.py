@@ -199,7 +199,8 @@ class _Reader:
 
     def _fields(self) -> Block | None:
         """A record or a mail's header; turns of a chat where speakers come again."""
-        begins, place, gaps = [], self.place, False
+        begins: list[int] = []
+        place, gaps = self.place, False
         while self._kind(place) == "field" and len(begins) < _FIELDS:
             begins.append(place)
             place = self._run(place + 1, lambda line: line.kind in ("text", "item"))
