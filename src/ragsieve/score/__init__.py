@@ -3,6 +3,7 @@
 from ragsieve.score.calibrated import Calibrated
 from ragsieve.score.clues import Clues
 from ragsieve.score.combine import Hybrid, Mean
+from ragsieve.score.context import Antecedent, Lead
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.helpful import Helpful
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
@@ -17,6 +18,7 @@ from ragsieve.score.surprisal import Expected, Surprisal
 __all__ = [
     "BM25",
     "CXMI",
+    "Antecedent",
     "Calibrated",
     "Clues",
     "Cosine",
@@ -25,6 +27,7 @@ __all__ = [
     "Helpful",
     "Hybrid",
     "Inclusion",
+    "Lead",
     "Likelihood",
     "Listwise",
     "Mean",
