@@ -153,6 +153,15 @@ def test_each_turn_of_a_chat_is_a_segment() -> None:
     )
 
 
+def test_long_turns_go_by_sentences() -> None:
+    """A transcript of an interview is prose: 30 sentences of 11 characters."""
+    found = blocks(f"GROSS: {'He sang it. ' * 30}\nEHRMAN: Right. So it is.\nGROSS: Thanks.")
+
+    assert "GROSS: He sang it." == found[0]
+    assert ["He sang it.", "EHRMAN: Right. So it is.", "GROSS: Thanks."] == found[-3:]
+    assert 32 == len(found)
+
+
 def test_each_entry_of_a_log_is_a_segment() -> None:
     """With the lines that belong to it."""
     entries = [

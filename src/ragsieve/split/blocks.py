@@ -23,11 +23,11 @@ class Blocks:
 
     One segment is a list with the line that introduces it, numbered steps, a code block, a table
     with header and caption, a question with its short answer, the fields of a record or a mail's
-    header; and each entry of a log, each turn of a chat. A heading goes with what follows it.
-    Markdown and plain text alike, also as converted from HTML or PDF: a line break inside a
-    sentence ends none.
+    header; and each entry of a log, each turn of a chat, if it has at most 300 characters. A
+    heading goes with what follows it. Markdown and plain text alike, also as converted from HTML or
+    PDF: a line break inside a sentence ends none.
 
-    Longer lists and code are cut between items, blank lines or lines, longer tables into rows; the
+    Longer lists and code are cut between items or lines, longer tables into rows; the
     first piece has the lead-in or header. What is only white space yields nothing.
 
     Args:
@@ -88,6 +88,8 @@ class _Units:
         else:
             items = self._trimmed(block.items)
             whole = block.kind not in ("log", "chat")
+            if not whole:
+                items = [part for item in items for part in self._entry(*item)]
             if items and not head and self._introduces(block.kind, items[0][0]):
                 head = [self.found.pop()]
         self.found += self._packed(head, items, bool(whole), block.kind)
@@ -98,6 +100,10 @@ class _Units:
         self.found += self._packed(self.head, [], True, "list")
         self.head, self.prose = [], False
         return self.found
+
+    def _entry(self, start: int, end: int) -> list[Span]:
+        """A turn or a log's entry whole, unless it is as long as a paragraph of prose."""
+        return [(start, end)] if end - start <= SHOWN else self._sentences(start, end)
 
     def _introduces(self, kind: str, start: int) -> bool:
         """Whether the last sentence leads to what begins at ``start``."""
