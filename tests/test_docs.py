@@ -384,7 +384,7 @@ def test_figures_show_the_stages_of_the_composition() -> None:
     found = [(box.room, box.name, box.options) for box in hooks().boxes("top-sentences")]
 
     assert [
-        ("split", "Sentences", "language='en', max_chars=1000"),
+        ("split", "Sentences", "language=None, max_chars=1000"),
         ("score", "Cosine", "embedder=embedder, titles=True"),
         ("select", "TopK", "k=5"),
         ("select", "Order", "by='document'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.score import Antecedent, Lead
+from ragsieve.score import Coreference, Lead
 from ragsieve.split import Blocks, Sentences
 from ragsieve.types import Document, Query, Segment
 
@@ -26,14 +26,14 @@ def test_a_pronoun_brings_the_sentence_before() -> None:
     """0.8 of .5 is .4; the sentence with the pronoun keeps its own."""
     given = scored("The tower is old. It was built in 1881. Nobody came.", 0.1, 0.5, 0.0)
 
-    assert [0.4, 0.5, 0.0] == values(Antecedent()(QUERY, given))
+    assert [0.4, 0.5, 0.0] == values(Coreference()(QUERY, given))
 
 
 def test_several_pronouns_in_a_row_pass_the_score_on() -> None:
     """0.5 of 0.5 of .8 is .2."""
     given = scored("The men came. They built it. These were masons.", 0.0, 0.0, 0.8)
 
-    assert [0.2, 0.4, 0.8] == values(Antecedent(share=0.5)(QUERY, given))
+    assert [0.2, 0.4, 0.8] == values(Coreference(share=0.5)(QUERY, given))
 
 
 def test_a_higher_score_stays() -> None:
@@ -41,8 +41,8 @@ def test_a_higher_score_stays() -> None:
     given = scored("The tower is old. It was built in 1881.", 0.9, 0.5)
     negative = scored("The tower is old. It was built in 1881.", -2.0, -1.0)
 
-    assert [0.9, 0.5] == values(Antecedent()(QUERY, given))
-    assert [-1.0, -1.0] == values(Antecedent()(QUERY, negative))
+    assert [0.9, 0.5] == values(Coreference()(QUERY, given))
+    assert [-1.0, -1.0] == values(Coreference()(QUERY, negative))
 
 
 def test_a_pronoun_in_another_paragraph_brings_nothing() -> None:
@@ -54,16 +54,16 @@ def test_a_pronoun_in_another_paragraph_brings_nothing() -> None:
         for name, text, score in (("a", "The tower.", 0.0), ("b", "It was built.", 0.5))
     ]
 
-    assert [0.0, 0.5] == values(Antecedent()(QUERY, apart))
-    assert [0.0, 0.5] == values(Antecedent()(QUERY, item))
-    assert [0.0, 0.5] == values(Antecedent()(QUERY, documents))
+    assert [0.0, 0.5] == values(Coreference()(QUERY, apart))
+    assert [0.0, 0.5] == values(Coreference()(QUERY, item))
+    assert [0.0, 0.5] == values(Coreference()(QUERY, documents))
 
 
 def test_the_order_given_does_not_count() -> None:
     """Which sentence follows is told by the document."""
     given = scored("The tower is old. It was built in 1881.", 0.1, 0.5)
 
-    assert [0.5, 0.4] == values(Antecedent()(QUERY, given[::-1]))
+    assert [0.5, 0.4] == values(Coreference()(QUERY, given[::-1]))
 
 
 def test_a_row_brings_its_header() -> None:
@@ -82,8 +82,8 @@ def test_a_later_item_brings_the_lists_lead_in() -> None:
     assert [0.3, 0.6] == values(Lead(share=0.5)(QUERY, given))
 
 
-@pytest.mark.parametrize("stage", [Antecedent, Lead])
-def test_options_are_checked(stage: type[Antecedent | Lead]) -> None:
+@pytest.mark.parametrize("stage", [Coreference, Lead])
+def test_options_are_checked(stage: type[Coreference | Lead]) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=r"share must lie in \[0, 1\], got 1.5"):
         stage(share=1.5)

@@ -3,7 +3,7 @@
 from ragsieve.score.calibrated import Calibrated
 from ragsieve.score.clues import Clues
 from ragsieve.score.combine import Hybrid, Mean
-from ragsieve.score.context import Antecedent, Lead
+from ragsieve.score.context import Coreference, Lead
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.helpful import Helpful
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
@@ -18,9 +18,9 @@ from ragsieve.score.surprisal import Expected, Surprisal
 __all__ = [
     "BM25",
     "CXMI",
-    "Antecedent",
     "Calibrated",
     "Clues",
+    "Coreference",
     "Cosine",
     "Critique",
     "Expected",

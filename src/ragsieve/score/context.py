@@ -25,7 +25,7 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]", re.MULT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Antecedent(Scorer):
+class Coreference(Scorer):
     """A sentence's score, at least ``share`` of the next one's where that begins with a pronoun.
 
     What "it" or "they" refers to mostly stands in the sentence before, of the same paragraph;
@@ -39,7 +39,7 @@ class Antecedent(Scorer):
     """
 
     share: float = 0.8
-    name: ClassVar[str] = "antecedent"
+    name: ClassVar[str] = "coreference"
 
     def __post_init__(self) -> None:
         _require_share(self.share)
