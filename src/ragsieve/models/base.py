@@ -2,7 +2,7 @@
 
 Replies are a function of the input alone: no sampling, and the same text whether an item comes
 alone, in a batch, from a thread or out of a cache. Numbers then agree within the tolerance of the
-model's precision, 1e-4 in float32 and 0.05 in bfloat16; decisions compare them `rounded`. A backend
+model's precision, 1e-4 in float32 and 0.1 in bfloat16; decisions compare them `rounded`. A backend
 charges the running step of the trace by `ragsieve.trace.spend`, once a call, one usage an item.
 """
 

@@ -57,7 +57,7 @@ class Transformers:
     as plain text, the template around them by itself. Weights are safetensors; no code is run.
 
     A reply is the same alone, in a batch, from threads and behind a remembered beginning;
-    probabilities agree to 1e-4 in float32, to 0.05 in bfloat16. Replies are decoded together in
+    probabilities agree to 1e-4 in float32, to 0.1 in bfloat16. Replies are decoded together in
     float32 on a CPU, by a model of plain causal attention; otherwise one by one. Another processor
     may choose another word where two lie within 1e-4 of a logit, in bfloat16 within 0.5.
 
