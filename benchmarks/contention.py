@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from statistics import mean
 
 import click
@@ -49,12 +50,12 @@ def running(programs: list[str]) -> Iterator[None]:
 
 
 @click.command()
-@click.argument("questions", type=click.Path(exists=True, dir_okay=False))
+@click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--system", default="finefilter", show_default=True)
 @click.option("--limit", default=10, show_default=True, help="Questions in each round.")
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--threads", type=int, help="Threads of torch; all cores where not given.")
-def main(questions: str, system: str, limit: int, rounds: int, threads: int | None) -> None:
+def main(questions: Path, system: str, limit: int, rounds: int, threads: int | None) -> None:
     """Print a table: company, seconds a question, how many times as long as alone."""
     examples = [parse_record(line) for _, line in islice(lines(questions), limit * rounds)]
     sieve = ragsieve.load(system)
