@@ -204,7 +204,8 @@ def test_equal_ids_are_told_apart() -> None:
     """Later ones are renamed, also around a name that is taken; the trace says which."""
     trace = Trace()
     documents = [{"id": id, "text": "t"} for id in ["a", "a#2", "a", "a", "a#2"]]
-    found = as_documents(documents, trace)
+    with trace.recording():
+        found = as_documents(documents)
 
     assert 5 == len({d.id for d in found})
     assert ["a", "a#2"] == [d.id for d in found][:2]

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from ragsieve.errors import InputError
-from ragsieve.trace import Trace, explain, note, overheard, segment_to_dict, step
+from ragsieve.trace import Trace, explain, note, segment_to_dict, step
 from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 logger = logging.getLogger(__name__)
@@ -83,9 +83,8 @@ class Pipeline:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         kept = list(segments)
         for stage in self.stages:
-            kept = (
-                stage(query, kept) if isinstance(stage, Pipeline) else self._run(stage, query, kept)
-            )
+            recorded = isinstance(stage, Pipeline)
+            kept = stage(query, kept) if recorded else self._run(stage, query, kept)
         return kept
 
     def lenient(self) -> Self:
@@ -104,9 +103,7 @@ def _recorded(
     with step(repr(what), before) as record:
         try:
             kept = work()
-        except (
-            Exception
-        ) as error:  # anyone's stage or source: "keep" promises the answer, whatever it raises
+        except Exception as error:  # "keep" promises the answer, whatever a stage raises
             if on_error == "raise":
                 raise
             record.error = " ".join(f"{type(error).__name__}: {error}".split())
@@ -220,15 +217,15 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; ``answer`` only where one was asked for."""
-        values = {
+        return {
             "query": self.query.text,
             "kept": [segment_to_dict(s) for s in self.kept],
             "text": self.text,
             "tokens": {"before": self.tokens.before, "after": self.tokens.after},
             **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
             "trace": self.trace.to_dict(),
+            **({} if self.answer is None else {"answer": self.answer.text}),
         }
-        return values if self.answer is None else {**values, "answer": self.answer.text}
 
 
 @dataclass(frozen=True)
@@ -272,8 +269,8 @@ class System:
         """
         query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
-        with trace.recording(), overheard() as outside:
-            taken, given = self._given(query, documents, trace)
+        with trace.recording():
+            taken, given = self._given(query, documents)
             kept = self.stage(query, given)
             taken, given = _with_found(taken, given, trace)
             before, after = self._lengths(given, kept)
@@ -283,7 +280,6 @@ class System:
                     kept = fit(kept, limit, self.reader)
                     record.after = tuple(kept)
                 before, after = self._lengths(given, kept)
-        trace.notes += dict.fromkeys(outside.notes)
         text = self.reader.context(kept)
         return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
 
@@ -319,11 +315,11 @@ class System:
         return replace(self, stage=stage.lenient())
 
     def _given(
-        self, query: Query, documents: Sequence[AnyDocument] | None, trace: Trace
+        self, query: Query, documents: Sequence[AnyDocument] | None
     ) -> tuple[tuple[Document, ...], list[Segment]]:
         """What there is to filter: the caller's documents, else what the source finds."""
         if documents is not None or self.source is None:
-            taken = as_documents(documents, trace)
+            taken = as_documents(documents)
             return taken, [Segment.whole(document) for document in taken]
         source = self.source
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
@@ -360,9 +356,7 @@ def _with_found(
     return (*documents, *more.values()), [*given, *found.values()]
 
 
-def as_documents(
-    documents: Sequence[AnyDocument] | None, trace: Trace | None = None
-) -> tuple[Document, ...]:
+def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got one {type(documents).__name__}")
@@ -376,8 +370,7 @@ def as_documents(
             while seen[renamed]:
                 renamed += "'"
             seen[renamed] += 1
-            if trace:
-                trace.notes.append(f"document id {document.id!r} occurs again: renamed {renamed!r}")
+            note(f"document id {document.id!r} occurs again: renamed {renamed!r}")
             document = replace(document, id=renamed)
         taken.append(document)
     return tuple(taken)

@@ -215,9 +215,14 @@ def overheard() -> Iterator[Step]:
 
 
 def note(text: str) -> None:
-    """Tell the running step something that a person should be able to read; a no-op elsewhere."""
+    """Record a line that a person should be able to read, in the running step.
+
+    Between steps the trace keeps it, once; where nothing is recorded this is a no-op.
+    """
     if current := _step.get():
         current.notes.append(text)
+    elif (trace := _trace.get()) and text not in trace.notes:
+        trace.notes.append(text)
 
 
 def warn(text: str) -> None:
