@@ -85,6 +85,11 @@ SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or sever
         default="clues",
         help="Of the system clues: clues, clues:FOLDER; fake:clues needs no weights.",
     ),
+    click.option(
+        "--pruner",
+        default="pruner",
+        help="Of the system finefilter: pruner, pruner:FOLDER; fake:pruner needs no weights.",
+    ),
     click.option("--max-tokens", type=click.IntRange(0), help="Budget, in the LLM's tokens."),
 )
 

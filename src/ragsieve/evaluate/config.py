@@ -134,6 +134,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         about: What it shows, in a line.
         embedder: What systems rank with, as `ragsieve.models.load` takes it.
         clues: What the system ``clues`` reads with.
+        pruner: What the system ``finefilter`` reads with.
         judge: An LLM that says whether answers mean the same; none where empty.
         likelihood: Whether the gold answer's log-likelihood is measured, too.
         ib_beta: Where it is given, `ragsieve.evaluate.metrics.ib_score` is measured with it.
@@ -158,6 +159,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     about: str = ""
     embedder: str = "minilm"
     clues: str = "clues"
+    pruner: str = "pruner"
     judge: str = ""
     likelihood: bool = False
     ib_beta: Annotated[float, Meta(ge=0)] | None = None

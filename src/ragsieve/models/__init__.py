@@ -11,6 +11,7 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "transformers": ("transformers", "Transformers", "LLM"),
     "seq2seq": ("seq2seq", "Seq2Seq", "LLM"),
     "openai": ("openai", "OpenAI", "LLM"),
+    "deferred": ("deferred", "Deferred", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
     "cross_encoder": ("sentence_transformers", "CrossEncoder", "pair scorer"),
     "cohere": ("rerank", "Cohere", "pair scorer"),
@@ -33,6 +34,7 @@ FAKE = {  # for trying a pipeline without weights
     "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
     "fake:overlap": ("fake", "OverlapPairScorer", "pair scorer"),
     "fake:clues": ("fake", "OverlapClueReader", "clue reader"),
+    "fake:pruner": ("fake", "OverlapPruner", "sentence pruner"),
 }
 
 

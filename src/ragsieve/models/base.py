@@ -163,6 +163,13 @@ class SentencePruner(Protocol):
         Each passage is read by itself: neither the others nor their order count.
         """
 
+    def threshold(self, keep_answer: float) -> float:
+        """The probability from which sentences stay so that the evidence survives so often.
+
+        Raises:
+            InputError: If nothing was promised for ``keep_answer``.
+        """
+
 
 T = TypeVar("T")
 

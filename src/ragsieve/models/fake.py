@@ -11,13 +11,14 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.base import Nats, Passage, Prompt
+from ragsieve.models.base import Nats, Passage, Prompt, Pruned
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, spend
 
@@ -283,6 +284,36 @@ class OverlapClueReader:
             [len(a & words) / max(len(a), 1) for words in b]
             for a, b in zip(asked, read, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class OverlapPruner(OverlapClueReader):
+    """Share of the question's distinct words that occur in a sentence or its title, in [0, 1].
+
+    A passage has the share of its best sentence.
+    """
+
+    @property
+    def identity(self) -> str:
+        """The name."""
+        return "overlap-pruner"
+
+    def prune(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[Pruned]:
+        """The shares; 0 where the question has no word."""
+        found = []
+        for shares, given in zip(self.clues(questions, passages), passages, strict=True):
+            ends = np.cumsum([len(passage.sentences) for passage in given]).tolist()
+            parts = [shares[a:b] for a, b in pairwise([0, *ends])]
+            found.append(Pruned(shares, [max(part, default=0.0) for part in parts]))
+        return found
+
+    def threshold(self, keep_answer: float) -> float:
+        """What is left of 1."""
+        if not 0 < keep_answer < 1:
+            raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
+        return 1 - keep_answer
 
 
 def _words(text: str) -> list[str]:

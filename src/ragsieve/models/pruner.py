@@ -102,7 +102,7 @@ class Pruner:
             values = json.loads(self._read(SETTINGS))
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
-            return values
+            return {"thresholds": {}, **values}
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
@@ -123,6 +123,24 @@ class Pruner:
                 scores.append(_answers(some))
             found.append(Pruned(_sigmoid(sentences), _sigmoid(scores)))
         return found
+
+    def threshold(self, keep_answer: float) -> float:
+        """See `ragsieve.models.base.SentencePruner.threshold`; ``pruner.json`` holds the table.
+
+        Between two values of the table the more careful one counts.
+        """
+        table = {float(promise): cut for promise, cut in self.settings["thresholds"].items()}
+        if not table or not min(table) <= keep_answer <= max(table):
+            raise InputError(
+                f"keep_answer must be from {min(table, default=0)} to {max(table, default=0)}, "
+                f"got {keep_answer!r}"
+            )
+        return float(table[min(promise for promise in table if promise >= keep_answer)])
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text in the pruner's tokenizer; needs no weights."""
+        tokenizer: WindowTokenizer = self._tokenizer
+        return tokenizer.count(texts)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """How well the question, first, can be answered from the text; logits, ``(len(pairs),)``.

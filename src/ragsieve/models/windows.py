@@ -156,6 +156,12 @@ class WindowTokenizer:
             raise ModelError("the tokenizer must put one control token before a text and one after")
         return cls(tokenizer, Marks(around[0], around[1], colon[-1]), layout or Layout())
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, nothing added."""
+        shown = [safe(text) for text in texts]
+        encoded = self.tokenizer.encode_batch_fast(shown, add_special_tokens=False)
+        return [len(encoding) for encoding in encoded]
+
     def lay(self, question: str, passages: Sequence[Passage]) -> Laid:
         """Windows of each passage; none of one without a token in its sentences."""
         flat = [question, *(text for title, some in passages for text in (title, *some))]

@@ -101,6 +101,10 @@ class Wrapper(ABC):
         """The probabilities that the sentence pruner inside gives."""
         return list(self._call("prune", [questions, passages], {}))
 
+    def threshold(self, keep_answer: float) -> float:
+        """The threshold of the sentence pruner inside."""
+        return cast(SentencePruner, self.model).threshold(keep_answer)
+
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """The orders that the list ranker inside gives."""
         return list(self._call("rank", [questions, texts], {}))

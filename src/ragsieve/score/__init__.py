@@ -13,6 +13,7 @@ from ragsieve.score.likelihood import Likelihood
 from ragsieve.score.listwise import Listwise
 from ragsieve.score.ngrams import Ngrams
 from ragsieve.score.pair import Pair
+from ragsieve.score.pruner import Pruner
 from ragsieve.score.surprisal import Expected, Surprisal
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Ngrams",
     "Overlap",
     "Pair",
+    "Pruner",
     "Reflection",
     "Relevance",
     "Surprisal",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, ClueReader, Embedder
+from ragsieve.models.base import LLM, ClueReader, Embedder, SentencePruner
 from ragsieve.pipeline import Source, System
 from ragsieve.systems.baselines import (
     all_documents,
@@ -23,7 +23,7 @@ from ragsieve.systems.corrective import crag, self_crag
 from ragsieve.systems.demonstrated import icl, instructrag_icl, sail
 from ragsieve.systems.exit import exit_sentences
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
-from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
 from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
 from ragsieve.systems.longllmlingua import llmlingua, longllmlingua
 from ragsieve.systems.provence import provence
@@ -52,6 +52,7 @@ __all__ = [
     "filco_lexical",
     "filco_strinc",
     "finefilter",
+    "finefilter_one_pass",
     "hyde",
     "icl",
     "instructrag_icl",
@@ -85,6 +86,7 @@ def build(
     options: Mapping[str, Any] | None = None,
     *,
     clues: ClueReader | None = None,
+    pruner: SentencePruner | None = None,
     answers: Mapping[str, Sequence[str]] | None = None,
     source: Source | None = None,
 ) -> System:
@@ -96,6 +98,7 @@ def build(
         embedder: Its embedder, where it needs one.
         options: Options other than their defaults, by name.
         clues: Its clue reader, where it needs one.
+        pruner: Its sentence pruner, where it needs one.
         answers: Gold answers by question, where it needs them.
         source: Finds evidence where the caller passes no documents, as an index does.
 
@@ -107,7 +110,7 @@ def build(
         raise InputError(f"system must be one of {', '.join(SYSTEMS)}, got {name!r}")
     entry = SYSTEMS[name]
     check_options(name, entry, options)
-    given = {"embedder": embedder, "clues": clues}
+    given = {"embedder": embedder, "clues": clues, "pruner": pruner}
     for role in entry.roles:
         if given[role] is None:
             raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")

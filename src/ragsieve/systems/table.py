@@ -24,7 +24,7 @@ from ragsieve.systems.corrective import crag, self_crag
 from ragsieve.systems.demonstrated import icl, instructrag_icl, sail
 from ragsieve.systems.exit import exit_sentences
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
-from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
 from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
 from ragsieve.systems.longllmlingua import llmlingua, longllmlingua
 from ragsieve.systems.peers import (
@@ -44,7 +44,7 @@ from ragsieve.systems.selfask import self_ask
 from ragsieve.systems.selfrag import self_rag
 from ragsieve.systems.winnowrag import winnowrag
 
-ROLES = {"embedder": "embedder", "clues": "clue reader"}
+ROLES = {"embedder": "embedder", "clues": "clue reader", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
 
 
@@ -88,6 +88,12 @@ class Entry:
 
 
 SYSTEMS: dict[str, Entry] = {
+    "finefilter": Entry(
+        finefilter_one_pass,
+        "what the answer may need, as often as promised, by one reading of each passage",
+        "sentence pruner",
+        "arXiv 2502.11811v4",
+    ),
     "finefilter-point": Entry(
         finefilter,
         "an untrained LLM names clue sentences by number, and how many of the ranked ones stay",

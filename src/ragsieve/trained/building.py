@@ -38,7 +38,7 @@ MODELS: dict[str, tuple[str, ...]] = {
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
 
-USUAL = {"embedder": "minilm", "clues": "clues"}
+USUAL = {"embedder": "minilm", "clues": "clues", "pruner": "pruner"}
 """Models of `ragsieve.SYSTEM_ROLES` where nobody names others."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
@@ -130,7 +130,7 @@ def _by_name(
     for role in roles_of(name, options):
         if role not in roles:
             roles[role] = share(models.load(USUAL[role]))
-    return build(name, llm or share(models.load("smollm2")), options, share=share, **roles)
+    return build(name, llm or share(models.load(generator(name))), options, share=share, **roles)
 
 
 def entry(name: str) -> Entry:
@@ -247,14 +247,22 @@ def _rule(option: str, hint: Any) -> str:
     return f"must be of type {hint.__name__ if isinstance(hint, type) else hint}"
 
 
-def generator(name: str) -> str:
+def generator(name: str, *, asking: bool = False) -> str:
     """The LLM that a trained filter learnt from; ``"smollm2"`` of any other system.
+
+    Where no LLM is needed to filter, it is loaded only when it is asked.
+
+    Args:
+        name: A system, or a trained filter.
+        asking: Whether it is to answer, so that its own tokens count.
 
     Raises:
         InputError: If there is no such filter, or it breaks a rule.
     """
-    entry(name)
-    return "smollm2" if name in systems.SYSTEMS else read(_found(name)).generator.model
+    known = entry(name)
+    if name not in systems.SYSTEMS:
+        return read(_found(name)).generator.model
+    return "deferred:smollm2" if known.roles == ("pruner",) and not asking else "smollm2"
 
 
 def identity(name: str) -> str:

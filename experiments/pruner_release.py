@@ -1,0 +1,82 @@
+"""Make the weights that come with the package: int8, with the thresholds of its promises.
+
+    python experiments/pruner_release.py CHECKPOINT DATA src/ragsieve/weights/pruner
+
+CHECKPOINT is what ``experiments/pruner_train.py`` wrote, DATA what ``experiments/pruner_data.py``
+wrote. A promise holds in each of four kinds of questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from ragsieve.models.pruner import SETTINGS, TOKENIZER, Pruner
+from ragsieve.models.windows import Window, WindowTokenizer
+from ragsieve.train.export import export
+from ragsieve.train.promises import scored, thresholds
+from ragsieve.train.pruner import labelled
+
+KINDS = {
+    "one passage answers": (
+        "nq", "triviaqa", "popqa", "asqa", "retrievalqa", "simpleqa_web", "realtimeqa_web",
+        "realtimeqa_sources", "clapnq",
+    ),
+    "several passages answer": (
+        "hotpotqa", "hotpotqa_fullwiki", "2wikimultihopqa", "musique", "multihoprag",
+    ),
+    "asked about an article": (
+        "squad_train", "squad_dev", "squad_sentences", "squadshifts_wiki", "selqa", "qed", "timeqa",
+    ),
+    "asked about other texts": (
+        "squadshifts_reddit", "squadshifts_amazon", "fairytaleqa", "cuad", "bioasq", "covidqa",
+        "chunking_evaluation", "fever", "evidence_inference",
+    ),
+}  # fmt: skip
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.open("rb")]
+
+
+def kind_of(record: dict[str, Any]) -> str:
+    name = record["id"].partition(":")[0]
+    return next((kind for kind, names in KINDS.items() if name in names), "")
+
+
+def typical(records: list[dict[str, Any]], file: Path) -> list[Window]:
+    """A window of each question, for the ranges of activations."""
+    tokenizer = WindowTokenizer.read(file)
+    found = []
+    for record in records:
+        passages = [passage for passage, _ in labelled(record)]
+        found += tokenizer.lay(record["question"], passages[:1]).windows[0][:1]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("output", type=Path)
+    options = parser.parse_args()
+    records = read(options.data / "validation.jsonl")
+    windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
+    export(options.checkpoint, options.output, windows=windows)
+    pruner = Pruner(str(options.output))
+    groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    for record in records:
+        if kind := kind_of(record):
+            groups[kind].append(record)
+    found = {kind: scored(pruner, some) for kind, some in groups.items()}
+    table = thresholds(found)
+    settings = json.loads((options.output / SETTINGS).read_text())
+    answerable = {kind: sum(bool(q.holds.any()) for q in some) for kind, some in found.items()}
+    settings |= {"thresholds": table, "calibrated_on": answerable}
+    (options.output / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

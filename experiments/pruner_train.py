@@ -1,0 +1,60 @@
+"""Train the bundled sentence pruner; the same command on CPUs and on GPUs, and after a kill.
+
+    python experiments/pruner_train.py DATA WORK --steps 20000
+    torchrun --nproc_per_node 2 experiments/pruner_train.py DATA WORK --steps 20000
+
+DATA is what ``experiments/pruner_data.py`` wrote. WORK/folder is the checkpoint at the end. More
+``--steps`` for a WORK that is done go on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ragsieve.train.pruner import train_pruner
+
+
+class Lines(Sequence[Mapping[str, Any]]):
+    """Records of a JSONL file, read when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._starts = [0]
+        for line in self._file:
+            self._starts.append(self._starts[-1] + len(line))
+        self._starts.pop()
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, place: Any) -> Any:
+        self._file.seek(self._starts[place])
+        return json.loads(self._file.readline())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--encoder", default="minilm", help="a name, folder or hub id")
+    parser.add_argument("--steps", type=int, help="all questions once, where not given")
+    parser.add_argument("--batch", type=int, default=4, help="questions a step and process")
+    parser.add_argument("--learning-rate", type=float, default=1.5e-4)
+    options = parser.parse_args()
+    train_pruner(
+        options.work / "folder",
+        Lines(options.data / "train.jsonl"),
+        work=options.work,
+        encoder=options.encoder,
+        batch=options.batch,
+        learning_rate=options.learning_rate,
+        steps=options.steps,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""An LLM that is loaded when it is first asked; until then a tokenizer file counts tokens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragsieve.models import load
+from ragsieve.models.once import once
+from ragsieve.models.pruner import Pruner
+from ragsieve.models.wrap import Columns, Wrapper
+
+
+class Deferred(Wrapper):
+    """The LLM ``name``, loaded when it is first asked; tokens are the bundled pruner's.
+
+    So documents are filtered where no packages for local LLMs are installed.
+
+    Args:
+        name: As `ragsieve.models.load` takes it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.RLock()
+        self._counter = Pruner()
+
+    @once
+    def model(self) -> Any:
+        """The LLM itself."""
+        return load(self.name)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text in the tokenizer of the bundled sentence pruner."""
+        return self._counter.count(texts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+        return self._inner(method, columns, options)

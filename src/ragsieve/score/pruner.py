@@ -1,0 +1,57 @@
+"""A sentence pruner reads every passage once: a probability for each sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import ModelError
+from ragsieve.models.base import Passage, SentencePruner
+from ragsieve.score.base import Scorer
+from ragsieve.trace import set_answerable
+from ragsieve.types import Query, Segment
+
+
+@dataclass(frozen=True)
+class Pruner(Scorer):
+    """Probability that a segment is needed for the answer, in [0, 1], read in its document.
+
+    The model reads the segments of each document in their order there, whatever order they come
+    in; a span that comes twice is read once. The trace records how probable it is that some
+    document answers: the highest probability of a passage.
+
+    Args:
+        model: Reads a question with passages.
+
+    Raises:
+        ModelError: If the model fails, or does not give a probability for every segment.
+
+    Source: The extractor of FineFilter (arXiv 2502.11811v4), section 4.1, as the one pass of
+        Provence (arXiv 2501.16214).
+    Differs: No token is generated: each sentence gets a probability, for a threshold behind it.
+    """
+
+    model: SentencePruner
+    name: ClassVar[str] = "pruner"
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Probabilities, ``(len(segments),)``."""
+        documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
+        for s in sorted(segments, key=lambda s: s.document.rank):  # equal ranks as given
+            documents.setdefault(s.document.id, {})[s.key] = s
+        spans = [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
+        passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]
+        (pruned,) = self.model.prune([query.text], [passages])
+        read = [s for some in spans for s in some]
+        for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
+            if len(values) != expected or not all(0 <= value <= 1 for value in values):
+                raise ModelError(
+                    f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
+                )
+        set_answerable(max(pruned.passages))
+        by_key = dict(zip((s.key for s in read), pruned.sentences, strict=True))
+        return np.array([by_key[s.key] for s in segments], np.float32)

@@ -1,0 +1,58 @@
+"""One way for English, another for what an English model cannot read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import cache
+
+from ragsieve.pipeline import Pipeline
+from ragsieve.text import language
+from ragsieve.trace import step, warn
+from ragsieve.types import Query, Segment
+
+logger = logging.getLogger(__name__)
+
+
+class ByLanguage(Pipeline):
+    """Filter English documents by the first stage, those in other languages by the second.
+
+    A question in another language takes all documents to the second stage; the trace and, once a
+    process, a warning say so. The order of segments stays.
+
+    Args:
+        stages: Two, for English and for the rest; both keep the order of what they keep.
+        on_error: See `ragsieve.Pipeline`.
+    """
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        english, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)
+        documents = {s.document.id: s.document for s in segments}
+        asked = language(query.text)
+        foreign = {
+            name: code
+            for name, document in documents.items()
+            if (code := asked if asked != "en" else language(document.text)) != "en"
+        }
+        if not foreign:
+            return english(query, segments)
+        codes = ", ".join(sorted({*foreign.values()}))
+        with step("ByLanguage", segments) as record:
+            warn(
+                f"question or documents are not English ({codes}): {len(foreign)} of "
+                f"{len(documents)} documents are filtered by shared characters, and more is kept"
+            )
+            record.after = tuple(segments)
+        _warn_once()
+        read = [s for s in segments if s.document.id not in foreign]
+        rest = [s for s in segments if s.document.id in foreign]
+        kept = {s.key: s for s in (*english(query, read), *other(query, rest))}
+        return [kept[s.key] for s in segments if s.key in kept]
+
+
+@cache
+def _warn_once() -> None:
+    logger.warning(
+        "the sentence pruner reads English: text in other languages is filtered by shared "
+        "characters, and more of it is kept"
+    )
