@@ -28,11 +28,12 @@ from ragsieve.trained import building
 ROOT = Path(__file__).parents[1]
 RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
 ROOMS = ("split", "score", "select", "answer", "retrieve")
-WITHOUT_WEIGHTS = {"embedder": "fake:hashing", "clues": "fake:clues"}
+WITHOUT_WEIGHTS = {"embedder": "fake:hashing", "clues": "fake:clues", "pruner": "fake:pruner"}
 SHOWN_AS = {
     r"ScriptedLLM\([^()]*\)": "LLM",
     r"HashingEmbedder\([^()]*\)": "embedder",
     r"OverlapClueReader\([^()]*\)": "clue reader",
+    r"OverlapPruner\([^()]*\)": "sentence pruner",
     r"Remembered\((?:model=)?embedder\)": "embedder",
     r"PERank\([^()]*\)": "list ranker",
     r", on_error='raise'": "",
@@ -73,7 +74,7 @@ class Gold(dict[str, tuple[str, ...]]):
 
 def names() -> list[str]:
     """Every system that has a page, in the order of `ragsieve systems`."""
-    return [*trained.bundled(), *systems.SYSTEMS]
+    return [*systems.SYSTEMS, *trained.bundled()]
 
 
 def on_config(config: Any) -> Any:

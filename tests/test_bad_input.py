@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from ragsieve import InputError, System
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, ScriptedLLM
+from ragsieve.models.fake import (
+    HashingEmbedder,
+    OverlapClueReader,
+    OverlapPruner,
+    ScriptedLLM,
+)
 from ragsieve.pipeline import Result
 from ragsieve.retrieve.files import read_documents
 from ragsieve.systems import SYSTEMS, build
@@ -24,7 +29,12 @@ NAMES = [name for name in SYSTEMS if name not in (*OWN, *PEERS)]
 def system(name: str, reply: str = "[1]") -> System:
     """A system whose model always gives the same reply."""
     return build(
-        name, ScriptedLLM(lambda _: reply), HashingEmbedder(), clues=OverlapClueReader(), answers={}
+        name,
+        ScriptedLLM(lambda _: reply),
+        HashingEmbedder(),
+        clues=OverlapClueReader(),
+        pruner=OverlapPruner(),
+        answers={},
     )
 
 

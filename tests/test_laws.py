@@ -24,6 +24,7 @@ from ragsieve.models.fake import (
     HashingEmbedder,
     OverlapClueReader,
     OverlapPairScorer,
+    OverlapPruner,
     ScriptedLLM,
 )
 from ragsieve.score.calibrated import Curve, Logistic
@@ -91,6 +92,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Ngrams": score.Ngrams,
     "score.Overlap": score.Overlap,
     "score.Pair": lambda: score.Pair(OverlapPairScorer()),
+    "score.Pruner": lambda: score.Pruner(OverlapPruner()),
     "score.Reflection": lambda: score.Reflection(ScriptedLLM(["unused"], choices=fewer)),
     "score.Surprisal": lambda: score.Surprisal(ScriptedLLM(["unused"])),
     "score.Relevance": lambda: score.Relevance(ScriptedLLM(["unused"], choices=fewer)),

@@ -9,12 +9,19 @@ import subprocess
 import sys
 import types
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ragsieve
 from ragsieve.errors import InputError, MissingExtra
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, ScriptedLLM
+from ragsieve.models.fake import (
+    HashingEmbedder,
+    OverlapClueReader,
+    OverlapPruner,
+    ScriptedLLM,
+)
 from ragsieve.pipeline import System
 from ragsieve.systems import SYSTEMS, build
 
@@ -73,6 +80,10 @@ OPTIONAL = [
     "torch",
     "transformers",
 ]
+
+LOCAL = [name for name in OPTIONAL if name != "tokenizers"] + ["huggingface_hub", "scipy"]
+ROOT = Path(__file__).parents[1]
+QUESTION = "Who designed the Eiffel Tower?"
 
 
 def loaded_by(code: str) -> set[str]:
@@ -161,13 +172,69 @@ def test_rooms_load_no_optional_dependency() -> None:
     assert set() == loaded_by(code) & {*OPTIONAL}
 
 
+CORE_ALONE = f"""
+import json, sys
+from pathlib import Path
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {LOCAL!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+"""A program's beginning: packages of the extras cannot be imported."""
+
+
+def with_core_alone(code: str) -> str:
+    """What a fresh interpreter prints where only the packages of the core are installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", CORE_ALONE + code],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "NO_PROXY": "", "HTTPS_PROXY": "http://0.0.0.0:1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
+
+
+def test_the_default_filter_needs_no_extra() -> None:
+    """`pip install ragsieve` alone filters: verbatim spans, a token count, and fewer of them."""
+    code = f"""
+import ragsieve
+documents = [json.loads(line) for line in Path("examples/eiffel.jsonl").open("rb")]
+result = ragsieve.load("finefilter")({QUESTION!r}, documents)
+assert all(s.document.text[s.start:s.end] == s.text for s in result.kept)
+print(json.dumps([len(result.kept), result.tokens.before, result.tokens.after, result.answerable]))
+"""
+    kept, before, after, answerable = json.loads(with_core_alone(code))
+
+    assert 0 < kept < 16
+    assert 0 < after < before
+    assert 0 <= answerable <= 1
+
+
+def test_the_command_line_filters_without_an_extra() -> None:
+    """The same from the shell, with the trace as JSON."""
+    arguments = ["filter", "--json", "-q", QUESTION, "examples/eiffel.jsonl"]
+    result = json.loads(with_core_alone(f"from ragsieve import cli\ncli.main({arguments!r})"))
+    stages = [step["stage"].partition("(")[0] for step in result["trace"]["steps"]]
+
+    assert ["Blocks", "Pruner", "Threshold", "Order"] == stages
+    assert result["kept"]
+    assert 0 <= result["answerable"] <= 1
+
+
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in (*OWN, *PEERS)])
 def test_every_system_builds_and_answers(name: str) -> None:
     """A system by name runs from documents to an answer on any LLM and embedder."""
     llm = ScriptedLLM(
         lambda prompt: "[1]" if "JSON list" in prompt[-1].content else "Sentence 1: x"
     )
-    system = build(name, llm, HashingEmbedder(), clues=OverlapClueReader(), answers={})
+    roles: dict[str, Any] = {"clues": OverlapClueReader(), "pruner": OverlapPruner()}
+    system = build(name, llm, HashingEmbedder(), answers={}, **roles)
     result = system.ask("Who sang it?", ["Seals sang it. It rained.", ""])
 
     assert isinstance(system, System)
@@ -186,7 +253,11 @@ def test_an_unknown_system_is_named_with_the_known_ones() -> None:
 
 @pytest.mark.parametrize(
     ("name", "missing"),
-    [("clues", "clues, a model of kind clue"), ("finefilter-point", "embedder, a")],
+    [
+        ("clues", "clues, a model of kind clue"),
+        ("finefilter", "pruner, a model of kind sentence"),
+        ("finefilter-point", "embedder, a"),
+    ],
 )
 def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> None:
     """When it is built, not when the first question comes."""

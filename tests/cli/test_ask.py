@@ -206,7 +206,7 @@ def test_systems_are_listed(ragsieve: Command) -> None:
     """Each by its name, with its paper."""
     lines = ragsieve("systems").out.splitlines()
 
-    assert [*bundled(), *SYSTEMS] == [line.split()[0] for line in lines[1:]]
+    assert [*SYSTEMS, *bundled()] == [line.split()[0] for line in lines[1:]]
     assert "arXiv 2502.11811v4" in lines[1]
 
 
@@ -250,16 +250,30 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
             "k of top-sentences must be of type int, got 'two'",
         ),
         (
-            "filter -q x --option mode=loud a.txt",
-            "mode of finefilter must be one of 'point', 'write', got 'loud'",
+            "filter -q x --system finefilter-point --option mode=loud a.txt",
+            "mode of finefilter-point must be one of 'point', 'write', got 'loud'",
         ),
         ("filter -q x --model extractor a.txt", "--model must be ROLE=MODEL, got 'extractor'"),
-        ("filter -q x --model critic=smollm2 a.txt", "models of finefilter are .* got 'critic'"),
-        ("filter -q x --model extractor=minilm a.txt", "minilm is no LLM or clue reader"),
-        ("filter -q x --model extractor=nope a.txt", "a model must be one of smollm2"),
         (
-            "filter -q x --option truncator=none --model truncator=smollm2 a.txt",
-            "truncator of finefilter must be an option or a model, got both",
+            "filter -q x --option keep_answer=0.5 a.txt",
+            r"keep_answer must be from 0\.8 to 0\.99, got 0\.5",
+        ),
+        ("filter -q x --option keep_answer=high a.txt", "keep_answer of finefilter must be of type"),
+        ("filter -q x --model critic=smollm2 a.txt", "models of finefilter are pruner, got 'critic'"),
+        ("filter -q x --model pruner=minilm a.txt", "minilm is no sentence pruner"),
+        ("filter -q x --pruner minilm a.txt", "minilm is no sentence pruner"),
+        (
+            "filter -q x --system finefilter-point --model extractor=minilm a.txt",
+            "minilm is no LLM or clue reader",
+        ),
+        (
+            "filter -q x --system finefilter-point --model extractor=nope a.txt",
+            "a model must be one of smollm2",
+        ),
+        (
+            "filter -q x --system finefilter-point --option truncator=none "
+            "--model truncator=smollm2 a.txt",
+            "truncator of finefilter-point must be an option or a model, got both",
         ),
         ("filter -q x --index none", "'none' does not exist"),
         ("filter -q x --index . a.txt", "name --index or FILE, not both"),

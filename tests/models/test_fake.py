@@ -10,8 +10,24 @@ import numpy as np
 import pytest
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.base import LLM, ClueReader, Embedder, Message, PairScorer, Passage, Prompt
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, OverlapPairScorer, ScriptedLLM
+from ragsieve.models.base import (
+    LLM,
+    ClueReader,
+    Embedder,
+    Message,
+    PairScorer,
+    Passage,
+    Prompt,
+    Pruned,
+    SentencePruner,
+)
+from ragsieve.models.fake import (
+    HashingEmbedder,
+    OverlapClueReader,
+    OverlapPairScorer,
+    OverlapPruner,
+    ScriptedLLM,
+)
 from ragsieve.trace import Usage, step
 
 
@@ -171,12 +187,29 @@ def test_sentences_are_clues_by_overlap() -> None:
         reader.clues(["Who?"], [])
 
 
+def test_sentences_and_passages_are_pruned_by_overlap() -> None:
+    """A passage is worth its best sentence; one without sentences nothing."""
+    passages = [Passage("It", ["WHO sang?", ""]), Passage("", ["Nobody."]), Passage("it", [])]
+    found = OverlapPruner().prune(["Who who is it", "?"], [passages, []])
+
+    assert [Pruned([2 / 3, 1 / 3, 0.0], [2 / 3, 0.0, 0.0]), Pruned([], [])] == found
+
+
+def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
+    """Who promises more keeps more; certainty is not promised."""
+    assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
+    for promise in (0.0, 1.0):
+        with pytest.raises(InputError, match="keep_answer must be over 0 and below 1"):
+            OverlapPruner().threshold(promise)
+
+
 def test_fakes_are_models() -> None:
     """Each has the identity that a cache needs; mypy checks the rest here."""
     llm: LLM = ScriptedLLM([], identity="mine")
     embedder: Embedder = HashingEmbedder()
     scorer: PairScorer = OverlapPairScorer()
     reader: ClueReader = OverlapClueReader()
+    pruner: SentencePruner = OverlapPruner()
 
     assert ["mine", "hashing:256", "overlap", "overlap-clues"] == [
         model.identity for model in (llm, embedder, scorer, reader)

@@ -346,6 +346,46 @@ def test_names_and_options(exported: Path) -> None:
         Coalesced(models.load("fake:clues")).prune(["a"], [[CITY]])
 
 
+@pytest.fixture
+def promising(exported: Path, tmp_path: Path) -> Path:
+    """The folder with a table of thresholds."""
+    folder = Path(shutil.copytree(exported, tmp_path / "promising"))
+    values = json.loads((folder / "pruner.json").read_text())
+    table = {"0.90": 0.4, "0.95": 0.2}
+    (folder / "pruner.json").write_text(json.dumps(values | {"thresholds": table}))
+    return folder
+
+
+@pytest.mark.parametrize(("promise", "expected"), [(0.9, 0.4), (0.92, 0.2), (0.95, 0.2)])
+def test_a_threshold_keeps_at_least_what_is_promised(
+    promising: Path, promise: float, expected: float
+) -> None:
+    """Between two values of the table the more careful one counts; a wrapper says the same."""
+    with Coalesced(Pruner(str(promising))) as shared:
+        assert expected == Pruner(str(promising)).threshold(promise) == shared.threshold(promise)
+
+
+@pytest.mark.parametrize("promise", [0.89, 0.96, math.nan])
+def test_nothing_is_promised_beyond_the_table(promising: Path, promise: float) -> None:
+    """One line says what can be asked for; without a table nothing."""
+    with pytest.raises(InputError, match=r"keep_answer must be from 0\.9 to 0\.95, got"):
+        Pruner(str(promising)).threshold(promise)
+
+
+def test_without_a_table_nothing_is_promised(pruner: Pruner) -> None:
+    """A checkpoint that was never calibrated cannot promise."""
+    with pytest.raises(InputError, match="no thresholds"):
+        pruner.threshold(0.95)
+
+
+def test_counting_tokens_reads_no_weights(exported: Path, tmp_path: Path) -> None:
+    """The tokenizer is enough; control tokens of a text are text, and none is added."""
+    folder = Path(shutil.copytree(exported, tmp_path / "bare"))
+    (folder / "model.onnx").unlink()
+
+    assert [2, 0, 3] == Pruner(str(folder)).count(["the cat", "", "old old river"])
+
+
 def test_a_cache_takes_only_what_fits(pruner: Pruner, tmp_path: Path) -> None:
     """A model that gives too few probabilities is not remembered; lists are the caller's own."""
     with Cached(pruner, tmp_path / "cache") as cached:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ragsieve
 from ragsieve import finefilter
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
@@ -16,8 +17,10 @@ from ragsieve.models.fake import (
     HashingEmbedder,
     OverlapClueReader,
     OverlapPairScorer,
+    OverlapPruner,
     ScriptedLLM,
 )
+from ragsieve.systems import finefilter_one_pass
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -198,3 +201,101 @@ def test_a_broken_extractor_costs_no_answer_where_lenient() -> None:
     assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
     assert 1 == len(result.trace.warnings)
     assert "the script has 0 replies" in result.trace.warnings[0]
+
+
+def one_pass(**options: Any) -> Any:
+    """The default filter, on the overlap of words: of the question's four, two are in the clue."""
+    return finefilter_one_pass(ScriptedLLM(lambda _: "Seals and Crofts"), OverlapPruner(), **options)
+
+
+@pytest.mark.parametrize(
+    ("promise", "expected"),
+    [
+        (
+            0.8,
+            [
+                "Summer Breeze was sung by Seals and Crofts.",
+                "A breeze is a wind.",
+                "Summer is warm.",
+            ],
+        ),
+        (0.6, ["Summer Breeze was sung by Seals and Crofts."]),
+    ],
+)
+def test_one_pass_keeps_what_is_promised(promise: float, expected: list[str]) -> None:
+    """The fake's threshold is what is left of 1; the sentences have 2/4, 1/4 and 1/4."""
+    result = one_pass(keep_answer=promise)(QUESTION, DOCUMENTS)
+
+    assert expected == [s.text for s in result.kept]
+
+
+def test_one_pass_answers_from_what_is_kept() -> None:
+    """The generator is asked once, and reads what the pruner left."""
+    llm = ScriptedLLM(lambda _: "Seals and Crofts")
+    result = finefilter_one_pass(llm, OverlapPruner(), keep_answer=0.6).ask(QUESTION, DOCUMENTS)
+
+    assert result.answer is not None
+    assert "Seals and Crofts" == result.answer.text
+    assert 1 == len(llm.prompts)
+    assert "It rained" not in llm.prompts[0][-1].content
+
+
+def test_one_pass_says_whether_it_can_be_answered() -> None:
+    """The best passage's probability, in the result and as JSON; other systems say nothing."""
+    result = one_pass()(QUESTION, DOCUMENTS)
+    other = finefilter(script("[2]", 1), HashingEmbedder())(QUESTION, DOCUMENTS)
+
+    assert 0.5 == result.answerable == result.to_dict()["answerable"]
+    assert other.answerable is None
+    assert "answerable" not in other.to_dict()
+
+
+@pytest.mark.parametrize(("least", "expected"), [(1, ["Bees hum in the old garden."]), (0, [])])
+def test_one_pass_keeps_nothing_only_where_it_may(least: int, expected: list[str]) -> None:
+    """The best sentence stays by default; with ``min_keep=0`` a hopeless question keeps none."""
+    documents = ["Bees hum in the old garden.", "The cheese is made of milk."]
+    result = one_pass(min_keep=least)("Who designed Roscoff?", documents)
+
+    assert expected == [s.text for s in result.kept]
+    assert 0 == result.answerable
+
+
+def test_one_pass_reads_other_languages_by_their_characters() -> None:
+    """The pruner is not asked; the trace says so, and nothing is said of an answer."""
+    document = "Der Eiffelturm steht in Paris. Ihn hat Maurice Koechlin entworfen. Es regnete."
+    result = one_pass()("Wer hat den Eiffelturm entworfen?", [document])
+
+    assert "Ihn hat Maurice Koechlin entworfen." in result.text
+    assert result.answerable is None
+    assert "not English (de)" in result.trace.warnings[0]
+
+
+def test_one_pass_keeps_a_list_whole() -> None:
+    """Steps and what they are for are one segment."""
+    steps = "To reset the password:\n\n1. Open the page.\n2. Press the button.\n3. Wait."
+    result = one_pass(keep_answer=0.6)("How to reset the password?", [f"It rained.\n\n{steps}"])
+
+    assert [steps] == [s.text for s in result.kept]
+
+
+def test_one_pass_fills_a_budget_with_the_best() -> None:
+    """The most probable sentence is the last to go."""
+    result = one_pass(max_tokens=12)(QUESTION, DOCUMENTS)
+
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
+
+
+@pytest.mark.parametrize("promise", [0.5, 0.995, 1.0])
+def test_the_default_promises_what_was_calibrated(promise: float) -> None:
+    """One line names what can be asked for."""
+    with pytest.raises(InputError, match=rf"^keep_answer must be from 0.8 to 0.99, got {promise}$"):
+        ragsieve.load("finefilter", "fake:echo", options={"keep_answer": promise})
+
+
+def test_a_weaker_promise_has_a_higher_threshold() -> None:
+    """The bundled table never rises with the promise."""
+    pruner = ragsieve.models.load("pruner")
+    thresholds = [pruner.threshold(n / 100) for n in range(80, 100)]
+
+    assert sorted(thresholds, reverse=True) == thresholds
+    assert all(0 <= one <= 1 for one in thresholds)

@@ -36,8 +36,8 @@ def stages(system: Any) -> list[str]:
 
 def test_the_bundled_filter_has_a_name() -> None:
     """It needs no weights to be known, and is among the systems that one can ask for."""
-    assert ["finefilter"] == bundled()
-    assert "its own models" == entry("finefilter").needs
+    assert ["finefilter-truncated"] == bundled()
+    assert "its own models" == entry("finefilter-truncated").needs
 
 
 def test_a_system_by_its_name_or_a_folder(folder: Path) -> None:

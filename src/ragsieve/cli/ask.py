@@ -117,7 +117,9 @@ def _run(
         raise InputError("--input and --output go together")
     if source is not None and (files or as_json or explain or options["html"]):
         raise InputError("--input takes no FILE, --json, --explain or --html: see its records")
-    options["llm"] = options["llm"] or trained.generator(options["system"], asking=asking)
+    options["llm"] = options["llm"] or trained.generator(
+        options["system"], asking=asking or bool(options["llm_options"])
+    )
     given = [name for name in ("--index", "--sources") if options[name.removeprefix("--")]]
     if len(given := [*given, *(["FILE"] if files else [])]) > 1:
         raise InputError(f"name {given[0]} or {given[1]}, not both")

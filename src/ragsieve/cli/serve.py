@@ -86,7 +86,9 @@ def serve_command(**options: Any) -> int:
         raise InputError("--option and --model go with one --system")
     if options["index"] and options["sources"]:
         raise InputError("name --index or --sources, not both")
-    options["llm"] = options["llm"] or trained.generator(names[0])
+    options["llm"] = options["llm"] or trained.generator(
+        names[0], asking=bool(options["llm_options"])
+    )
     options["cache"] = None
     for name in names:
         check(system=name, **options)

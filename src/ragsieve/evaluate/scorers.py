@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
 Unit = Literal["documents", "sentences", "chunks"]
-Role = Literal["llm", "critic", "embedder", "clues", "pair"]
+Role = Literal["llm", "critic", "embedder", "clues", "pruner", "pair"]
 
 CHANCE = "chance"
 RATINGS = ("relevance", "reflection", "critique")
@@ -50,6 +50,7 @@ RECIPES: dict[str, Recipe] = {
     "cosine": Recipe(score.Cosine, "embedder"),
     "hybrid": Recipe(lambda model: score.Hybrid((score.Cosine(model), score.BM25())), "embedder"),
     "clues": Recipe(score.Clues, "clues"),
+    "pruner": Recipe(score.Pruner, "pruner"),
     "pair": Recipe(score.Pair, "pair"),
     "likelihood": Recipe(score.Likelihood, "llm", prompts=("asks", "asks_closed")),
     "relevance": Recipe(score.Relevance, "llm", prompts=("relevance",)),

@@ -130,10 +130,11 @@ class Pruner:
         Between two values of the table the more careful one counts.
         """
         table = {float(promise): cut for promise, cut in self.settings["thresholds"].items()}
-        if not table or not min(table) <= keep_answer <= max(table):
+        if not table:
+            raise InputError(f"{self.model!r} has no thresholds in {SETTINGS}: it promises nothing")
+        if not min(table) <= keep_answer <= max(table):
             raise InputError(
-                f"keep_answer must be from {min(table, default=0)} to {max(table, default=0)}, "
-                f"got {keep_answer!r}"
+                f"keep_answer must be from {min(table)} to {max(table)}, got {keep_answer!r}"
             )
         return float(table[min(promise for promise in table if promise >= keep_answer)])
 

@@ -4,7 +4,6 @@ Channel 0 of a token says whether its sentence is kept (the mean over the senten
 channel 1 of the first token whether the passage answers. The checkpoint is an ordinary one of
 transformers for token classification.
 
-WORK/run.json       what the checkpoint is of
 WORK/checkpoint     the last one: weights, optimizer, and how many steps it has seen
 WORK/log.jsonl      loss, learning rate and tokens a second, every `LOG_STEPS` steps
 """
@@ -255,21 +254,9 @@ def train_pruner(
     """
     if batch < 1:
         raise InputError(f"batch must be at least 1, got {batch!r}")
-    where = store.resolve(encoder)
     helper = accelerate.Accelerator(mixed_precision="bf16")
     transformers.set_seed(seed)
-    load = transformers.AutoModelForTokenClassification.from_pretrained
-    options = {
-        "num_labels": 2,
-        "id2label": {0: "KEEP", 1: "ANSWERS"},
-        "label2id": {"KEEP": 0, "ANSWERS": 1},
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-        "attn_implementation": "eager",  # on a CPU its gradient takes half the time
-        "use_safetensors": True,
-    }
-    own = loaded(encoder, load, str(where), dtype=torch.float32, **options)
-    own.get_input_embeddings().weight.requires_grad_(False)
+    own = _encoder(encoder)
     tokenizer = WindowTokenizer.read(fetched(encoder, ["tokenizer.json"]) / "tokenizer.json")
     net = Net(own, own.config.pad_token_id or 0)
     learned = [w for w in net.parameters() if w.requires_grad]
@@ -303,7 +290,24 @@ def train_pruner(
     if helper.is_main_process:
         own.save_pretrained(folder)
         kind = transformers.PreTrainedTokenizerFast
-        loaded(encoder, kind.from_pretrained, str(where)).save_pretrained(folder)
+        loaded(encoder, kind.from_pretrained, str(store.resolve(encoder))).save_pretrained(folder)
+
+
+def _encoder(name: str) -> Any:
+    """The encoder with a new head of two logits a token; its embeddings do not learn."""
+    load = transformers.AutoModelForTokenClassification.from_pretrained
+    options = {
+        "num_labels": 2,
+        "id2label": {0: "KEEP", 1: "ANSWERS"},
+        "label2id": {"KEEP": 0, "ANSWERS": 1},
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "attn_implementation": "eager",  # on a CPU its gradient takes half the time
+        "use_safetensors": True,
+    }
+    own = loaded(name, load, str(store.resolve(name)), dtype=torch.float32, **options)
+    own.get_input_embeddings().weight.requires_grad_(False)
+    return own
 
 
 def _log(work: Path, step: int, value: float, speed: float) -> None:

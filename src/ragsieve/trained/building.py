@@ -254,7 +254,7 @@ def generator(name: str, *, asking: bool = False) -> str:
 
     Args:
         name: A system, or a trained filter.
-        asking: Whether it is to answer, so that its own tokens count.
+        asking: Whether it is to answer, or has options, so that its own tokens count.
 
     Raises:
         InputError: If there is no such filter, or it breaks a rule.

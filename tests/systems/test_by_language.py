@@ -1,0 +1,103 @@
+"""One way for English, another for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from ragsieve import score, select
+from ragsieve.errors import ModelError
+from ragsieve.pipeline import Pipeline
+from ragsieve.systems.by_language import ByLanguage
+from ragsieve.trace import Trace
+from ragsieve.types import Document, Query, Segment
+
+ASKED = Query("Who designed the tower?")
+GEFRAGT = Query("Wer hat den Eiffelturm entworfen?")
+TOWER = Document("tower", "The tower stands in Paris. It is made of iron.", rank=0)
+TURM = Document("turm", "Der Eiffelturm steht in Paris. Er wurde von Koechlin entworfen.", rank=1)
+BRIDGE = Document("bridge", "The bridge was opened in 1885. Trains still cross it.", rank=2)
+MIXED = [Segment.whole(document) for document in (TOWER, TURM, BRIDGE)]
+ENGLISH = [MIXED[0], MIXED[2]]
+
+
+class Noting:
+    """A stage that remembers which documents it saw, and keeps all but one."""
+
+    def __init__(self, dropped: str = "") -> None:
+        self.dropped = dropped
+        self.seen: list[str] = []
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        self.seen += [s.document.id for s in segments]
+        return [s for s in segments if s.document.id != self.dropped]
+
+
+def test_english_is_left_to_the_first_stage() -> None:
+    """The second is not asked, and no trace speaks of languages."""
+    english, other = Noting("bridge"), Noting()
+    trace = Trace()
+    with trace.recording():
+        kept = ByLanguage(english, other)(ASKED, ENGLISH)
+
+    assert MIXED[:1] == kept
+    assert ["tower", "bridge"] == english.seen
+    assert [] == other.seen
+    assert [] == trace.warnings
+
+
+def test_a_question_in_another_language_takes_all_documents_along() -> None:
+    """An English model cannot compare them with it."""
+    english, other = Noting(), Noting("tower")
+    kept = ByLanguage(english, other)(GEFRAGT, MIXED)
+
+    assert MIXED[1:] == kept
+    assert [] == english.seen
+    assert ["tower", "turm", "bridge"] == other.seen
+
+
+def test_a_document_in_another_language_goes_alone() -> None:
+    """The others are read as ever, and all keep their order."""
+    english, other = Noting(), Noting()
+    kept = ByLanguage(english, other)(ASKED, MIXED)
+
+    assert MIXED == kept
+    assert ["tower", "bridge"] == english.seen
+    assert ["turm"] == other.seen
+
+
+def test_the_trace_warns_of_what_was_not_read() -> None:
+    """Which languages, and how many documents they concern."""
+    trace = Trace()
+    with trace.recording():
+        ByLanguage(Noting(), Noting())(ASKED, MIXED)
+    (warning,) = trace.warnings
+
+    assert "not English (de): 1 of 3 documents" in warning
+
+
+def test_spans_that_go_have_a_reason_on_either_side() -> None:
+    """Each side is a step of its own in the trace."""
+    ranked = Pipeline(score.BM25(), select.TopK(1))
+    trace = Trace()
+    with trace.recording():
+        kept = ByLanguage(ranked, Noting("turm"))(ASKED, MIXED)
+
+    dropped = [d.segment.document.id for record in trace.steps for d in record.dropped]
+
+    assert ["tower"] == [s.document.id for s in kept]
+    assert {"turm", "bridge"} == {*dropped}
+
+
+def test_a_side_that_fails_can_be_skipped() -> None:
+    """With ``on_error="keep"`` its documents pass on as they came."""
+
+    def failing(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        raise ModelError("out of order")
+
+    stage = ByLanguage(failing, Noting("turm"))
+
+    assert ENGLISH == stage.lenient()(ASKED, MIXED)
+    with pytest.raises(ModelError, match="out of order"):
+        stage(ASKED, MIXED)
