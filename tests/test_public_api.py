@@ -190,7 +190,12 @@ def with_core_alone(code: str) -> str:
     """What a fresh interpreter prints where only the packages of the core are installed."""
     done = subprocess.run(
         [sys.executable, "-c", CORE_ALONE + code],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "NO_PROXY": "", "HTTPS_PROXY": "http://0.0.0.0:1"},
+        env={
+            **os.environ,
+            "HF_HUB_OFFLINE": "1",
+            "NO_PROXY": "",
+            "HTTPS_PROXY": "http://0.0.0.0:1",
+        },
         capture_output=True,
         text=True,
         timeout=300,

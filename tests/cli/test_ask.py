@@ -258,8 +258,14 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
             "filter -q x --option keep_answer=0.5 a.txt",
             r"keep_answer must be from 0\.8 to 0\.99, got 0\.5",
         ),
-        ("filter -q x --option keep_answer=high a.txt", "keep_answer of finefilter must be of type"),
-        ("filter -q x --model critic=smollm2 a.txt", "models of finefilter are pruner, got 'critic'"),
+        (
+            "filter -q x --option keep_answer=high a.txt",
+            "keep_answer of finefilter must be of type",
+        ),
+        (
+            "filter -q x --model critic=smollm2 a.txt",
+            "models of finefilter are pruner, got 'critic'",
+        ),
         ("filter -q x --model pruner=minilm a.txt", "minilm is no sentence pruner"),
         ("filter -q x --pruner minilm a.txt", "minilm is no sentence pruner"),
         (

@@ -47,5 +47,5 @@ def test_an_llm_that_is_not_there_is_told_when_it_is_asked() -> None:
     model = models.load("deferred:nope")
 
     assert [1] == model.count(["tower"])
-    with pytest.raises(InputError, match="a model must be one of .* got 'nope'"):
+    with pytest.raises(InputError, match=r"a model must be one of .* got 'nope'"):
         model.complete([PROMPT])

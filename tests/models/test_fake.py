@@ -211,6 +211,6 @@ def test_fakes_are_models() -> None:
     reader: ClueReader = OverlapClueReader()
     pruner: SentencePruner = OverlapPruner()
 
-    assert ["mine", "hashing:256", "overlap", "overlap-clues"] == [
-        model.identity for model in (llm, embedder, scorer, reader)
+    assert ["mine", "hashing:256", "overlap", "overlap-clues", "overlap-pruner"] == [
+        model.identity for model in (llm, embedder, scorer, reader, pruner)
     ]

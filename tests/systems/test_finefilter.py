@@ -205,7 +205,9 @@ def test_a_broken_extractor_costs_no_answer_where_lenient() -> None:
 
 def one_pass(**options: Any) -> Any:
     """The default filter, on the overlap of words: of the question's four, two are in the clue."""
-    return finefilter_one_pass(ScriptedLLM(lambda _: "Seals and Crofts"), OverlapPruner(), **options)
+    return finefilter_one_pass(
+        ScriptedLLM(lambda _: "Seals and Crofts"), OverlapPruner(), **options
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("accelerate")
 pytest.importorskip("scipy")
 
-from ragsieve.errors import InputError  # noqa: E402
-from ragsieve.models.fake import OverlapPruner  # noqa: E402
-from ragsieve.train.promises import PROMISES, scored, thresholds  # noqa: E402
-from ragsieve.train.risk import Scored  # noqa: E402
+from ragsieve.errors import InputError
+from ragsieve.models.fake import OverlapPruner
+from ragsieve.train.promises import PROMISES, scored, thresholds
+from ragsieve.train.risk import Scored
 
 RECORD: dict[str, Any] = {
     "question": "Who sang Summer Breeze?",
@@ -58,5 +58,5 @@ def test_a_promise_holds_in_every_group() -> None:
 
 def test_too_few_questions_promise_nothing() -> None:
     """99 of 100 cannot be promised on ten questions."""
-    with pytest.raises(InputError, match="needs at least .* questions"):
+    with pytest.raises(InputError, match=r"needs at least .* questions"):
         thresholds({"few": questions([0.5] * 10)})

@@ -31,7 +31,8 @@ from ragsieve.train.pruner import (  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-WORDS = "who sang it seals and crofts rained the old bees hum cheese is made of milk songs".split()
+WORDS = ["who", "sang", "it", "seals", "and", "crofts", "rained", "the", "old", "bees", "hum"]
+WORDS += ["cheese", "is", "made", "of", "milk", "songs"]
 SONG = "Seals and Crofts sang it. It rained. The old Seals hum."
 MARKED: dict[str, Any] = {
     "question": "Who sang it?",
@@ -139,9 +140,7 @@ def test_loss_of_one_clue_and_one_other() -> None:
 
 def test_loss_of_an_unanswerable_question() -> None:
     """A logit of ln 3 costs ln 4, counted half; the passage's 0 costs ln 2, a fourth of it."""
-    found = loss(
-        torch.tensor([math.log(3)]), torch.zeros(1), torch.zeros(1), torch.tensor([0.0])
-    )
+    found = loss(torch.tensor([math.log(3)]), torch.zeros(1), torch.zeros(1), torch.tensor([0.0]))
 
     assert pytest.approx(0.5 * math.log(4) + 0.25 * math.log(2)) == found.item()
 

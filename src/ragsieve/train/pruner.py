@@ -192,7 +192,8 @@ class Net(torch.nn.Module):
         types = [[*w.types, *[1] * (size - len(w.ids))] for w in windows]
         inputs = (torch.tensor(x, device=device) for x in (ids, mask, types))
         names = ("input_ids", "attention_mask", "token_type_ids")
-        logits: torch.Tensor = self.encoder(**dict(zip(names, inputs, strict=True))).logits
+        with torch.autocast(device.type, torch.bfloat16):
+            logits: torch.Tensor = self.encoder(**dict(zip(names, inputs, strict=True))).logits
         return logits.float()
 
 
@@ -254,7 +255,7 @@ def train_pruner(
     """
     if batch < 1:
         raise InputError(f"batch must be at least 1, got {batch!r}")
-    helper = accelerate.Accelerator(mixed_precision="bf16")
+    helper = accelerate.Accelerator()
     transformers.set_seed(seed)
     own = _encoder(encoder)
     tokenizer = WindowTokenizer.read(fetched(encoder, ["tokenizer.json"]) / "tokenizer.json")
