@@ -215,6 +215,8 @@ def note(name: str) -> str:
     """What the figure cannot show of a system."""
     if name in systems.SYSTEMS and systems.SYSTEMS[name].options.get("reflection") == "tokens":
         return "Here `ByTokens()` asks in the place of `ByWords()`: the model's reflection tokens."
+    if any(stage.name == "Ngrams" for stage in boxes(name)):
+        return "`Ngrams` and the threshold behind it filter what is not English, in place of those before."
     return ""
 
 

@@ -153,6 +153,7 @@ class FilterOut(BaseModel):
     kept: list[Span]
     text: str
     tokens: TokensOut
+    answerable: float | None = None
     trace: dict[str, Any] | None = None
 
 
