@@ -216,7 +216,7 @@ def note(name: str) -> str:
     if name in systems.SYSTEMS and systems.SYSTEMS[name].options.get("reflection") == "tokens":
         return "Here `ByTokens()` asks in the place of `ByWords()`: the model's reflection tokens."
     if any(stage.name == "Ngrams" for stage in boxes(name)):
-        return "Where text is not English, `Ngrams` and its threshold stand for the two before them."
+        return "Where text is not English, `Ngrams` and its threshold stand for the two before."
     return ""
 
 

@@ -233,8 +233,8 @@ def test_axe_finds_nothing(show: Show, seen: Seen, scheme: str, width: int) -> N
 @pytest.mark.models
 def test_the_bundled_filter_can_be_cut_again(show: Show) -> None:
     """FineFilter with its trained cut: at every price what it would itself keep."""
-    made = ragsieve.load("finefilter")
-    values = view(made(QUESTION, TEXTS), "finefilter", reader=made.reader)
+    made = ragsieve.load("finefilter-truncated")
+    values = view(made(QUESTION, TEXTS), "finefilter-truncated", reader=made.reader)
     shown = show([values])
 
     assert values["kept"] == shown.kept()
