@@ -279,6 +279,7 @@ def test_every_scorer_can_be_made(name: str) -> None:
         "embedder": HashingEmbedder(),
         "pair": OverlapPairScorer(),
         "clues": None,
+        "pruner": None,
         "llm": ScriptedLLM(["unused"]),
         "critic": ScriptedLLM(["unused"]),
     }
