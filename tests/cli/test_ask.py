@@ -478,3 +478,65 @@ def test_ask_with_the_default_models() -> None:
 
     assert 0 == ended.code
     assert "Seals" in ended.out
+
+
+PRUNED = ("--llm", "fake:echo", "--pruner", "fake:pruner", "-q", ASKED, "a.txt")
+
+
+def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
+    """The fake's threshold is what is left of 1: three of four words are enough for 0.8."""
+    Path("a.txt").write_text("Summer sang a breeze. Who sang here? Summer Breeze was it. Cheese.")
+    some = ragsieve("filter", *PRUNED, "--keep-answer", "0.3")
+    more = ragsieve("filter", *PRUNED, "--keep-answer", "0.8")
+
+    assert ("Summer sang a breeze.\n", 0) == (some.out, some.code)
+    assert "kept 1 of 4 spans" in some.err
+    assert "Summer sang a breeze. Who sang here? Summer Breeze was it.\n" == more.out
+    assert "kept 3 of 4 spans" in more.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "all", "--keep-answer", "0.9"), "option keep_answer, as finefilter, got 0.9"),
+        (("--keep-answer", "1.5"), "keep_answer must be over 0 and below 1, got 1.5"),
+        (("--keep-answer", "0.9", "--option", "keep_answer=0.8"), "not both"),
+        (("--keep-answer", "much"), "'much' is not a valid float"),
+    ],
+)
+def test_a_bad_promise_ends_in_one_line(
+    ragsieve: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    """It names the option, the rule and the value."""
+    ended = ragsieve("filter", *PRUNED, *arguments)
+
+    assert (2, "", 1) == (ended.code, ended.out, len(ended.err.splitlines()))
+    assert message in ended.err
+
+
+def test_the_bundled_table_bounds_the_promise(ragsieve: Command) -> None:
+    """From 0.8 to 0.99 it has thresholds; no weights are read to say so."""
+    ended = ragsieve("filter", "--llm", "fake:echo", "-q", ASKED, "a.txt", "--keep-answer", "0.5")
+
+    assert (2, "error: keep_answer must be from 0.8 to 0.99, got 0.5") == (
+        ended.code,
+        ended.err.strip(),
+    )
+
+
+def test_a_question_that_no_document_answers_is_said(ragsieve: Command) -> None:
+    """Under a fifth a warning says so; else nothing does."""
+    unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")
+    answered = ragsieve("filter", *PRUNED)
+
+    assert "warning: no document seems to answer (0%)\n" in unanswered.err
+    assert "seems" not in answered.err
+
+
+def test_a_batch_of_another_promise_is_another(ragsieve: Command) -> None:
+    """Its records are not gone on with."""
+    given = ("filter", *PRUNED[:4], "--input", "q.jsonl", "--output", "o.jsonl")
+    first = ragsieve(*given, "--keep-answer", "0.8")
+    other = ragsieve(*given, "--keep-answer", "0.9")
+
+    assert (0, 2) == (first.code, other.code)

@@ -94,3 +94,13 @@ def test_a_server_runs_until_it_is_told_to_stop(
     assert "Anna sang. It rained." == kept
     assert 401 == refused.value.code
     assert (0, "", "") == (process.returncode, out, err)
+
+
+def test_keep_answer_goes_with_one_system_that_has_it(ragsieve: Any) -> None:
+    """Else one line says so; a request may name it for any."""
+    lacking = ragsieve("serve", *FAKES, "--keep-answer", "0.9")
+    several = ragsieve("serve", *FAKES, "--system", "finefilter", "--keep-answer", "0.9")
+
+    assert [2, 2] == [lacking.code, several.code]
+    assert "option keep_answer, as finefilter, got 0.9 for 'top-sentences'" in lacking.err
+    assert "--keep-answer goes with one --system; a request may name keep_answer" in several.err

@@ -18,7 +18,7 @@ import pytest
 from ragsieve import load
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, RagsieveError
-from ragsieve.integrations.base import Door
+from ragsieve.integrations.base import KEY, Door
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.types import Document, Query, Segment
@@ -432,3 +432,23 @@ def test_hostile_texts_come_out_verbatim(framework: Framework) -> None:
     for one in seen:
         spans = [(span["start"], span["end"]) for span in one.metadata["ragsieve"]["spans"]]
         assert one.text.split() == " ".join(HOSTILE[int(one.id)][a:b] for a, b in spans).split()
+
+
+def test_a_promise_is_an_option(framework: Framework) -> None:
+    """``keep_answer`` of the default filter: the more is promised, the more is kept."""
+    documents = [framework.make(name, text) for name, text in TEXTS.items()]
+    kept = []
+    for promise in (0.8, 0.99):
+        door = framework.door(llm="fake:echo", options={"keep_answer": promise}, on_error="raise")
+        seen = [framework.see(d) for d in framework.run(door, QUESTION, documents)]
+        kept.append({(one.id, s["start"]) for one in seen for s in one.metadata[KEY]["spans"]})
+
+    assert kept[0] and kept[0] <= kept[1]
+
+
+def test_a_promise_out_of_bounds_raises(framework: Framework) -> None:
+    """At the first call, by the model's own table."""
+    door = framework.door(llm="fake:echo", options={"keep_answer": 0.5}, on_error="raise")
+
+    with pytest.raises(InputError, match="keep_answer must be from 0.8 to 0.99, got 0.5"):
+        framework.run(door, QUESTION, [framework.make("fruit", TEXTS["fruit"])])

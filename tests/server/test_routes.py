@@ -14,11 +14,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 import ragsieve
+from ragsieve import models
 from ragsieve.errors import ContextOverflow, ModelError, SourceError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import System
-from ragsieve.server import Limits, Settings
+from ragsieve.server import Limits, Settings, create_app
+from ragsieve.systems import finefilter_one_pass
 from ragsieve.types import Query, Segment
 
 MakeClient = Callable[..., TestClient]
@@ -277,3 +279,35 @@ def test_real_models_give_many_clients_what_they_give_one(client: MakeClient, bo
         own = alone(one["query"], one["documents"]).to_dict()
 
         assert near({"system": "many", **untimed(own)}) == near(untimed(reply))
+
+
+def test_a_promise_of_a_request_holds(system: System, body: Body) -> None:
+    """``keep_answer`` makes the system anew; the fake keeps more where more is promised."""
+    pruner = models.load("fake:pruner")
+
+    def keeping(name: str, keep_answer: float) -> System:
+        return finefilter_one_pass(models.load("fake:echo"), pruner, keep_answer=keep_answer)
+
+    app = create_app({"finefilter": keeping("finefilter", 0.3)}, keeping=keeping)
+    with TestClient(app) as client:
+        few = client.post("/v1/filter", json=body).json()
+        more = client.post("/v1/filter", json={**body, "keep_answer": 0.8}).json()
+        answered = client.post("/v1/answer", json={**body, "keep_answer": 0.8}).json()
+
+    assert ["Seals sang Summer Breeze."] == [span["text"] for span in few["kept"]]
+    assert ["Nobody sang.", "Seals sang Summer Breeze."] == [s["text"] for s in more["kept"]]
+    assert more["kept"] == answered["kept"]
+
+
+@pytest.mark.parametrize("value", [0.79, 1, "0.9", True])
+def test_a_promise_has_bounds(client: MakeClient, body: Body, value: Any) -> None:
+    """From 0.8 to 0.99, and a number."""
+    assert 422 == client().post("/v1/filter", json={**body, "keep_answer": value}).status_code
+
+
+def test_a_fixed_promise_is_said(client: MakeClient, body: Body) -> None:
+    """Where the application cannot make systems anew."""
+    reply = client().post("/v1/filter", json={**body, "keep_answer": 0.9})
+
+    assert (422, "keep_answer") == (reply.status_code, reply.json()["error"]["code"])
+    assert "keep_answer is fixed on this server, got 0.9" == reply.json()["error"]["message"]

@@ -39,6 +39,7 @@ FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, 
   ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
   cat page.txt | ragsieve filter -q "Who sang it?" --max-tokens 200 -
   ragsieve filter -q "Who sang it?" --explain docs.jsonl
+  ragsieve filter -q "Who sang it?" --keep-answer 0.9 docs.jsonl
   ragsieve filter -q "Who sang it?" --html out.html --compare top-sentences docs.jsonl
   ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
   ragsieve filter -q "Who sang it?" --system finefilter-point --model extractor=clues docs.jsonl
@@ -51,12 +52,16 @@ ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdo
   ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
   ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
   ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
+  ragsieve ask -q "Who sang it?" --keep-answer 0.99 docs.jsonl
   ragsieve ask -q "Who sang it?" --index my-index --system chunkrag-likelihood
   ragsieve ask -q "Who sang it?" --sources sources.toml --router my-router --system pruningrag
   ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
   ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
   ragsieve ask --input questions.jsonl --output answers.jsonl
 """
+UNANSWERED = 0.2
+"""Under this probability that some document answers, `filter` and `ask` warn."""
+
 OPTIONS = (  # what `filter` and `ask` share
     click.argument("files", nargs=-1, metavar="[FILE]..."),
     click.option("-q", "--query", metavar="TEXT", help="The question."),
@@ -134,6 +139,9 @@ def _run(
     result, seen = _once(asking, asked, documents, options)
     for warning in result.trace.warnings:
         INFO.print(Text(f"warning: {shown(warning)}", style="yellow"))
+    if result.answerable is not None and result.answerable < UNANSWERED:
+        line = f"warning: no document seems to answer ({result.answerable:.0%})"
+        INFO.print(Text(line, style="yellow"))
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=2).replace("\x7f", "\\u007f"))
     elif explain:
@@ -204,7 +212,7 @@ def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
         options["sources"] = sources_content(options["sources"])
         options["router"] = router_content(options["router"] or "all")
     names = ("system", "llm", *roles, "max_tokens", *more, "on_error", "index", "retrieve", "by")
-    names += ("sources", "router")
+    names += ("sources", "router", "keep_answer")
     parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
     return " ".join(["ask" if asking else "filter", *parts])
 

@@ -31,7 +31,8 @@ def compared(options: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
     if html is None:
         raise InputError("--compare goes with --html")
-    return [{**options, "system": other, "system_options": (), "system_models": ()}]
+    own = {"system_options": (), "system_models": (), "keep_answer": None}
+    return [{**options, "system": other, **own}]
 
 
 def write_page(html: Path | None, views: Sequence[Mapping[str, Any]]) -> None:

@@ -22,6 +22,9 @@ from ragsieve.systems.table import ROLES
 from ragsieve.trained import building
 from ragsieve.trained.router import check_router, named_router
 
+KEEP_ANSWER = "keep_answer"
+"""The option of systems that --keep-answer sets."""
+
 SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or several
     click.option(
         "--option",
@@ -90,6 +93,13 @@ SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or sever
         default="pruner",
         help="Of the system finefilter: pruner, pruner:FOLDER; fake:pruner needs no weights.",
     ),
+    click.option(
+        "--keep-answer",
+        type=float,
+        show_default="0.95",
+        help="Of the system finefilter: the probability that the answer survives, 0.8 to 0.99; "
+        "more keeps more.",
+    ),
     click.option("--max-tokens", type=click.IntRange(0), help="Budget, in the LLM's tokens."),
 )
 
@@ -125,6 +135,7 @@ def check(
     llm_options: Sequence[str],
     system_options: Sequence[str],
     system_models: Sequence[str],
+    keep_answer: float | None,
     index: Path | None,
     sources: Path | None,
     router: str | None,
@@ -141,7 +152,8 @@ def check(
     for role, kind in ROLES.items():
         models.check(options[role], kind)
     values("--llm-option", llm_options)
-    building.check(system, *of_system(system_options, system_models))
+    check_keep_answer(system, keep_answer, system_options)
+    building.check(system, *of_system(system_options, system_models, keep_answer))
     if index:
         ready(index)
     if sources:
@@ -150,9 +162,27 @@ def check(
         check_router(router)
 
 
-def of_system(options: Sequence[str], own: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """What --option and --model say of the system."""
-    return values("--option", options), pairs("--model", own, "ROLE=MODEL")
+def check_keep_answer(system: str, keep_answer: float | None, options: Sequence[str]) -> None:
+    """Raise `InputError` where --keep-answer is given, and the system cannot take it."""
+    if keep_answer is None:
+        return
+    if KEEP_ANSWER not in trained.entry(system).options:
+        raise InputError(
+            f"--keep-answer goes with a system that has the option {KEEP_ANSWER}, as finefilter, "
+            f"got {keep_answer!r} for {system!r}"
+        )
+    if KEEP_ANSWER in values("--option", options):
+        raise InputError(f"name --keep-answer or --option {KEEP_ANSWER}=…, not both")
+
+
+def of_system(
+    options: Sequence[str], own: Sequence[str], keep_answer: float | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What --option, --keep-answer and --model say of the system."""
+    given = values("--option", options)
+    if keep_answer is not None:
+        given[KEEP_ANSWER] = keep_answer
+    return given, pairs("--model", own, "ROLE=MODEL")
 
 
 @contextmanager
@@ -189,6 +219,7 @@ def built(
     system: str,
     system_options: Sequence[str],
     system_models: Sequence[str],
+    keep_answer: float | None,
     max_tokens: int | None,
     on_error: str,
     index: Path | None,
@@ -200,7 +231,7 @@ def built(
 ) -> System:
     """The system that the options name, of models that are loaded."""
     share, generator, made = found
-    given, own = of_system(system_options, system_models)
+    given, own = of_system(system_options, system_models, keep_answer)
     parts, roles = building.models_of(system, given, own, options)
     given |= {part: made(model) for part, model in parts.items()}
     others = {role: made(model) for role, model in roles.items()}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +16,26 @@ import click
 
 from ragsieve import trained
 from ragsieve.cli.base import INFO
-from ragsieve.cli.opening import SYSTEM_OPTIONS, built, check, loaded, on_error_option
+from ragsieve.cli.opening import (
+    SYSTEM_OPTIONS,
+    built,
+    check,
+    check_keep_answer,
+    loaded,
+    on_error_option,
+)
 from ragsieve.errors import InputError
 from ragsieve.models.coalesce import Coalesced
 
 if TYPE_CHECKING:
+    from ragsieve.pipeline import System
     from ragsieve.server.settings import Settings
 
 SERVE_HELP = """Serve systems over HTTP: filter, answer, rerank, chat completions, an inspector.
 
 \b
   ragsieve serve
+  ragsieve serve --keep-answer 0.9
   ragsieve serve --system finefilter --system top-sentences --port 8080
   ragsieve serve --llm openai:NAME --llm-option base_url=http://127.0.0.1:8000/v1
   ragsieve serve --upstream https://api.openai.com/v1 --upstream-key-env OPENAI_API_KEY
@@ -84,6 +95,8 @@ def serve_command(**options: Any) -> int:
     names = [*dict.fromkeys(options.pop("names"))]
     if len(names) > 1 and (options["system_options"] or options["system_models"]):
         raise InputError("--option and --model go with one --system")
+    if len(names) > 1 and options["keep_answer"] is not None:
+        raise InputError("--keep-answer goes with one --system; a request may name keep_answer")
     if options["index"] and options["sources"]:
         raise InputError("name --index or --sources, not both")
     options["llm"] = options["llm"] or trained.generator(
@@ -101,7 +114,17 @@ def _serve(names: Sequence[str], settings: Settings, options: Mapping[str, Any])
 
     with loaded(callers=1, inner=_batched, **options) as found:
         systems = {name: built(found, system=name, **options) for name in names}
-        app = create_app(systems, settings=settings)
+
+        @cache
+        def rebuilt(name: str, percent: int) -> System:
+            own = {"system": name, "keep_answer": percent / 100}
+            return built(found, **{**options, **own})
+
+        def keeping(name: str, keep_answer: float) -> System:
+            check_keep_answer(name, keep_answer, ())
+            return rebuilt(name, math.ceil(round(keep_answer * 100, 6)))  # 20 of each at most
+
+        app = create_app(systems, settings=settings, keeping=keeping)
         left = run(app, options["host"], options["port"], settings, tell=click.echo)
         if left:  # a model is still at what nobody waits for: it cannot be stopped
             sys.stdout.flush()

@@ -15,7 +15,7 @@ from ragsieve.server.chat import chats
 from ragsieve.server.faults import Fault, answer_error, json_response
 from ragsieve.server.guard import Guard
 from ragsieve.server.routes import REFUSALS, api
-from ragsieve.server.service import Service
+from ragsieve.server.service import Keeping, Service
 from ragsieve.server.settings import Settings
 
 try:
@@ -32,7 +32,12 @@ _CONNECT_S = 10.0
 _RAISED = (HTTPException, RequestValidationError, Exception)
 
 
-def create_app(systems: Mapping[str, System], *, settings: Settings | None = None) -> FastAPI:
+def create_app(
+    systems: Mapping[str, System],
+    *,
+    settings: Settings | None = None,
+    keeping: Keeping | None = None,
+) -> FastAPI:
     """An ASGI application that filters, answers, reranks and forwards chats.
 
     Args:
@@ -40,6 +45,8 @@ def create_app(systems: Mapping[str, System], *, settings: Settings | None = Non
             their models are best wrapped by `ragsieve.models.sharing`, with as many callers as
             ``settings.limits.workers``.
         settings: What is allowed, and where chats go; the defaults where None.
+        keeping: Makes a system anew for the ``keep_answer`` of a request, quickly; `InputError` of
+            one that has none. Where None, no request may name it.
 
     Raises:
         InputError: If there is no system.
@@ -47,7 +54,7 @@ def create_app(systems: Mapping[str, System], *, settings: Settings | None = Non
     if not systems:
         raise InputError(f"systems must name at least one system, got {systems!r}")
     settings = settings or Settings()
-    service = Service(systems, settings)
+    service = Service(systems, settings, keeping)
     app = FastAPI(
         title="ragsieve",
         summary=_ABOUT,

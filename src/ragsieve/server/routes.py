@@ -136,9 +136,9 @@ def _rerank_reply(result: Result, name: str, asked: shapes.RerankIn) -> dict[str
 
 
 def _system(service: Service, asked: shapes.FilterIn) -> tuple[str, System]:
-    """The system that a request names, with the budget that it names."""
+    """The system that a request names, with the budget and promise that it names."""
     name = service.named(asked.system)
-    system = service.systems[name]
+    system = service.keeping(name, asked.keep_answer)
     if asked.max_tokens is not None:
         system = system.with_budget(asked.max_tokens)
     return name, system

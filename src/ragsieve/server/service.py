@@ -20,6 +20,9 @@ from ragsieve.types import Query
 logger = logging.getLogger(__name__)
 
 _UTF8 = 4  # bytes of a character at most; no tokenizer makes more tokens than there are bytes
+Keeping = Callable[[str, float], System]
+"""A system by its name, and the probability with which the answer is to survive."""
+
 _WARM = ("Is it warm?", ["It is warm."])
 
 
@@ -48,10 +51,17 @@ class Service:
     Args:
         systems: Systems by name, the default first.
         settings: What is allowed.
+        keeping: Makes a system anew for another ``keep_answer``; none where None.
     """
 
-    def __init__(self, systems: Mapping[str, System], settings: Settings) -> None:
+    def __init__(
+        self,
+        systems: Mapping[str, System],
+        settings: Settings,
+        keeping: Keeping | None = None,
+    ) -> None:
         self.systems = dict(systems)
+        self._keeping = keeping
         self.settings = settings
         self.work = Work(settings.limits)
         self.metrics = Metrics(self.work)
@@ -70,6 +80,21 @@ class Service:
             known = ", ".join(self.systems)
             raise Fault(422, "unknown_system", f"system must be one of {known}, got {name!r:.80}")
         return name
+
+    def keeping(self, name: str, keep_answer: float | None) -> System:
+        """A system by its name, with the probability that a request names, if it does.
+
+        Raises:
+            Fault: 422 if the system has no such option, or its model no such promise.
+        """
+        if keep_answer is None:
+            return self.systems[name]
+        try:
+            if self._keeping is None:
+                raise InputError(f"keep_answer is fixed on this server, got {keep_answer!r}")
+            return self._keeping(name, keep_answer)
+        except InputError as error:
+            raise Fault(422, "keep_answer", str(error)) from error
 
     def check_documents(self, documents: Sequence[Any] | None) -> None:
         """Raise `Fault` 413 if there are more documents than may be."""

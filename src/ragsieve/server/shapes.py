@@ -91,6 +91,13 @@ class FilterIn(BaseModel):
     max_tokens: int | None = Field(
         None, ge=0, lt=2**31, description="Budget of the context, in the generator's tokens."
     )
+    keep_answer: float | None = Field(
+        None,
+        ge=0.8,
+        le=0.99,
+        strict=True,
+        description="Probability that the answer survives, of systems that have this option.",
+    )
     trace: bool = Field(True, description="Whether to say what every stage did and dropped.")
 
 
