@@ -450,5 +450,5 @@ def test_a_promise_out_of_bounds_raises(framework: Framework) -> None:
     """At the first call, by the model's own table."""
     door = framework.door(llm="fake:echo", options={"keep_answer": 0.5}, on_error="raise")
 
-    with pytest.raises(InputError, match="keep_answer must be from 0.8 to 0.99, got 0.5"):
+    with pytest.raises(InputError, match=r"keep_answer must be from 0\.8 to 0\.99, got 0\.5"):
         framework.run(door, QUESTION, [framework.make("fruit", TEXTS["fruit"])])

@@ -16,14 +16,20 @@ from ragsieve.cli.bench import bench_command, datasets_command, report_command
 from ragsieve.cli.generator import generator_command
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
-from ragsieve.cli.pruner import exit_command, provence_command
+from ragsieve.cli.pruner import exit_command, provence_command, pruner_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.serve import serve_command
 from ragsieve.cli.train import annotate_command, calibrate_command, train_group
 from ragsieve.cli.writer import writer_command
 from ragsieve.errors import InputError, MissingExtra
 
-for command in (generator_command, writer_command, exit_command, provence_command):
+for command in (
+    generator_command,
+    writer_command,
+    exit_command,
+    provence_command,
+    pruner_command,
+):
     train_group.add_command(command)
 
 GROUP_HELP = """Sieve the noise out of retrieved documents before a language model reads them.

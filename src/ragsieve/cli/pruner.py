@@ -1,4 +1,4 @@
-"""`ragsieve train exit` and `ragsieve train provence`."""
+"""`ragsieve train pruner`, `ragsieve train exit` and `ragsieve train provence`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from rich.text import Text
 
 from ragsieve.cli import training
-from ragsieve.cli.base import INFO, table
+from ragsieve.cli.base import INFO, progress, shown, table
 
 EXIT_HELP = """Train an LLM to say which sentences help (EXIT), and write it to FOLDER.
 
@@ -33,6 +34,20 @@ to learn from, a tenth to choose by. An interrupted training goes on after its l
   ragsieve train provence my-pruner questions.jsonl
   ragsieve train provence my-pruner nq popqa --data ~/questions --limit 1000 --epochs 2
   ragsieve ask --system provence --clues provence:my-pruner -q "Who sang it?" notes.txt
+"""
+PRUNER_HELP = """Train the sentence pruner of the default filter on your questions, into FOLDER.
+
+It goes on from the weights that come with the package. A source is a JSONL file of questions with
+documents, or a name of `ragsieve datasets`. Where a document has a key evidence, [[start, end], …]
+in characters of its text, that is learned; else which sentences hold one of the question's answers.
+A salted hash divides the questions: three quarters to learn from, an eighth to set the thresholds
+of --keep-answer, an eighth to check. An interrupted training goes on where it stopped.
+
+\b
+  ragsieve train pruner my-pruner questions.jsonl
+  ragsieve train pruner my-pruner questions.jsonl --epochs 5 --learning-rate 5e-5
+  ragsieve train pruner my-pruner nq hotpotqa --data ~/questions --from minilm --limit 5000
+  ragsieve filter --pruner pruner:my-pruner -q "Who sang it?" notes.txt
 """
 NAMES = ("auc", "recall_1", "recall_3", "recall_5", "recall_tenth")
 
@@ -91,6 +106,60 @@ def provence_command(opened: training.Open, **options: Any) -> int:
     _said(made["validation"])
     to.written()
     return 0
+
+
+@click.command("pruner", help=PRUNER_HELP, short_help="The default filter's sentence pruner.")
+@training.given("SOURCE")
+@click.option(
+    "--from",
+    "base",
+    default="pruner",
+    help="What it goes on from: pruner, pruner:FOLDER; or an encoder's name, folder or hub id.",
+)
+@training.LIMIT
+@training.epochs(3)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(0, min_open=True),
+    default=3e-5,
+    help="At its height.",
+)
+@click.option("--batch", type=click.IntRange(1), default=4, help="Questions a step.")
+@training.SEED
+@training.WORK
+def pruner_command(opened: training.Open, **options: Any) -> int:
+    """Train, calibrate, then say how good it is and was."""
+    from ragsieve.train.pruner_course import PrunerPlan, make_pruner
+
+    plan = PrunerPlan(**options)
+    to = opened()
+    with progress() as bars:
+        bar = bars.add_task("reading", total=None)
+        mean: float | None = None
+
+        def tell(step: int, steps: int, loss: float) -> None:
+            nonlocal mean
+            mean = loss if mean is None else 0.9 * mean + 0.1 * loss
+            bars.update(bar, total=steps, completed=step, description=f"loss {mean:.3f}")
+
+        made = make_pruner(to.folder, to.sources, plan, work=to.work, warn=_warn, on_progress=tell)
+    rows = [
+        (name, f"{row['auc']:.3f}", f"{row['survival']:.1%}", f"{row['words']:.1%}",
+         f"{row['questions']}")
+        for name, row in made["figures"].items()
+    ]  # fmt: skip
+    table(("", "AUC", "evidence survives", "words kept", "questions"), rows)
+    promises = made["promises"]
+    INFO.print(
+        f"at --keep-answer {made['keep_answer']}; calibrated from {promises[0]} to {promises[-1]} "
+        f"on {made['calibrated_on']} other questions"
+    )
+    to.written()
+    return 0
+
+
+def _warn(line: str) -> None:
+    INFO.print(Text(f"warning: {shown(line)}", style="yellow"))
 
 
 def _said(figures: Mapping[str, Mapping[str, float]]) -> None:

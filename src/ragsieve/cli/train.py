@@ -58,13 +58,19 @@ questions: half to learn from, a tenth to choose by. An interrupted training goe
   ragsieve train recomp my-compressor nq triviaqa --data ~/questions --limit 1000
   ragsieve ask --system recomp --embedder sentence_transformers:my-compressor -q "Who?" notes.txt
 """
-CALIBRATE_HELP = """Cut a trained filter so that the answer survives as often as you ask.
+CALIBRATE_HELP = """Cut a filter so that the answer survives as often as you ask.
 
 Sentences of at least a probability stay, and the probability is set on questions that the filter
 was not trained on: those of SOURCE… in the part that is named. What is promised holds on average
-over such questions; with --confidence for this filter, too. The promise is written into FOLDER.
+over such questions; with --confidence for this filter, too.
+
+FILTER is the folder of a trained filter, into which the promise is written; or finefilter, whose
+sentence pruner is copied to --output, with thresholds for every --keep-answer that there are enough
+questions for. Its questions may mark evidence, see `ragsieve train pruner --help`.
 
 \b
+  ragsieve calibrate finefilter questions.jsonl --output my-pruner
+  ragsieve filter --pruner pruner:my-pruner --keep-answer 0.9 -q "Who sang it?" notes.txt
   ragsieve calibrate my-filter questions.jsonl --keep-answer 0.95
   ragsieve calibrate my-filter mine.jsonl --part all --keep-answer 0.9 --confidence 0.9
 """
@@ -241,36 +247,71 @@ def recomp_command(opened: training.Open, workers: int, **options: Any) -> int:
 
 
 @click.command("calibrate", help=CALIBRATE_HELP, short_help="Promise that the answer survives.")
-@training.FOLDER
+@click.argument("name", metavar="FILTER")
 @training.questions("SOURCE")
 @DATA
 @click.option(
     "--part",
     type=click.Choice(["train", "validation", "test", "all"]),
-    default="validation",
+    show_default="validation; of finefilter all of your own files",
     help="all: of your own questions, if the filter has seen none of them.",
 )
 @click.option("--keep-answer", type=float, default=0.95, help="Over 0 and below 1.")
 @click.option("--confidence", type=float, help="Over 0 and below 1; stricter.")
 @click.option("--splits", type=click.IntRange(1), default=200, help="Halves that it is tried on.")
+@click.option("--pruner", show_default="pruner", help="Of finefilter: pruner, pruner:FOLDER.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Of finefilter: a new folder for its pruner.",
+)
 def calibrate_command(
-    folder: Path,
+    name: str,
     questions: tuple[str, ...],
     data: Path | None,
-    part: parts.Part | Literal["all"],
+    part: parts.Part | Literal["all"] | None,
+    pruner: str | None,
+    output: Path | None,
+    **options: Any,
+) -> int:
+    """Set the cut, and say what was promised and what was measured."""
+    from ragsieve.train import calibration, promises, risk
+
+    found = [datasets.load(one, folder=data) for one in questions]
+    if name in SYSTEMS and SYSTEMS[name].roles == ("pruner",):
+        if output is None:
+            raise InputError(f"{name} comes with the package: name a folder by --output")
+        with INFO.status("scoring sentences …"):
+            scored = promises.recalibrated(
+                models.load(pruner or "pruner"), output, found, part or "",
+                confidence=options["confidence"],
+            )  # fmt: skip
+        return _told(scored, risk.calibrate(scored, **_asked(options)), **options)
+    for flag, value in (("--output", output), ("--pruner", pruner)):
+        if value is not None:
+            raise InputError(f"{flag} goes with finefilter, got {name!r}")
+    with INFO.status("scoring sentences …"):
+        scored = [*calibration.scored(trained.load(Path(name)), found, part or "validation")]
+    made = risk.calibrate(scored, **_asked(options))
+    calibration.promise(Path(name), made)
+    return _told(scored, made, **options)
+
+
+def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("keep_answer", "confidence")}
+
+
+def _told(
+    scored: Sequence[Scored],
+    made: Promise,
+    *,
     keep_answer: float,
     confidence: float | None,
     splits: int,
 ) -> int:
-    """Set the cut, and say what was promised and what was measured."""
-    from ragsieve.train import calibration, risk
-    from ragsieve.trained import load
+    """Print what was promised, measured and tried."""
+    from ragsieve.train import risk
 
-    found = [datasets.load(name, folder=data) for name in questions]
-    with INFO.status("scoring sentences …"):
-        scored = [*calibration.scored(load(folder), found, part)]
-    made = risk.calibrate(scored, keep_answer=keep_answer, confidence=confidence)
-    calibration.promise(folder, made)
     click.echo(
         f"promised: the answer survives in {made.promised:.1%} of questions that have one\n"
         f"measured: {made.measured:.1%} of {made.questions}, at a probability of at least "

@@ -189,7 +189,7 @@ class Pruner:
             most = json.loads(self._read(CONFIG)).get("max_position_embeddings", layout.size)
             if layout.size > most:
                 raise ModelError(f"windows have {layout.size} tokens, the encoder reads {most}")
-            return WindowTokenizer.read(self._folder / TOKENIZER, layout)
+            return WindowTokenizer.read(self.folder / TOKENIZER, layout)
 
     @once
     def _net(self) -> Encoder:
@@ -197,7 +197,8 @@ class Pruner:
             return Encoder(self._read(NET))
 
     @once
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """Where its files lie."""
         if self.model in BUNDLED:
             return Path(str(files("ragsieve") / "weights" / self.model))
         found = store.resolve(self.model)
@@ -212,7 +213,7 @@ class Pruner:
 
     def _read(self, name: str) -> bytes:
         with self._loading():
-            folder: Path = self._folder
+            folder: Path = self.folder
             return (folder / name).read_bytes()
 
     @contextmanager

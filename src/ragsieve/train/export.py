@@ -7,6 +7,7 @@ processors without VNNI add them up, so that no sum saturates there and all give
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import warnings
 from collections.abc import Sequence
@@ -37,6 +38,8 @@ from ragsieve.models.windows import Layout, Window
 Precision = Literal["int8", "float16", "float32"]
 
 CARD = "README.md"
+PREFIX = "net."
+"""Before the names of the encoder's weights in a graph."""
 _INPUTS = ("input_ids", "token_type_ids")
 _OPSET = 18
 _LARGEST = {"columns": 64, "rows": 127}  # of int8: of a product's weights, of a table's
@@ -130,6 +133,7 @@ def traced(net: Any) -> Any:
     length = torch.export.Dim("length", min=2, max=int(net.config.max_position_embeddings))
     with TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what torch itself uses
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # of extensions that are missing
         file = Path(scratch, NET)
         torch.onnx.export(
             _Bare(net).eval(),

@@ -5,11 +5,14 @@ Source: Conformal risk control (arXiv 2208.02814), section 2.1; see `ragsieve.tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
 from ragsieve.train.pruner import labelled
 from ragsieve.train.risk import Scored, calibrate
@@ -26,28 +29,88 @@ def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list
         records: Questions as `ragsieve.train.pruner.train_pruner` reads them; of each, the passages
             stand in the order of its documents.
     """
-    found = []
+    return [Scored(scores, labels == 1) for scores, labels, _ in _read(pruner, records)]
+
+
+def figures(
+    pruner: SentencePruner, records: Iterable[Mapping[str, Any]], keep_answer: float
+) -> dict[str, float]:
+    """How good a pruner is on questions that nothing was fitted to.
+
+    Returns:
+        ``auc``: the mean inside a question, of evidence against other sentences; ``survival``: the
+        share of questions with evidence of which a sentence with it stays at ``keep_answer``;
+        ``words``: the mean share of words that stay, over all questions; ``questions``: how many
+        have evidence. All but the last in [0, 1], NaN of no question.
+    """
+    threshold = pruner.threshold(keep_answer)
+    areas, survived, words = [], [], []
+    for scores, labels, lengths in _read(pruner, records):
+        kept = (scores >= threshold) | (np.arange(len(scores)) == scores.argmax())
+        words.append((lengths * kept).sum() / max(lengths.sum(), 1))
+        good, other = scores[labels == 1], scores[labels == 0]
+        if len(good):
+            survived.append(kept[labels == 1].any())
+        if len(good) and len(other):
+            apart = good[:, None] - other  # (n_evidence, n_others)
+            areas.append(((apart > 0) + 0.5 * (apart == 0)).mean())
+    means = {"auc": areas, "survival": survived, "words": words}
+    found = {name: float(np.mean(some)) if some else math.nan for name, some in means.items()}
+    return {**found, "questions": len(survived)}
+
+
+def _read(
+    pruner: SentencePruner, records: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]]:
+    """Probability, label and words of each sentence of a question; none of one without text."""
     for record in records:
         documents = [*labelled(record)]
         if not documents:
             continue
         passages = [passage for passage, _ in documents]
         labels = np.concatenate([labels for _, labels in documents])
+        lengths = [len(text.split()) for passage in passages for text in passage.sentences]
         (pruned,) = pruner.prune([record["question"]], [passages])
-        found.append(Scored(np.array(pruned.sentences), labels == 1))
-    return found
+        yield np.array(pruned.sentences), labels, np.array(lengths)
 
 
-def thresholds(groups: Mapping[str, Sequence[Scored]]) -> dict[str, float]:
-    """The threshold for each of `PROMISES`, by its name; it holds in every group of questions.
+def thresholds(
+    groups: Mapping[str, Sequence[Scored]],
+    promises: Sequence[float] = PROMISES,
+    *,
+    confidence: float | None = None,
+) -> dict[str, float]:
+    """The threshold for each of ``promises``, by its name; it holds in every group of questions.
 
     Args:
         groups: Questions that nothing was fitted to, by their kind.
+        promises: Values of ``keep_answer``.
+        confidence: See `ragsieve.train.risk.calibrate`.
 
     Raises:
         InputError: If a group has too few questions for a promise.
     """
     return {
-        f"{promise:.2f}": min(calibrate(some, keep_answer=promise).cut for some in groups.values())
-        for promise in PROMISES
+        f"{promise:.2f}": min(
+            calibrate(some, keep_answer=promise, confidence=confidence).cut
+            for some in groups.values()
+        )
+        for promise in promises
     }
+
+
+def possible(questions: Sequence[Scored], *, confidence: float | None = None) -> list[float]:
+    """Those of `PROMISES` that so many questions are enough for.
+
+    Raises:
+        InputError: If they are too few for the least of them; it names the number that would do.
+    """
+    calibrate(questions, keep_answer=PROMISES[0], confidence=confidence)
+    found = []
+    for promise in PROMISES:
+        try:
+            calibrate(questions, keep_answer=promise, confidence=confidence)
+        except InputError:  # and all above need more
+            break
+        found.append(promise)
+    return found

@@ -14,7 +14,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from ragsieve.errors import InputError
 from ragsieve.models import store
 from ragsieve.models.base import Passage
 from ragsieve.models.loading import fetched, loaded
-from ragsieve.models.windows import Window, WindowTokenizer
+from ragsieve.models.windows import Layout, Window, WindowTokenizer
 from ragsieve.text import normalise
 from ragsieve.types import Document, Query, Segment
 
@@ -203,7 +203,8 @@ def loss(
     """Evidence against the other sentences by softmax, plus cross-entropy of both logits."""
     labels, holds = labels.to(sentences.device), holds.to(sentences.device)
     good, other = sentences[labels == 1], sentences[labels == 0]
-    total = 0.5 * _crossed(passages[holds == 1], passages[holds == 0])
+    total = 0.0 * passages.sum()  # there is a gradient, also where no label is known
+    total = total + 0.5 * _crossed(passages[holds == 1], passages[holds == 0])
     total = total + _crossed(good, other)
     if len(good) and len(other):
         total = total + functional.softplus(other.logsumexp(0) - good).mean()
@@ -233,6 +234,8 @@ def train_pruner(
     learning_rate: float = 1e-4,
     steps: int | None = None,
     seed: int = 0,
+    layout: Layout | None = None,
+    on_progress: Callable[[int, int, float], object] | None = None,
 ) -> None:
     """Train a sentence pruner, and write its checkpoint to ``folder``.
 
@@ -248,6 +251,8 @@ def train_pruner(
         learning_rate: At its height, over 0.
         steps: How many; as many as read every question once where None.
         seed: Of all chance.
+        layout: Of windows; the default where None.
+        on_progress: Told after each step: how many are done, how many there are, and the loss.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -258,7 +263,8 @@ def train_pruner(
     helper = accelerate.Accelerator()
     transformers.set_seed(seed)
     own = _encoder(encoder)
-    tokenizer = WindowTokenizer.read(fetched(encoder, ["tokenizer.json"]) / "tokenizer.json")
+    file = fetched(encoder, ["tokenizer.json"]) / "tokenizer.json"
+    tokenizer = WindowTokenizer.read(file, layout)
     net = Net(own, own.config.pad_token_id or 0)
     learned = [w for w in net.parameters() if w.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=learning_rate, weight_decay=0.01)
@@ -279,8 +285,10 @@ def train_pruner(
         helper.clip_grad_norm_(learned, 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        total += float(value.detach())
+        total += (latest := float(value.detach()))
         tokens += sum(len(w.ids) for s in given for w in s.windows)
+        if on_progress:
+            on_progress(step + 1, steps, latest)
         if helper.is_main_process and (step + 1) % LOG_STEPS == 0:
             seconds = time.monotonic() - since
             _log(work, step + 1, total / LOG_STEPS, many * tokens / seconds)
@@ -289,7 +297,7 @@ def train_pruner(
             _save(work, net, optimizer, step + 1)
     helper.wait_for_everyone()
     if helper.is_main_process:
-        own.save_pretrained(folder)
+        loaded(encoder, own.save_pretrained, folder)
         kind = transformers.PreTrainedTokenizerFast
         loaded(encoder, kind.from_pretrained, str(store.resolve(encoder))).save_pretrained(folder)
 

@@ -1,0 +1,127 @@
+"""Questions for a sentence pruner: documents with the spans of the evidence, in three parts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Literal
+
+from ragsieve.datasets import Dataset
+from ragsieve.datasets.parts import Part, part_of
+from ragsieve.errors import InputError
+from ragsieve.pipeline import as_documents
+from ragsieve.text import normalise
+from ragsieve.types import Document, Example
+
+SALT = "ragsieve-pruner-1"
+RULE = (
+    "the first 8 hex digits of sha256(salt, a line feed, the normalised question) as a number, "
+    "modulo 8: 0 to 5 train, 6 calibration, 7 checking"
+)
+Share = Literal["train", "calibration", "checking"]
+Record = dict[str, Any]
+
+
+def share_of(question: str) -> Share:
+    """What a question is for, by `RULE`, however it is typed."""
+    text = f"{SALT}\n{normalise(question)}".encode("utf-8", "surrogatepass")
+    place = int(hashlib.sha256(text).hexdigest()[:8], 16) % 8
+    return "train" if place < 6 else "calibration" if place == 6 else "checking"
+
+
+def records(sources: Sequence[Dataset], part: Part | Literal["all", ""] = "") -> Iterator[Record]:
+    """The questions of all sources in turns, as `ragsieve.train.pruner.train_pruner` reads them.
+
+    Evidence is what ``evidence`` of a document says, ``[[start, end], …]`` in characters of its
+    text; else its ``supporting_sentences``; else a sentence that holds a gold answer is. A question
+    of which nobody can know the evidence is left out: without documents, or with none of these.
+
+    Args:
+        sources: Questions with documents.
+        part: Which part of each source (`ragsieve.datasets.parts`); where empty, all of one's own
+            file, and of a named data set all but its test part.
+
+    Raises:
+        InputError: If a line cannot be read, or its evidence lies outside of its text.
+    """
+    for turn in zip_longest(*(_own(source, part) for source in sources)):
+        yield from filter(None, turn)
+
+
+def _own(source: Dataset, part: str) -> Iterator[Record]:
+    for number, example in source.examples():
+        own = part_of(example.query.text)
+        wanted = own == part if part in ("train", "validation", "test") else True
+        if not wanted or (not part and source.entry and own == "test"):
+            continue
+        try:
+            record = _record(example, source.name)
+        except InputError as error:
+            raise InputError(f"{source.origin}, line {number}: {error}") from error
+        if record:
+            yield record
+
+
+def _record(example: Example, name: str) -> Record:
+    """A question with what is known of its evidence; nothing where that is nothing."""
+    given = as_documents(example.documents)
+    answers = [*example.answers]
+    known = [_evidence(document, answers) for document in given]
+    documents = [
+        {"id": d.id, "title": d.title, "text": d.text, **spans}
+        for d, spans in zip(given, known, strict=True)
+        if spans is not None and d.text.strip()
+    ]
+    marked = any("evidence" in document for document in documents)
+    if not marked and not any(_mentions(document["text"], answers) for document in documents):
+        return {}
+    return {
+        "id": f"{name}:{example.query.id}",
+        "question": example.query.text,
+        "answers": answers,
+        "documents": documents,
+    }
+
+
+def _evidence(document: Document, answers: Sequence[str]) -> Mapping[str, Any] | None:
+    """``evidence`` of a document, or nothing where nobody marked any.
+
+    None of a document that is needed, but in which nobody marked what for.
+    """
+    text, known = document.text, document.metadata
+    if (spans := known.get("evidence")) is not None:
+        if not isinstance(spans, list) or not all(_is_span(span, len(text)) for span in spans):
+            raise InputError(
+                f"evidence must be a list of [start, end] in the document's {len(text)} "
+                f"characters, got {spans!r:.80}"
+            )
+        return {"evidence": spans}
+    if "is_positive" not in known:
+        return {}
+    sentences = [str(sentence).strip() for sentence in known.get("supporting_sentences") or []]
+    places = [(text.find(sentence), len(sentence)) for sentence in sentences if sentence]
+    found = [[start, start + size] for start, size in places if start >= 0]
+    if known["is_positive"] and not found:
+        usable = filter(_usable, answers)
+        found = [[*m.span()] for a in usable for m in re.finditer(re.escape(a), text)]
+        if not found:
+            return None
+    return {"evidence": found}
+
+
+def _is_span(value: object, size: int) -> bool:
+    """Whether it is the start and the end of characters that are there."""
+    if not isinstance(value, list) or [type(end) for end in value] != [int, int]:
+        return False
+    return bool(0 <= value[0] < value[1] <= size)
+
+
+def _usable(answer: str) -> bool:
+    return len(normalise(answer)) > 1 and normalise(answer) not in ("yes", "no")
+
+
+def _mentions(text: str, answers: Sequence[str]) -> bool:
+    read = f" {normalise(text)} "
+    return any(_usable(a) and f" {normalise(a)} " in read for a in answers)
