@@ -1,4 +1,4 @@
-"""`ragsieve train provence`, as a user meets it."""
+"""`ragsieve train pruner` and `train provence`, as a user meets them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("peft")
 pytest.importorskip("sklearn")
+pytest.importorskip("onnxscript")
 
 
 Command = Callable[..., Any]
@@ -55,3 +56,110 @@ def test_a_pruner_is_trained_and_used(
     assert {"q", "mean"} <= {line.split()[0] for line in ended.out.splitlines() if line.strip()}
     assert "--clues provence:FOLDER" in Path("made/README.md").read_text()
     assert "The seals in rome. It ran." in used.out
+
+
+KINDS = ["bees", "cats", "dogs", "frogs", "goats", "hens"]
+
+
+@pytest.fixture
+def marked() -> str:
+    """A file of 120 questions, each with its evidence marked in one of two sentences."""
+    rows = []
+    for n in range(120):
+        text = f"The {KINDS[n % 6]} ran in rome. The seals sang it."
+        document = {"text": text, "evidence": [[0, text.index(".") + 1]]}
+        rows.append({"question": f"Who ran {n}?", "documents": [document]})
+    Path("marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "marked.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epochs", "0"), "0 is not in the range x>=1"),
+        (("--from", "./none"), "no folder at './none'"),
+        (("--work", "made"), "--work must be another folder than FOLDER"),
+    ],
+)
+def test_options_of_a_training_have_rules(
+    ragsieve: Command, marked: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """One line names them."""
+    ended = ragsieve("train", "pruner", "made", marked, *arguments)
+
+    assert 2 == ended.code
+    assert message in ended.err.splitlines()[-1]
+
+
+def test_too_few_questions_end_before_the_training(ragsieve: Command, questions: str) -> None:
+    """A dozen has none to calibrate on, or too few."""
+    ended = ragsieve("train", "pruner", "made", questions)
+
+    assert 2 == ended.code
+    assert "questions" in ended.err.splitlines()[-1]
+    assert not Path("made").exists()
+
+
+@pytest.mark.slow
+def test_a_sentence_pruner_is_trained_and_gone_on_from(
+    ragsieve: Command, marked: str, make_encoder: Callable[[list[str], int], Path]
+) -> None:
+    """From an encoder, then from what that gave: figures of before and after, and it filters."""
+    encoder = str(make_encoder([*WORDS, *KINDS, "sang"], 128))
+    fast = ("--epochs", "1", "--batch", "16", "--learning-rate", "1e-3")
+    first = ragsieve("train", "pruner", "first", marked, "--from", encoder, *fast)
+    second = ragsieve("train", "pruner", "second", marked, "--from", "pruner:first", *fast)
+    again = ragsieve("train", "pruner", "second", marked, "--from", "pruner:first", *fast)
+    other = ragsieve("train", "pruner", "second", marked, "--from", "pruner:first", "--epochs", "2")
+    Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
+    asked = ("-q", "Who ran?", "notes.txt", "--llm", "fake:echo", "--keep-answer", "0.8")
+    used = ragsieve("filter", "--pruner", "pruner:second", *asked)
+    recipe = json.loads(Path("second/recipe.json").read_text())
+
+    assert [0, 0, 0, 2, 0] == [one.code for one in (first, second, again, other, used)]
+    assert "warning: 120 questions are few: with under 200" in first.err
+    assert ["after"] == [row.split()[0] for row in first.out.splitlines()[1:]]
+    assert ["before", "after"] == [row.split()[0] for row in second.out.splitlines()[1:]]
+    assert second.out == again.out
+    assert "work must be a new folder or this run's" in other.err
+    assert {"README.md", "config.json", "model.onnx", "pruner.json", "recipe.json"} < {
+        path.name for path in Path("second").iterdir()
+    }
+    assert recipe["promises"][0] == 0.8 and recipe["promises"][-1] < 0.99
+    assert "It goes on from `pruner:first`" in Path("second/README.md").read_text()
+
+
+def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -> None:
+    """A copy with another table; what was promised is printed."""
+    made = ragsieve("calibrate", "finefilter", marked, "--output", "mine", "--keep-answer", "0.9")
+    Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
+    asked = ("-q", "Who ran?", "notes.txt", "--llm", "fake:echo", "--pruner", "pruner:mine")
+    used = ragsieve("filter", *asked)
+    over = ragsieve("calibrate", "finefilter", marked, "--output", "more", "--keep-answer", "0.999")
+
+    assert [0, 0, 2] == [made.code, used.code, over.code]
+    assert "promised: the answer survives in 90.0% of questions that have one" in made.out
+    assert "written: mine" in made.err
+    assert "needs at least 999 questions" in over.err and not Path("more").exists()
+    assert 20 == len(json.loads(Path("mine/pruner.json").read_text())["thresholds"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("finefilter",), "finefilter comes with the package: name a new folder by --output"),
+        (("finefilter", "--output", "."), "output must be new or a pruner's copy"),
+        (("finefilter", "--output", "o", "--pruner", "fake:pruner"), "pruner or pruner:FOLDER"),
+        (("./mine", "--output", "o"), "--output goes with finefilter, got './mine'"),
+        (("./mine", "--pruner", "pruner"), "--pruner goes with finefilter, got './mine'"),
+    ],
+)
+def test_options_of_calibrate_have_rules(
+    ragsieve: Command, marked: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """One line names them."""
+    name, *rest = arguments
+    ended = ragsieve("calibrate", name, marked, *rest)
+
+    assert (2, 1) == (ended.code, len(ended.err.splitlines()))
+    assert message in ended.err

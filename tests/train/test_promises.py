@@ -1,19 +1,98 @@
-"""Thresholds by the probability that the evidence survives."""
+"""Thresholds of a sentence pruner, on scores that the test names."""
 
 from __future__ import annotations
 
+import json
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-pytest.importorskip("accelerate")
 pytest.importorskip("scipy")
+pytest.importorskip("accelerate")
+pytest.importorskip("transformers")
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner
-from ragsieve.train.promises import PROMISES, scored, thresholds
+from ragsieve.models.pruner import Pruner
+from ragsieve.train.promises import (
+    PROMISES,
+    check_free,
+    copy,
+    figures,
+    possible,
+    scored,
+    thresholds,
+)
 from ragsieve.train.risk import Scored
+
+
+def questions(count: int) -> list[Scored]:
+    """Questions of two sentences each; the evidence scores 0.01, 0.02 and so on."""
+    holds = np.array([True, False])
+    return [Scored(np.array([0.01 * (n + 1), 0.0]), holds) for n in range(count)]
+
+
+def test_promises_need_questions() -> None:
+    """p / (1 - p) of them: 4 for 0.8, 19 for 0.95, 99 for 0.99."""
+    assert [0.8] == possible(questions(4))
+    assert 0.95 == max(possible(questions(19)))
+    assert 20 == len(possible(questions(99)))
+    with pytest.raises(InputError, match="needs at least 4 questions"):
+        possible(questions(3))
+
+
+def test_a_table_has_what_is_asked() -> None:
+    """Of 19 questions 0.95 may lose none, 0.8 three: (19 + 1) * 0.2 - 1."""
+    found = thresholds({"own": questions(19)}, [0.8, 0.95])
+
+    assert pytest.approx({"0.80": 0.04, "0.95": 0.01}) == found
+
+
+def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
+    """The thresholds that came with it go; everything else stays."""
+    bundled = Pruner()
+    copy(bundled, tmp_path / "mine", questions(19))
+    mine = Pruner(str(tmp_path / "mine"))
+
+    assert (0.01, 16) == (mine.threshold(0.95), len(mine.settings["thresholds"]))
+    assert {"own": 19} == json.loads((tmp_path / "mine/pruner.json").read_text())["calibrated_on"]
+    assert mine.count(["a b"]) == bundled.count(["a b"])
+    with pytest.raises(InputError, match=r"keep_answer must be from 0\.8 to 0\.95, got 0\.99"):
+        mine.threshold(0.99)
+
+
+def test_a_copy_goes_nowhere_where_something_lies(tmp_path: Path) -> None:
+    """But over an earlier copy."""
+    copy(Pruner(), tmp_path / "mine", questions(4))
+    check_free(tmp_path / "mine")
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InputError, match=r"got 'notes\.txt' in it|must be new"):
+        check_free(tmp_path)
+
+
+def test_figures_count_evidence_that_stays() -> None:
+    """Of two words asked both stand in the evidence of one question, none in the other's.
+
+    At 0.5 a half is enough: the first keeps 2 of 2 sentences, 5 of 5 words, at an AUC of 1; the
+    second its best sentence, which is not the evidence, 2 of 4 words, at an AUC of 0.
+    """
+    first = {"text": "Seals sang it. Seals ran.", "evidence": [[0, 14]]}
+    second = {"text": "Bees hum. Seals ran.", "evidence": [[0, 9]]}
+    records = [{"question": "seals sang", "documents": [one]} for one in (first, second)]
+    found = figures(OverlapPruner(), records, 0.5)
+
+    assert {"auc": 0.5, "survival": 0.5, "words": 0.75, "questions": 2} == found
+
+
+def test_figures_of_nothing_are_unknown() -> None:
+    """Not zero."""
+    found = figures(OverlapPruner(), [], 0.5)
+
+    assert math.isnan(found["auc"]) and 0 == found["questions"]
+
 
 RECORD: dict[str, Any] = {
     "question": "Who sang Summer Breeze?",
@@ -25,7 +104,7 @@ RECORD: dict[str, Any] = {
 }
 
 
-def questions(scores: list[float]) -> list[Scored]:
+def answered(scores: list[float]) -> list[Scored]:
     """One sentence each, which is the evidence."""
     return [Scored(np.array([one]), np.array([True])) for one in scores]
 
@@ -40,7 +119,7 @@ def test_sentences_are_scored_in_the_order_of_documents() -> None:
 
 def test_a_threshold_may_lose_what_the_promise_allows() -> None:
     """Of 99 evidence scores, 0.01 to 0.99, 100 * (1 - promise) - 1 may lie below."""
-    found = thresholds({"all": questions([n / 100 for n in range(1, 100)])})
+    found = thresholds({"all": answered([n / 100 for n in range(1, 100)])})
 
     assert [f"{promise:.2f}" for promise in PROMISES] == [*found]
     assert pytest.approx([0.20, 0.10, 0.05, 0.01]) == [
@@ -50,8 +129,8 @@ def test_a_threshold_may_lose_what_the_promise_allows() -> None:
 
 def test_a_promise_holds_in_every_group() -> None:
     """The hardest kind of question decides."""
-    easy = questions([0.5 + n / 200 for n in range(99)])
-    hard = questions([n / 200 for n in range(99)])
+    easy = answered([0.5 + n / 200 for n in range(99)])
+    hard = answered([n / 200 for n in range(99)])
 
     assert thresholds({"hard": hard}) == thresholds({"easy": easy, "hard": hard})
 
@@ -59,4 +138,4 @@ def test_a_promise_holds_in_every_group() -> None:
 def test_too_few_questions_promise_nothing() -> None:
     """99 of 100 cannot be promised on ten questions."""
     with pytest.raises(InputError, match=r"needs at least .* questions"):
-        thresholds({"few": questions([0.5] * 10)})
+        thresholds({"few": answered([0.5] * 10)})

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.text import Text
 
-from ragsieve import datasets, models
+from ragsieve import datasets, models, trained
 from ragsieve.answer import Reader
 from ragsieve.cli import training
 from ragsieve.cli.base import DATA, FILE, INFO, complain, named, progress, shown, table
 from ragsieve.cli.router import router_command
-from ragsieve.datasets import parts
+from ragsieve.datasets import Dataset, parts
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
 from ragsieve.score import Clues, Cosine
+from ragsieve.systems.table import SYSTEMS
 from ragsieve.train.targets import Annotator, Summary
+
+if TYPE_CHECKING:
+    from ragsieve.train.risk import Promise, Scored
 
 ANNOTATE_HELP = """Label questions with what FineFilter's parts learn, by the generator's own word.
 
@@ -199,9 +204,9 @@ def finefilter_command(
     asked = {"reranker": reranker, "truncator": truncator}
     plan = Plan(more=tuple(name for name, wanted in asked.items() if wanted), **options)
     to = opened()
-    trained = Course(plan, to.sources, to.work, workers, training.told).run(to.folder)
+    made = Course(plan, to.sources, to.work, workers, training.told).run(to.folder)
     for name in ("before", "after"):
-        figures = trained.figures[name]
+        figures = made.figures[name]
         what = "5 documents" if name == "before" else "the filter"
         INFO.print(
             f"{what}: accuracy {figures['accuracy']:.1%} of {figures['questions']} validation "
@@ -275,18 +280,13 @@ def calibrate_command(
     **options: Any,
 ) -> int:
     """Set the cut, and say what was promised and what was measured."""
-    from ragsieve.train import calibration, promises, risk
+    from ragsieve.train import calibration, risk
 
     found = [datasets.load(one, folder=data) for one in questions]
     if name in SYSTEMS and SYSTEMS[name].roles == ("pruner",):
         if output is None:
-            raise InputError(f"{name} comes with the package: name a folder by --output")
-        with INFO.status("scoring sentences …"):
-            scored = promises.recalibrated(
-                models.load(pruner or "pruner"), output, found, part or "",
-                confidence=options["confidence"],
-            )  # fmt: skip
-        return _told(scored, risk.calibrate(scored, **_asked(options)), **options)
+            raise InputError(f"{name} comes with the package: name a new folder by --output")
+        return _told(*_recalibrated(pruner or "pruner", output, found, part, options), **options)
     for flag, value in (("--output", output), ("--pruner", pruner)):
         if value is not None:
             raise InputError(f"{flag} goes with finefilter, got {name!r}")
@@ -295,6 +295,25 @@ def calibrate_command(
     made = risk.calibrate(scored, **_asked(options))
     calibration.promise(Path(name), made)
     return _told(scored, made, **options)
+
+
+def _recalibrated(
+    name: str, output: Path, sources: Sequence[Dataset], part: Any, options: Mapping[str, Any]
+) -> tuple[list[Scored], Promise]:
+    """Write a copy of a pruner with other thresholds; what it was calibrated on."""
+    from ragsieve.models.pruner import Pruner
+    from ragsieve.train import evidence, promises, risk
+
+    pruner = models.load(name)
+    if not isinstance(pruner, Pruner):
+        raise InputError(f"--pruner must be pruner or pruner:FOLDER, got {name!r}")
+    promises.check_free(output)
+    with INFO.status("scoring sentences …"):
+        scored = promises.scored(pruner, evidence.records(sources, part or ""))
+    made = risk.calibrate(scored, **_asked(options))
+    promises.copy(pruner, output, scored, confidence=options["confidence"])
+    INFO.print(Text(shown(f"written: {output}")))
+    return scored, made
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,11 @@ Source: Conformal risk control (arXiv 2208.02814), section 2.1; see `ragsieve.tr
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +17,11 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
+from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.train.pruner import labelled
 from ragsieve.train.risk import Scored, calibrate
 
+CARD = "README.md"
 PROMISES = tuple(n / 100 for n in range(80, 100))
 """Values of ``keep_answer`` that a table of thresholds has."""
 
@@ -114,3 +119,61 @@ def possible(questions: Sequence[Scored], *, confidence: float | None = None) ->
             break
         found.append(promise)
     return found
+
+
+def promise(
+    folder: Path, questions: Sequence[Scored], *, confidence: float | None = None
+) -> list[float]:
+    """Give a pruner's folder the thresholds of all promises that these questions allow.
+
+    The thresholds that it had go. Returns the promises.
+
+    Raises:
+        InputError: If there are too few questions for the least of them.
+    """
+    promises = possible(questions, confidence=confidence)
+    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    settings |= {
+        "thresholds": thresholds({"own": questions}, promises, confidence=confidence),
+        "calibrated_on": {"own": sum(bool(q.holds.any()) for q in questions)},
+    }
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    return promises
+
+
+def check_free(folder: Path) -> None:
+    """Raise `InputError` where a folder holds anything but what `copy` wrote."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"output must be a folder, got {str(folder)!r}")
+    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if more := there - {*FILES, CARD}:
+        raise InputError(f"output must be new or a pruner's copy, got {min(more)!r} in it")
+
+
+def copy(
+    pruner: Pruner, folder: Path, questions: Sequence[Scored], *, confidence: float | None = None
+) -> None:
+    """Write a copy of a pruner's folder with thresholds calibrated on other questions.
+
+    Args:
+        pruner: What scored them.
+        folder: See `check_free`.
+        questions: Those that the pruner was not trained on.
+        confidence: See `ragsieve.train.risk.calibrate`.
+
+    Raises:
+        InputError: If ``folder`` is not free, or there are too few questions.
+    """
+    check_free(folder)
+    possible(questions, confidence=confidence)
+    folder.mkdir(parents=True, exist_ok=True)
+    if pruner.folder.resolve() != folder.resolve():
+        for name in FILES:
+            shutil.copyfile(pruner.folder / name, folder / name)
+    made = promise(folder, questions, confidence=confidence)
+    (folder / CARD).write_text(
+        f"# {pruner.model}, calibrated anew\n\nA copy of ragsieve's sentence pruner "
+        f"`{pruner.identity}` with thresholds for `keep_answer` from {made[0]} to {made[-1]}, by "
+        f"conformal risk control on {sum(bool(q.holds.any()) for q in questions)} questions.\n",
+        encoding="utf-8",
+    )

@@ -29,7 +29,7 @@ from ragsieve.models.windows import Layout, Window, WindowTokenizer
 from ragsieve.train.evidence import RULE, SALT, Record, Share, records, share_of
 from ragsieve.train.export import export
 from ragsieve.train.making import check_counts, check_free, whole
-from ragsieve.train.promises import figures, possible, scored, thresholds
+from ragsieve.train.promises import figures, possible, promise, scored
 from ragsieve.train.pruner import labelled, train_pruner
 from ragsieve.train.restore import restore
 from ragsieve.train.risk import Scored
@@ -138,33 +138,13 @@ def make_pruner(
     windows = _typical(taught, work / "checkpoint" / TOKENIZER, layout)
     shutil.rmtree(work / "made", ignore_errors=True)
     export(work / "checkpoint", work / "made", layout=layout, windows=windows)
-    promised = calibrate_folder(work / "made", parts["calibration"])
+    made = Pruner(str((work / "made").resolve()))
+    promised = promise(work / "made", scored(made, parts["calibration"]))
     recipe = _judged(work / "made", parts["checking"], base, promised, plan)
     with whole(folder, recipe, _card(recipe, plan, sources)) as fresh:
         for name in FILES:
             shutil.copyfile(work / "made" / name, fresh / name)
     return recipe
-
-
-def calibrate_folder(
-    folder: Path, questions: Sequence[Record], *, confidence: float | None = None
-) -> list[float]:
-    """Give a pruner's folder the thresholds of all promises that these questions allow.
-
-    The thresholds that it had go. Returns the promises.
-
-    Raises:
-        InputError: If there are too few questions for the least of them.
-    """
-    found = scored(Pruner(str(folder)), questions)
-    promises = possible(found, confidence=confidence)
-    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    settings |= {
-        "thresholds": thresholds({"own": found}, promises, confidence=confidence),
-        "calibrated_on": {"own": sum(bool(q.holds.any()) for q in found)},
-    }
-    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-    return promises
 
 
 def _claimed(work: Path, sources: Sequence[Dataset], plan: PrunerPlan) -> dict[Share, list[Record]]:
