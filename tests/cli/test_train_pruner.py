@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+accelerate = pytest.importorskip("accelerate")
 pytest.importorskip("peft")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnxscript")
@@ -105,6 +106,7 @@ def test_a_sentence_pruner_is_trained_and_gone_on_from(
     ragsieve: Command, marked: str, make_encoder: Callable[[list[str], int], Path]
 ) -> None:
     """From an encoder, then from what that gave: figures of before and after, and it filters."""
+    accelerate.state.AcceleratorState._reset_state(True)  # of other trainings in this process
     encoder = str(make_encoder([*WORDS, *KINDS, "sang"], 128))
     fast = ("--epochs", "1", "--batch", "16", "--learning-rate", "1e-3")
     first = ragsieve("train", "pruner", "first", marked, "--from", encoder, *fast)
@@ -114,9 +116,9 @@ def test_a_sentence_pruner_is_trained_and_gone_on_from(
     Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
     asked = ("-q", "Who ran?", "notes.txt", "--llm", "fake:echo", "--keep-answer", "0.8")
     used = ragsieve("filter", "--pruner", "pruner:second", *asked)
-    recipe = json.loads(Path("second/recipe.json").read_text())
 
-    assert [0, 0, 0, 2, 0] == [one.code for one in (first, second, again, other, used)]
+    assert [0, 0, 0, 2, 0] == [one.code for one in (first, second, again, other, used)], first.err
+    recipe = json.loads(Path("second/recipe.json").read_text())
     assert "warning: 120 questions are few: with under 200" in first.err
     assert ["after"] == [row.split()[0] for row in first.out.splitlines()[1:]]
     assert ["before", "after"] == [row.split()[0] for row in second.out.splitlines()[1:]]
