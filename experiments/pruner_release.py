@@ -35,6 +35,7 @@ KINDS = {
         "chunking_evaluation", "fever", "evidence_inference",
     ),
 }  # fmt: skip
+MOST = 500  # questions of a kind
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -56,6 +57,11 @@ def typical(records: list[dict[str, Any]], file: Path) -> list[Window]:
     return found
 
 
+def spread(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most `MOST` of them, from all sets."""
+    return records[:: -(-len(records) // MOST)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
@@ -70,7 +76,7 @@ def main() -> None:
     for record in records:
         if kind := kind_of(record):
             groups[kind].append(record)
-    found = {kind: scored(pruner, some) for kind, some in groups.items()}
+    found = {kind: scored(pruner, spread(some)) for kind, some in groups.items()}
     table = thresholds(found)
     settings = json.loads((options.output / SETTINGS).read_text())
     answerable = {kind: sum(bool(q.holds.any()) for q in some) for kind, some in found.items()}
