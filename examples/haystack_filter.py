@@ -15,4 +15,4 @@ pipeline.add_component("search", InMemoryBM25Retriever(store))
 pipeline.add_component("sieve", RagsieveFilter())
 pipeline.connect("search.documents", "sieve.documents")
 asked = {"query": "Who drew the first design of the Eiffel Tower?"}
-print(pipeline.run({"search": asked, "sieve": asked})["sieve"]["documents"])
+print(*(d.content for d in pipeline.run(dict(search=asked, sieve=asked))["sieve"]["documents"]))

@@ -278,8 +278,7 @@ def train_pruner(
         first = (step * many + rank) * batch
         turns = range(first, first + batch)
         given = [s for n in turns if (s := samples.of(records[n % len(records)], n)).labels]
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step, steps, learning_rate)
+        _set_rate(optimizer, rate(step, steps, learning_rate))
         value = model(given)
         helper.backward(value)
         helper.clip_grad_norm_(learned, 1.0)
@@ -290,16 +289,26 @@ def train_pruner(
         if on_progress:
             on_progress(step + 1, steps, latest)
         if helper.is_main_process and (step + 1) % LOG_STEPS == 0:
-            seconds = time.monotonic() - since
-            _log(work, step + 1, total / LOG_STEPS, many * tokens / seconds)
+            speed = many * tokens / (time.monotonic() - since)
+            _log(work, step + 1, total / LOG_STEPS, speed)
             total, tokens, since = 0.0, 0, time.monotonic()
         if helper.is_main_process and ((step + 1) % SAVE_STEPS == 0 or step + 1 == steps):
             _save(work, net, optimizer, step + 1)
     helper.wait_for_everyone()
     if helper.is_main_process:
-        loaded(encoder, own.save_pretrained, folder)
-        kind = transformers.PreTrainedTokenizerFast
-        loaded(encoder, kind.from_pretrained, str(store.resolve(encoder))).save_pretrained(folder)
+        _publish(own, encoder, folder)
+
+
+def _set_rate(optimizer: Any, value: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = value
+
+
+def _publish(own: Any, name: str, folder: Path) -> None:
+    """Write a checkpoint of transformers: the encoder as it is now, and its tokenizer."""
+    loaded(name, own.save_pretrained, folder)
+    load = transformers.PreTrainedTokenizerFast.from_pretrained
+    loaded(name, load, str(store.resolve(name))).save_pretrained(folder)
 
 
 def _encoder(name: str) -> Any:
