@@ -9,7 +9,7 @@ from ragsieve.integrations.haystack import RagsieveFilter
 
 lines = Path(__file__).with_name("eiffel.jsonl").read_text("utf-8").splitlines()
 store = InMemoryDocumentStore()
-store.write_documents([Document(r["id"], r["text"]) for r in map(json.loads, lines)])
+store.write_documents([Document(r["id"], r.pop("text"), meta=r) for r in map(json.loads, lines)])
 pipeline = Pipeline()
 pipeline.add_component("search", InMemoryBM25Retriever(store))
 pipeline.add_component("sieve", RagsieveFilter())
