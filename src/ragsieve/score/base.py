@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
+from ragsieve.models.base import Passage
 from ragsieve.types import Query, Segment
 
 
@@ -30,3 +31,16 @@ class Scorer(ABC):
             got = " ".join(repr(scores).split())
             raise ModelError(f"{self!r} must give {len(segments)} finite scores, got {got:.100}")
         return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]
+
+
+def in_passages(segments: Sequence[Segment]) -> tuple[list[Segment], list[Passage]]:
+    """Segments in the order of their documents' ranks and their places there, and as passages.
+
+    A span that comes twice is there once.
+    """
+    documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
+    for s in sorted(segments, key=lambda s: s.document.rank):  # equal ranks as given
+        documents.setdefault(s.document.id, {})[s.key] = s
+    spans = [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
+    passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]
+    return [s for some in spans for s in some], passages

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import ClueReader, Passage
-from ragsieve.score.base import Scorer
+from ragsieve.models.base import ClueReader
+from ragsieve.score.base import Scorer, in_passages
 from ragsieve.types import Query, Segment
 
 
@@ -38,13 +38,8 @@ class Clues(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""
-        documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
-        for s in sorted(segments, key=lambda s: s.document.rank):  # equal ranks as given
-            documents.setdefault(s.document.id, {})[s.key] = s
-        spans = [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
-        passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]
+        read, passages = in_passages(segments)
         (found,) = self.model.clues([query.text], [passages])
-        read = [s for some in spans for s in some]
         if len(found) != len(read) or not all(0 <= value <= 1 for value in found):
             raise ModelError(
                 f"{self.model.identity} must give {len(read)} probabilities, got {found!r:.100}"
