@@ -24,9 +24,12 @@ from typing import Any
 
 import bm25s
 import numpy as np
+from pruner_structures import as_page, as_thread, made_up
 
 from ragsieve.datasets.parts import part_of
+from ragsieve.evaluate.evidence import gold_sentences
 from ragsieve.text import normalise
+from ragsieve.types import Document
 
 Record = dict[str, Any]
 
@@ -45,6 +48,8 @@ SPARSE = {"evidence_inference", "covidqa", "cuad", "timeqa", "wice", "fever", "b
 """Sets whose annotators marked few of the sentences that answer: no negatives of the same group."""
 NEGATIVES = 3  # passages without evidence that a question has
 HELD_OUT = 4  # of 100 groups are for validation
+STRUCTURES = 6  # the share of made-up questions over structured texts
+PAGES, THREADS = 0.1, 0.05  # of the questions with marked evidence: their passages in other forms
 MOST_OFTEN = 40  # a passage is a negative at most so often
 
 
@@ -134,11 +139,8 @@ def marked(document: Record, answers: list[str]) -> Record:
 
     Nothing for one that is needed, but in which nobody marked what for.
     """
-    text, spans = document["text"], []
-    for sentence in document.get("supporting_sentences") or []:
-        start = text.find(sentence.strip())
-        if sentence.strip() and start >= 0:
-            spans.append([start, start + len(sentence.strip())])
+    text = document["text"]
+    spans = [list(span) for span in gold_sentences(Document("", text, metadata=document))]
     if document.get("is_positive") and not spans:
         spans = [
             list(m.span()) for a in answers if usable(a) for m in re.finditer(re.escape(a), text)
@@ -159,12 +161,20 @@ def mentions(text: str, answers: Iterable[str]) -> bool:
 
 def mixed(sets: dict[str, list[Record]], count: int, chance: random.Random) -> Iterator[Record]:
     """Questions in the shares of their sets; a set begins again when it ends, in another order."""
-    shares = {**SHARES, **RETRIEVED}
+    shares = {**SHARES, **RETRIEVED, "structures": STRUCTURES}
     names = [name for name in sets if sets[name]]
     weights = np.array([shares[name] for name in names], float)
     turns = {name: endless(sets[name], chance) for name in names}
     for name in chance.choices(names, weights=list(weights), k=count):
-        yield next(turns[name])
+        yield formed(next(turns[name]), chance)
+
+
+def formed(record: Record, chance: random.Random) -> Record:
+    """A question as it is, or its passages as one page or as threads, where evidence is marked."""
+    draw = chance.random()
+    if draw > PAGES + THREADS or not all("evidence" in d for d in record["documents"]):
+        return record
+    return as_page(record, chance) if draw < PAGES else as_thread(record, chance)
 
 
 def endless(records: list[Record], chance: random.Random) -> Iterator[Record]:
@@ -197,6 +207,7 @@ def main() -> None:
         learned[name] = both[0]
         checked += chance.sample(both[1], min(options.validation, len(both[1])))
         print(f"{name}: {len(both[0])} to learn from, {len(both[1])} for validation", flush=True)
+    learned["structures"] = [made_up(number, chance) for number in range(options.count // 8)]
     options.output.mkdir(parents=True, exist_ok=True)
     for file, records in (
         ("train", mixed(learned, options.count, chance)),
