@@ -12,7 +12,6 @@ import inspect
 import re
 from dataclasses import fields
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,11 +27,10 @@ from ragsieve.trained import building
 ROOT = Path(__file__).parents[1]
 RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
 ROOMS = ("split", "score", "select", "answer", "retrieve")
-WITHOUT_WEIGHTS = {"embedder": "fake:hashing", "clues": "fake:clues", "pruner": "fake:pruner"}
+WITHOUT_WEIGHTS = {"embedder": "fake:hashing", "pruner": "fake:pruner"}
 SHOWN_AS = {
     r"ScriptedLLM\([^()]*\)": "LLM",
     r"HashingEmbedder\([^()]*\)": "embedder",
-    r"OverlapClueReader\([^()]*\)": "clue reader",
     r"OverlapPruner\([^()]*\)": "sentence pruner",
     r"Remembered\((?:model=)?embedder\)": "embedder",
     r"PERank\([^()]*\)": "list ranker",
@@ -74,7 +72,7 @@ class Gold(dict[str, tuple[str, ...]]):
 
 def names() -> list[str]:
     """Every system that has a page, in the order of `ragsieve systems`."""
-    return [*systems.SYSTEMS, *trained.bundled()]
+    return [*systems.SYSTEMS]
 
 
 def on_config(config: Any) -> Any:
@@ -173,8 +171,6 @@ def boxes(name: str) -> list[Box]:
 def made(name: str) -> System:
     """The system on models that need no weights."""
     llm: Any = models.load("fake:echo")
-    if name in trained.bundled():  # its parts are as trained, its generator is not asked
-        return trained.load(name, llm, models.load("fake:hashing"))
     entry = systems.SYSTEMS[name]
     roles: dict[str, Any] = {role: models.load(WITHOUT_WEIGHTS[role]) for role in entry.roles}
     options = {"reflection": "prompted"} if entry.options.get("reflection") == "tokens" else {}
@@ -223,35 +219,19 @@ def note(name: str) -> str:
 def options_table(name: str) -> str:
     """The options with types, defaults and what the docstring says of each."""
     make = building_function(name)
-    entry = trained.entry(name)
+    entry = systems.SYSTEMS[name]
     told = arguments(inspect.getdoc(make) or "")
     summary = (inspect.getdoc(make) or "").partition("\n")[0]
     hints = {p.name: str(p.annotation) for p in inspect.signature(make).parameters.values()}
     if not entry.options:
         return "None."
     lines = ["| option | type | default | what it says |", "|---|---|---|---|"]
-    for option, default in {**entry.options, **as_trained(name)}.items():
+    for option, default in entry.options.items():
         said = cell(told.get(option) or (summary if f"``{option}``" in summary else USUAL[option]))
         lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {said} |")
     if make.__name__ in systems.__all__:
         lines += ["", f"API: [`{make.__name__}`][{address(make)}]."]
     return "\n".join(lines)
-
-
-def as_trained(name: str) -> dict[str, Any]:
-    """Options of a trained filter other than those of the system that it is made of."""
-    if name not in trained.bundled():
-        return {}
-    filter_ = trained.read(files("ragsieve") / "weights" / name)
-    parts = {role: Unquoted("trained") for role in (*filter_.parts, "truncator")}
-    return {**filter_.options, **parts}
-
-
-class Unquoted(str):
-    """A word that stands for a value."""
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def address(made: Any) -> str:

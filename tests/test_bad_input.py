@@ -11,7 +11,6 @@ import pytest
 from ragsieve import InputError, System
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapClueReader,
     OverlapPruner,
     ScriptedLLM,
 )
@@ -32,7 +31,6 @@ def system(name: str, reply: str = "[1]") -> System:
         name,
         ScriptedLLM(lambda _: reply),
         HashingEmbedder(),
-        clues=OverlapClueReader(),
         pruner=OverlapPruner(),
         answers={},
     )

@@ -22,7 +22,6 @@ from ragsieve.errors import MissingExtra
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapClueReader,
     OverlapPairScorer,
     OverlapPruner,
     ScriptedLLM,
@@ -77,7 +76,6 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.BM25": score.BM25,
     "score.CXMI": lambda: score.CXMI(ScriptedLLM(["unused"]), {QUERY.text: ("Seals",)}),
     "score.Calibrated": lambda: score.Calibrated(Curve((0.0, 1.0), (0.2, 0.7)), of="given"),
-    "score.Clues": lambda: score.Clues(OverlapClueReader()),
     "score.Coreference": score.Coreference,
     "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
     "score.Critique": lambda: score.Critique(ScriptedLLM(["unused"], choices=fewer)),

@@ -18,7 +18,6 @@ import ragsieve
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapClueReader,
     OverlapPruner,
     ScriptedLLM,
 )
@@ -238,7 +237,7 @@ def test_every_system_builds_and_answers(name: str) -> None:
     llm = ScriptedLLM(
         lambda prompt: "[1]" if "JSON list" in prompt[-1].content else "Sentence 1: x"
     )
-    roles: dict[str, Any] = {"clues": OverlapClueReader(), "pruner": OverlapPruner()}
+    roles: dict[str, Any] = {"pruner": OverlapPruner()}
     system = build(name, llm, HashingEmbedder(), answers={}, **roles)
     result = system.ask("Who sang it?", ["Seals sang it. It rained.", ""])
 
@@ -259,7 +258,6 @@ def test_an_unknown_system_is_named_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("name", "missing"),
     [
-        ("clues", "clues, a model of kind clue"),
         ("finefilter", "pruner, a model of kind sentence"),
         ("finefilter-point", "embedder, a"),
     ],

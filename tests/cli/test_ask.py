@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragsieve.systems import SYSTEMS
-from ragsieve.trained import bundled
 
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
@@ -115,9 +114,9 @@ def test_max_tokens_is_a_budget(ragsieve: Command) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
-def test_a_system_may_read_clues(ragsieve: Command, workers: str) -> None:
+def test_a_system_may_prune(ragsieve: Command, workers: str) -> None:
     """One question, and many at once with a cache; no embedder is needed."""
-    reading = ("--system", "clues", "--llm", "fake:echo", "--clues", "fake:clues")
+    reading = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.6")
     one = ragsieve("ask", *reading, "-q", ASKED, "a.txt")
     options = ("--input", "q.jsonl", "--output", "o.jsonl", "--cache", "c", "--workers", workers)
     many = ragsieve("filter", *reading, *options)
@@ -137,13 +136,13 @@ def test_a_system_takes_options(ragsieve: Command) -> None:
 
 
 def test_a_part_of_a_system_may_have_a_model_of_its_own(ragsieve: Command) -> None:
-    """A clue reader extracts in place of the LLM; an option beside it is a string."""
-    own = ("--model", "extractor=fake:clues", "--option", "truncator=none")
+    """A cross-encoder ranks in place of the embedder; an option beside it is a string."""
+    own = ("--model", "reranker=fake:overlap", "--option", "truncator=none")
     found = json.loads(ragsieve("filter", *FAKE, *own, "-q", ASKED, "a.txt", "--json").out)
     stages = [step["stage"].split("(")[0] for step in found["trace"]["steps"]]
 
-    assert "Clues" in stages
-    assert {"Extract", "Truncate"}.isdisjoint(stages)
+    assert "Pair" in stages
+    assert {"Cosine", "Truncate"}.isdisjoint(stages)
 
 
 def test_a_model_of_a_part_that_is_named_as_the_llm_is_the_llm(ragsieve: Command) -> None:
@@ -206,7 +205,7 @@ def test_systems_are_listed(ragsieve: Command) -> None:
     """Each by its name, with its paper."""
     lines = ragsieve("systems").out.splitlines()
 
-    assert [*SYSTEMS, *bundled()] == [line.split()[0] for line in lines[1:]]
+    assert [*SYSTEMS] == [line.split()[0] for line in lines[1:]]
     assert "arXiv 2502.11811v4" in lines[1]
 
 
@@ -240,7 +239,6 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         ("filter -q x --llm nope:x a.txt", "a model must be one of smollm2"),
         ("filter -q x --llm minilm a.txt", "minilm is no LLM"),
         ("filter -q x --embedder smollm2 a.txt", "smollm2 is no embedder"),
-        ("filter -q x --clues minilm a.txt", "minilm is no clue reader"),
         ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
         ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
         ("filter -q x --option k a.txt", "--option must be KEY=VALUE, got 'k'"),
@@ -270,7 +268,7 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         ("filter -q x --pruner minilm a.txt", "minilm is no sentence pruner"),
         (
             "filter -q x --system finefilter-point --model extractor=minilm a.txt",
-            "minilm is no LLM or clue reader",
+            "minilm is no LLM",
         ),
         (
             "filter -q x --system finefilter-point --model extractor=nope a.txt",
@@ -407,7 +405,9 @@ def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
     assert "context=4000" in Path("o.jsonl").read_text()
 
 
-@pytest.mark.parametrize("other", [("--option", "min_keep=1"), ("--model", "extractor=fake:clues")])
+@pytest.mark.parametrize(
+    "other", [("--option", "min_keep=1"), ("--model", "reranker=fake:overlap")]
+)
 def test_options_and_models_of_the_system_tell_records_apart(
     ragsieve: Command, other: tuple[str, str]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ASKED = "Who sang Summer Breeze?"
-FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--clues", "fake:clues")
+FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
 
 
 def views_of(path: Path) -> list[dict[str, Any]]:

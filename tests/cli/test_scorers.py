@@ -14,7 +14,7 @@ pytest.importorskip("scipy")
 from ragsieve.datasets.parts import part_of
 from ragsieve.evaluate.scorers import RECIPES
 
-FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--clues", "fake:clues")
+FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
 Command = Callable[..., Any]
 
 

@@ -53,8 +53,8 @@ def test_a_second_start_adds_what_is_missing(ragsieve: Command, questions: Path)
 
 
 @pytest.fixture
-def trained(ragsieve: Command, make_encoder: Callable[[list[str], int], Path]) -> list[str]:
-    """mine.jsonl with 120 questions, and what trains a tiny filter on them into ``made``."""
+def trained(ragsieve: Command) -> list[str]:
+    """mine.jsonl with 120 questions, and what fits a filter to them into ``made``."""
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")
     pytest.importorskip("jinja2")
@@ -65,32 +65,29 @@ def trained(ragsieve: Command, make_encoder: Callable[[list[str], int], Path]) -
         documents = [f"The {answer} ran. It rained.", f"Old {other} slept. It rained."]
         rows.append({"question": f"Who {n}?", "answers": [answer], "documents": documents})
     Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    base = f"encoder:{make_encoder(words, 512)}"
-    tiny = ("--extractor", base, "--epochs", "1", "--labelled", "4", "--workers", "2")
+    tiny = ("--labelled", "4", "--workers", "2")
     return ["train", "finefilter", "made", "mine.jsonl", *tiny, *FAKE]
 
 
 @pytest.mark.slow
-def test_a_filter_is_trained_used_and_calibrated(ragsieve: Command, trained: list[str]) -> None:
-    """By three commands; what was promised is said, and lies in the folder."""
+def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> None:
+    """By two commands; the first says how good it is."""
     ended = ragsieve(*trained)
     Path("a.txt").write_text("The seals ran. It rained.")
     asked = ragsieve("ask", "-q", "Who ran?", "--system", "made", "--llm", "fake:echo", "a.txt")
-    promised = ragsieve("calibrate", "made", "mine.jsonl", "--keep-answer", "0.8")
 
-    assert (0, 0, 0) == (ended.code, asked.code, promised.code)
+    assert (0, 0) == (ended.code, asked.code)
     assert "5 documents: accuracy" in ended.err
     assert "the filter: accuracy" in ended.err
     assert Path("made.work", "report.html").is_file()
-    assert "promised: the answer survives in 80.0%" in promised.out
-    assert 0.8 == json.loads(Path("made", "filter.json").read_text())["promise"]["promised"]
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("--extractor", "nonsense"), "extractor must be one of encoder"),
+        (("--extractor", "nonsense"), "extractor must be one of pruner"),
         (("--epsilon", "3"), "3.0 is not in the range"),
+        (("--epsilon", "0.1"), "epsilon needs extractor point or write"),
         (("--llm", "minilm"), "minilm is no LLM"),
     ],
 )
@@ -105,13 +102,12 @@ def test_a_bad_option_of_a_training_is_named(
     assert not Path("made.work").exists()
 
 
-@pytest.mark.slow
-def test_too_few_questions_for_a_promise_are_told(ragsieve: Command, trained: list[str]) -> None:
-    """With the number that would do; and a folder that is no filter is refused."""
-    ragsieve(*trained)
-    few = ragsieve("calibrate", "made", "mine.jsonl", "--keep-answer", "0.999")
-    none = ragsieve("calibrate", ".", "mine.jsonl")
+def test_only_the_default_filter_is_calibrated(ragsieve: Command) -> None:
+    """It has a pruner whose thresholds can be set; and a folder for them is asked for."""
+    Path("mine.jsonl").write_text("")
+    other = ragsieve("calibrate", "chunkrag", "mine.jsonl", "--output", "made")
+    nowhere = ragsieve("calibrate", "finefilter", "mine.jsonl")
 
-    assert (2, 2) == (few.code, none.code)
-    assert "needs at least 999 questions with an answer" in few.err
-    assert "must be a file, there is none" in none.err
+    assert (2, 2) == (other.code, nowhere.code)
+    assert "what is calibrated must be finefilter, got 'chunkrag'" in other.err
+    assert "--output" in nowhere.err

@@ -427,20 +427,22 @@ def test_seeds_draw_questions_and_orders(tmp_path: Path) -> None:
     assert 6 == len(drawn(1).splitlines())
 
 
-def test_systems_that_read_clues_are_run(tmp_path: Path) -> None:
-    """By the run's clue reader, or as an extractor of their own; all models are in the header."""
+def test_systems_with_models_of_their_own_are_run(tmp_path: Path) -> None:
+    """By the run's pruner, or with one for a part; all models are in the header."""
     own = SystemSpec(
-        name="finefilter-point", models={"extractor": "fake:clues"}, options={"truncator": "none"}
+        name="finefilter-point", models={"reranker": "fake:overlap"}, options={"truncator": "none"}
     )
-    systems = [SystemSpec(name="clues"), own]
-    run(tmp_path, replace(CONFIG, systems=systems, clues="fake:clues"))
+    run(
+        tmp_path,
+        replace(CONFIG, systems=[SystemSpec(name="finefilter"), own], pruner="fake:pruner"),
+    )
     used = json.loads((tmp_path / "run.json").read_text())["models"]
 
-    assert {"fake:echo", "fake:hashing", "fake:clues"} == {*used}
-    for name in ("clues", "finefilter-point"):
+    assert {"fake:echo", "fake:hashing", "fake:pruner", "fake:overlap"} == {*used}
+    for name, stage in (("finefilter", "Pruner"), ("finefilter-point", "Pair")):
         stages = {
             step["stage"].split("(")[0]
             for record in records(tmp_path, f"sample--{name}--fake-echo")
             for step in record["trace"]["steps"]
         }
-        assert "Clues" in stages
+        assert stage in stages

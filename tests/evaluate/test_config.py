@@ -99,8 +99,8 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
         ('seed = "x"\n' + PLAIN, r"Expected `int`, got `str` - at `\$.seed`"),
         ('baseline = "x"\n' + PLAIN, "baseline must be the label of a system .*'x'"),
         ('embedder = "smollm2"\n' + PLAIN, "smollm2 is no embedder"),
-        ('clues = "smollm2"\n' + PLAIN, "smollm2 is no clue reader"),
-        (PLAIN + 'models = { extractor = "minilm" }', "minilm is no LLM or clue reader"),
+        ('pruner = "smollm2"\n' + PLAIN, "smollm2 is no sentence pruner"),
+        (PLAIN + 'models = { extractor = "minilm" }', "minilm is no LLM"),
         ('judge = "minilm"\n' + PLAIN, "minilm is no LLM"),
         (PLAIN + 'models = { reranker = "smollm2" }', "smollm2 is no pair scorer"),
         (

@@ -231,14 +231,15 @@ def test_axe_finds_nothing(show: Show, seen: Seen, scheme: str, width: int) -> N
 
 
 @pytest.mark.models
-def test_the_bundled_filter_can_be_cut_again(show: Show) -> None:
-    """FineFilter with its trained cut: at every price what it would itself keep."""
-    made = ragsieve.load("finefilter-truncated")
-    values = view(made(QUESTION, TEXTS), "finefilter-truncated", reader=made.reader)
+def test_the_default_filter_can_be_cut_again(show: Show) -> None:
+    """At the threshold of another promise what it would itself keep."""
+    made = ragsieve.load("finefilter")
+    values = view(made(QUESTION, TEXTS), "finefilter", reader=made.reader)
     shown = show([values])
 
     assert values["kept"] == shown.kept()
-    for price in (0.0, 0.01, 0.05, 0.2, 0.3, 1.0):
-        shown.cut(1, price)
-        assert kept(at(made, "price", price), values) == shown.kept(), price
+    for promise in (0.8, 0.9, 0.99):
+        shown.cut(0, ragsieve.models.load("pruner").threshold(promise))
+        other = ragsieve.load("finefilter", options={"keep_answer": promise})
+        assert kept(other, values) == shown.kept(), promise
     assert [] == shown.errors

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import ContextOverflow, InputError, Unsupported
-from ragsieve.models.base import Message, Passage, Prompt
+from ragsieve.models.base import Message, Passage, Prompt, Pruned
 from ragsieve.models.cache import Cached, _checksum
 from ragsieve.models.coalesce import Coalesced
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, OverlapPairScorer, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, spend, step
 
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
@@ -168,43 +169,45 @@ def test_whatever_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
     assert (8, 1, 2) == (len(llm.prompts), len(other.prompts), len(vectors.asked))
 
 
-class Clues:
-    """A clue reader that counts how often it was asked, and gives the same to everybody."""
+class Pruning:
+    """A sentence pruner that counts how often it was asked, and gives the same to everybody."""
 
-    identity = "clues"
+    identity = "pruning"
 
-    def __init__(self, *values: float) -> None:
-        self.values = values
+    def __init__(self, *values: float, passages: int = 1) -> None:
+        self.pruned = Pruned([*values], [0.25] * passages)
         self.asked = 0
 
-    def clues(
+    def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[float]]:
+    ) -> list[Pruned]:
         self.asked += len(questions)
-        return [[*self.values] for _ in questions]
+        return [self.pruned] * len(questions)
 
 
-def test_clues_come_back_bit_for_bit(tmp_path: Path) -> None:
+def test_probabilities_come_back_bit_for_bit(tmp_path: Path) -> None:
     """One question with several passages is one entry; another split of them is another."""
-    passages = [Passage("\ud800", ["a b", ""]), Passage("", ["c"]), Passage("a", [])]
+    passages = [Passage("\ud800", ["a b", ""]), Passage("", ["c"])]
     other = [Passage("\ud800", ["a b"]), Passage("", ["", "c"])]
-    model = Clues(1 / 3, 0.0, 1.0)
+    model: Any = Pruning(1 / 3, 0.0, 1.0, passages=2)
     with Cached(model, tmp_path / "c") as cached:
         for _ in range(2):
-            assert [[1 / 3, 0.0, 1.0]] * 2 == cached.clues(["a?", "a?"], [passages, other])
+            assert [model.pruned] * 2 == cached.prune(["a?", "a?"], [passages, other])
 
     assert 2 == model.asked
-    with Cached(OverlapClueReader(), tmp_path / "c") as bare:
-        assert [[0.5, 0.0, 0.0]] == bare.clues(["a d"], [passages])
+    with Cached(OverlapPruner(), tmp_path / "c") as bare:
+        assert [Pruned([0.5, 0.0, 0.0], [0.5, 0.0])] == bare.prune(["a d"], [passages])
 
 
 @pytest.mark.parametrize("values", [(0.5,), (0.5, 1.5), (0.5, math.nan)])
-def test_clues_that_cannot_be_are_asked_again(tmp_path: Path, values: tuple[float, ...]) -> None:
-    """A probability in [0, 1] for each of two sentences, or nothing is stored."""
-    model = Clues(*values)
+def test_probabilities_that_cannot_be_are_asked_again(
+    tmp_path: Path, values: tuple[float, ...]
+) -> None:
+    """One in [0, 1] for each of two sentences, or nothing is stored."""
+    model: Any = Pruning(*values)
     with Cached(model, tmp_path / "c") as cached:
         for _ in range(2):
-            cached.clues(["a?"], [[Passage("", ["a", "b"])]])
+            cached.prune(["a?"], [[Passage("", ["a", "b"])]])
 
     assert 2 == model.asked
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message, Passage, Prompt
 from ragsieve.models.coalesce import Coalesced
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, OverlapPairScorer, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Trace, Usage, note, spend, step
 
 T = TypeVar("T")
@@ -84,18 +84,18 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
         Coalesced(bare, max_batch=max_batch) as llm,
         Coalesced(embedder, max_batch=max_batch) as vectors,
         Coalesced(OverlapPairScorer(), max_batch=max_batch) as scorer,
-        Coalesced(OverlapClueReader(), max_batch=max_batch) as reader,
+        Coalesced(OverlapPruner(), max_batch=max_batch) as pruner,
         ThreadPoolExecutor(8) as pool,
     ):
         replies = list(pool.map(lambda text: llm.complete([ask(text)])[0], texts))
         rows = list(pool.map(lambda text: vectors.embed([text]), texts))
-        clues = list(pool.map(lambda text: reader.clues([text], [passages])[0], texts))
+        pruned = list(pool.map(lambda text: pruner.prune([text], [passages])[0], texts))
 
         assert bare.complete([ask(text) for text in texts]) == replies
         assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
         assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
         assert OverlapPairScorer().score(pairs).tobytes() == scorer.score(pairs).tobytes()
-        assert OverlapClueReader().clues(texts, [passages] * len(texts)) == clues
+        assert OverlapPruner().prune(texts, [passages] * len(texts)) == pruned
 
 
 def test_calls_that_wait_become_one_batch() -> None:

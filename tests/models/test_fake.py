@@ -12,7 +12,6 @@ import pytest
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import (
     LLM,
-    ClueReader,
     Embedder,
     Message,
     PairScorer,
@@ -23,7 +22,6 @@ from ragsieve.models.base import (
 )
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapClueReader,
     OverlapPairScorer,
     OverlapPruner,
     ScriptedLLM,
@@ -174,25 +172,20 @@ def test_pairs_score_their_overlap() -> None:
     np.testing.assert_array_equal(np.array([2 / 3, 0, 0], dtype=np.float32), scores)
 
 
-def test_sentences_are_clues_by_overlap() -> None:
-    """Of the three distinct words one is in the title, and one more in the first sentence."""
-    passages = [Passage("It", ["WHO sang?", ""]), Passage("", ["Nobody."])]
-    reader = OverlapClueReader()
-    with step("test") as seen:
-        found = reader.clues(["Who who is it", "?"], [passages, passages[1:]])
-
-    assert [[2 / 3, 1 / 3, 0.0], [0.0]] == found
-    assert [Usage("overlap-clues", 3 + 3 + 1 + 1), Usage("overlap-clues", 0 + 1)] == seen.usages
-    with pytest.raises(InputError, match="passages must be 1, one an item, got 0"):
-        reader.clues(["Who?"], [])
-
-
 def test_sentences_and_passages_are_pruned_by_overlap() -> None:
-    """A passage is worth its best sentence; one without sentences nothing."""
+    """Of three distinct words one is in the title, and one more in the first sentence.
+
+    A passage is worth its best sentence; one without sentences nothing.
+    """
     passages = [Passage("It", ["WHO sang?", ""]), Passage("", ["Nobody."]), Passage("it", [])]
-    found = OverlapPruner().prune(["Who who is it", "?"], [passages, []])
+    pruner = OverlapPruner()
+    with step("test") as seen:
+        found = pruner.prune(["Who who is it", "?"], [passages, []])
 
     assert [Pruned([2 / 3, 1 / 3, 0.0], [2 / 3, 0.0, 0.0]), Pruned([], [])] == found
+    assert [Usage("overlap-pruner", 3 + 3 + 1 + 1), Usage("overlap-pruner", 0)] == seen.usages
+    with pytest.raises(InputError, match="passages must be 1, one an item, got 0"):
+        pruner.prune(["Who?"], [])
 
 
 def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
@@ -208,9 +201,8 @@ def test_fakes_are_models() -> None:
     llm: LLM = ScriptedLLM([], identity="mine")
     embedder: Embedder = HashingEmbedder()
     scorer: PairScorer = OverlapPairScorer()
-    reader: ClueReader = OverlapClueReader()
     pruner: SentencePruner = OverlapPruner()
 
-    assert ["mine", "hashing:256", "overlap", "overlap-clues", "overlap-pruner"] == [
-        model.identity for model in (llm, embedder, scorer, reader, pruner)
+    assert ["mine", "hashing:256", "overlap", "overlap-pruner"] == [
+        model.identity for model in (llm, embedder, scorer, pruner)
     ]

@@ -17,8 +17,8 @@ NAMES = {
     "transformers:org/model": "Transformers",
     "sentence_transformers:org/model": "SentenceTransformer",
     "cross_encoder:org/model": "CrossEncoder",
-    "clues": "ClueEncoder",
-    "clues:some/folder": "ClueEncoder",
+    "pruner": "Pruner",
+    "pruner:some/folder": "Pruner",
 }
 
 
@@ -55,7 +55,7 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         models.load(name)
 
     assert str(caught.value).startswith(
-        "a model must be one of smollm2, minilm, clues, pruner, transformers:"
+        "a model must be one of smollm2, minilm, pruner, transformers:"
     )
     assert str(caught.value).endswith(f"got {name!r}")
 
@@ -68,13 +68,14 @@ def test_an_unknown_option_is_refused() -> None:
 
 
 def test_fakes_need_no_weights() -> None:
-    """For trying a pipeline: an LLM, an embedder, a pair scorer and a clue reader."""
+    """For trying a pipeline: an LLM, an embedder, a pair scorer and a sentence pruner."""
     (reply,) = models.load("fake:echo").complete([(Message("user", "Hello there."),)])
 
     assert isinstance(reply, str)
     assert (1, 256) == models.load("fake:hashing").embed(["a"]).shape
     assert (1,) == models.load("fake:overlap").score([("a", "b")]).shape
-    assert [[1.0]] == models.load("fake:clues").clues(["a?"], [[Passage("", ["a b"])]])
+    (pruned,) = models.load("fake:pruner").prune(["a?"], [[Passage("", ["a b"])]])
+    assert ([1.0], [1.0]) == pruned
 
 
 def test_the_kind_of_a_name_is_known_without_its_packages() -> None:
@@ -82,11 +83,11 @@ def test_the_kind_of_a_name_is_known_without_its_packages() -> None:
     models.check("smollm2", "LLM")
     models.check("minilm", "embedder")
     models.check("cross_encoder:org/model", "pair scorer")
-    models.check("clues", "LLM", "clue reader")
+    models.check("pruner", "LLM", "sentence pruner")
     with pytest.raises(InputError, match="minilm is no LLM"):
         models.check("minilm", "LLM")
-    with pytest.raises(InputError, match="minilm is no LLM or clue reader"):
-        models.check("minilm", "LLM", "clue reader")
+    with pytest.raises(InputError, match="minilm is no LLM or sentence pruner"):
+        models.check("minilm", "LLM", "sentence pruner")
 
 
 def test_importing_models_imports_no_backend() -> None:

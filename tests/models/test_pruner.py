@@ -343,7 +343,7 @@ def test_names_and_options(exported: Path) -> None:
     with pytest.raises(InputError, match="threads must be at least 1"):
         Pruner(threads=0)
     with pytest.raises(Unsupported, match="has no prune"):
-        Coalesced(models.load("fake:clues")).prune(["a"], [[CITY]])
+        Coalesced(models.load("fake:overlap")).prune(["a"], [[CITY]])
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragsieve.errors import InputError, ModelError, Unsupported
-from ragsieve.models.base import Message, Passage
+from ragsieve.models.base import Message, Passage, Pruned
 from ragsieve.models.cache import Cached
 from ragsieve.models.coalesce import Coalesced
-from ragsieve.models.fake import HashingEmbedder, OverlapClueReader, OverlapPairScorer, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
 from ragsieve.models.wrap import Columns, Wrapper, bare, canonical, check_columns
 
 JSON = st.recursive(
@@ -62,7 +62,7 @@ def test_encoders_are_wrapped_alike() -> None:
 
     assert embedder.embed(["a"]).tobytes() == Plain(embedder).embed(["a"], query=True).tobytes()
     assert [0.5] == Plain(OverlapPairScorer()).score(pairs).tolist()
-    assert [[0.5, 0.0]] == Plain(OverlapClueReader()).clues(["a b"], [passages])
+    assert [Pruned([0.5, 0.0], [0.5])] == Plain(OverlapPruner()).prune(["a b"], [passages])
 
 
 def test_the_model_inside_all_wrappers_can_be_seen(tmp_path: Path) -> None:

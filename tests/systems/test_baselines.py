@@ -7,7 +7,6 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapClueReader,
     OverlapPairScorer,
     ScriptedLLM,
 )
@@ -15,7 +14,6 @@ from ragsieve.systems import (
     all_documents,
     build,
     closed_book,
-    clue_sentences,
     top_documents,
     top_sentences,
 )
@@ -109,40 +107,6 @@ def test_top_sentences_within_a_budget() -> None:
 
     assert 1 == len(system(QUESTION, DOCUMENTS).kept)
     assert 2 == len(system.with_budget(13)(QUESTION, DOCUMENTS).kept)
-
-
-def test_clue_sentences_keeps_the_most_probable_as_they_stand() -> None:
-    """Of four words "Summer Breeze was …" has two, "Summer is warm." and "A breeze …" have one."""
-    reader = OverlapClueReader()
-    result = clue_sentences(llm(), reader, k=2)(QUESTION, DOCUMENTS)
-    sure = clue_sentences(llm(), reader, min_score=0.5)(QUESTION, DOCUMENTS)
-
-    assert ["Summer Breeze was sung by Seals and Crofts.", "A breeze is a wind."] == [
-        s.text for s in result.kept
-    ]
-    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in sure.kept]
-    assert ["Threshold", "TopK"] == [
-        v.stage.split("(")[0]
-        for v in result.verdicts
-        if v.segment.text in ("It rained.", "Summer is warm.")
-    ]
-
-
-def test_without_a_clue_the_generator_answers_by_itself() -> None:
-    """No sentence shares a word with the question."""
-    result = clue_sentences(llm(), OverlapClueReader()).ask("Why?", DOCUMENTS)
-
-    assert () == result.kept
-    assert result.answer is not None
-    assert "Seals and Crofts" == result.answer.text
-
-
-def test_clue_sentences_within_a_budget() -> None:
-    """The better one has 9 tokens, the other 6: only one fits in 14."""
-    system = clue_sentences(llm(), OverlapClueReader(), k=2, max_tokens=14)
-
-    assert 1 == len(system(QUESTION, DOCUMENTS).kept)
-    assert 2 == len(system.with_budget(15)(QUESTION, DOCUMENTS).kept)
 
 
 def test_the_oracle_keeps_the_sentences_with_an_answer() -> None:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ragsieve
-from ragsieve import finefilter
+from ragsieve import finefilter, select
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
-from ragsieve.models.cache import Cached
-from ragsieve.models.coalesce import Coalesced
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapClueReader,
     OverlapPairScorer,
     OverlapPruner,
     ScriptedLLM,
 )
+from ragsieve.select.cut import Odds
 from ragsieve.systems import finefilter_one_pass
 
 QUESTION = "Who sang Summer Breeze?"
@@ -127,11 +124,6 @@ def test_the_budget_is_the_generators() -> None:
         ({"reranker": "bm25"}, ["Extract", "BM25", "Truncate", "Order"]),
         ({"reranker": OverlapPairScorer()}, ["Extract", "Pair", "Truncate", "Order"]),
         ({"reranker": "none", "truncator": "none"}, ["Extract", "Order"]),
-        ({"extractor": OverlapClueReader()}, ["Clues", "Threshold", "Truncate", "Order"]),
-        (
-            {"extractor": OverlapClueReader(), "reranker": "cosine", "truncator": "none"},
-            ["Clues", "Threshold", "Cosine", "Order"],
-        ),
         ({"truncator": "random"}, ["Extract", "Cosine", "RandomK", "Order"]),
     ],
 )
@@ -140,38 +132,6 @@ def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -
     result = finefilter(script("[2, 4]", 1), HashingEmbedder(), **options)(QUESTION, DOCUMENTS)
 
     assert ["Sentences", *stages] == [s.stage.split("(")[0] for s in result.trace.steps]
-
-
-def test_a_clue_reader_extracts_and_ranks() -> None:
-    """Its probabilities name the clues and rank them; the LLM only chooses how many stay.
-
-    Of four words the song's second sentence has two, the wind's have one each, the first none.
-    """
-    llm = script("[1]", 2)
-    system = finefilter(llm, HashingEmbedder(), extractor=OverlapClueReader(), min_score=0.2)
-    result = system(QUESTION, DOCUMENTS)
-
-    assert ["ranked"] == ["ranked" for prompt in llm.prompts if "ranked" in prompt[0].content]
-    assert 1 == len(llm.prompts)
-    assert ["It rained.", "Summer is warm."] == [v.segment.text for v in result.verdicts if v.stage]
-    assert ["Threshold", "Truncate"] == [v.stage.split("(")[0] for v in result.verdicts if v.stage]
-
-
-def test_a_wrapped_extractor_is_what_is_inside(tmp_path: Path) -> None:
-    """A wrapper has every call; an LLM in it stays an LLM, a clue reader a clue reader."""
-    with (
-        Coalesced(OverlapClueReader()) as shared,
-        Cached(shared, tmp_path / "a") as reader,
-        Cached(script("[2]", 1), tmp_path / "b") as extractor,
-    ):
-        found = [
-            finefilter(script("[2]", 1), HashingEmbedder(), extractor=model)(QUESTION, DOCUMENTS)
-            for model in (reader, extractor)
-        ]
-
-    assert [["Clues", "Threshold"], ["Extract", "Cosine"]] == [
-        [s.stage.split("(")[0] for s in result.trace.steps[1:3]] for result in found
-    ]
 
 
 @pytest.mark.parametrize("option", ["reranker", "truncator"])
@@ -229,6 +189,19 @@ def test_one_pass_keeps_what_is_promised(promise: float, expected: list[str]) ->
     result = one_pass(keep_answer=promise)(QUESTION, DOCUMENTS)
 
     assert expected == [s.text for s in result.kept]
+
+
+@pytest.mark.parametrize(
+    ("bias", "expected"),
+    [((0, 1, 0), ["Summer Breeze was sung by Seals and Crofts."]), ((1, 0, 0), [])],
+)
+def test_one_pass_may_keep_the_fewest_that_one_generator_needs(
+    bias: tuple[int, ...], expected: list[str]
+) -> None:
+    """By odds that were fitted to it, in place of the promise: here one sentence, or none."""
+    cut = select.Cut(Odds(((0.0, 0.0),) * 3, tuple(map(float, bias))), reads="pruner")
+
+    assert expected == [s.text for s in one_pass(cut=cut)(QUESTION, DOCUMENTS).kept]
 
 
 def test_one_pass_answers_from_what_is_kept() -> None:

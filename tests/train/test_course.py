@@ -1,9 +1,8 @@
-"""FineFilter from questions to a folder, and a promise on top of it."""
+"""FineFilter from questions to a folder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,10 @@ pytest.importorskip("accelerate")
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from ragsieve import datasets, load, trained  # noqa: E402
+from ragsieve import datasets, load  # noqa: E402
 from ragsieve.datasets.parts import part_of  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.fake import ScriptedLLM  # noqa: E402
-from ragsieve.score import Clues  # noqa: E402
-from ragsieve.train import calibration, risk  # noqa: E402
 from ragsieve.train.course import Course, Plan  # noqa: E402
 
 TEXT = "seals crofts paris rome sang rained ran slept who the in old it"
@@ -40,16 +37,10 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def course(
-    source: Path,
-    make_encoder: Callable[[list[str], int], Path],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Course:
+def course(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
     """A training that has come to its end; the filter lies beside its work."""
     work = tmp_path_factory.mktemp("course")
-    base = str(make_encoder(WORDS, 512))
-    given = {"llm": "fake:echo", "embedder": "fake:hashing", "labelled": 6}
-    plan = Plan(extractor=f"encoder:{base}", epsilon=0.1, epochs=1, **given)
+    plan = Plan(llm="fake:echo", embedder="fake:hashing", labelled=6)
     made = Course(plan, [datasets.load(source)], work / "work", workers=1)
     made.run(work / "made")
     return made
@@ -57,19 +48,19 @@ def course(
 
 @pytest.mark.slow
 def test_a_trained_filter_is_a_folder_that_loads(course: Course) -> None:
-    """With its own extractor, a cut by what the generator answered, and figures."""
+    """With the pruner, a cut by what the generator answered, and figures."""
     folder = course.work.parent / "made"
     system = load(folder, ScriptedLLM(lambda _: "seals"))
     result = system.ask("Who sang?", ["The seals ran. It rained."])
     values = json.loads((folder / "filter.json").read_text())
 
     assert result.answer is not None
-    assert ["Clues", "Threshold", "Cut"] == [
-        step.stage.split("(")[0] for step in result.trace.steps[1:4]
+    assert ["Blocks", "Pruner", "Cut", "Order"] == [
+        step.stage.split("(")[0] for step in result.trace.steps[:4]
     ]
     assert {"before", "after", "mean", "mine"} == set(values["figures"])
     assert values["figures"]["after"]["questions"] == 6
-    assert {"filter.json", "README.md", "extractor"} == {p.name for p in folder.iterdir()}
+    assert {"filter.json", "README.md"} == {p.name for p in folder.iterdir()}
 
 
 @pytest.mark.slow
@@ -83,31 +74,32 @@ def test_only_two_parts_of_the_questions_are_read(course: Course) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_done_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second start makes the same folder and trains nothing."""
+def test_what_is_done_is_not_done_again(course: Course) -> None:
+    """A second start makes the same folder and asks nothing."""
     folder = course.work.parent
-    before = (course.work / "extractor" / "packed.safetensors").stat().st_mtime_ns
+    labels = (course.work / "validation.labels.jsonl").read_bytes()
     course.run(folder / "again")
 
-    assert before == (course.work / "extractor" / "packed.safetensors").stat().st_mtime_ns
-    for name in ("filter.json", "extractor/packed.safetensors"):
-        assert (folder / "made" / name).read_bytes() == (folder / "again" / name).read_bytes()
+    assert labels == (course.work / "validation.labels.jsonl").read_bytes()
+    made, again = (folder / name / "filter.json" for name in ("made", "again"))
+    assert made.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.slow
-def test_the_page_shows_curves_and_answers(course: Course) -> None:
+def test_the_page_shows_answers(course: Course) -> None:
     """And needs nothing from elsewhere."""
     page = (course.work / "report.html").read_text()
 
     assert "5 documents" in page
-    assert "<svg" in page
     assert "://" not in page.replace("http://www.w3.org", "")
 
 
 @pytest.mark.slow
 def test_another_plan_needs_another_folder(course: Course) -> None:
     """Parts of two plans in one filter would be nobody's."""
-    other = Course(Plan(llm="fake:echo", embedder="fake:hashing"), course.sources, course.work)
+    other = Course(
+        Plan(llm="fake:echo", embedder="fake:hashing", seed=1), course.sources, course.work
+    )
 
     with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
         other.run(course.work.parent / "other")
@@ -123,40 +115,21 @@ def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
         bare.run(tmp_path / "made")
 
 
-@pytest.mark.slow
-def test_a_promise_changes_the_cut(course: Course, source: Path, tmp_path: Path) -> None:
-    """Everything at or above the promised probability stays, and the folder says what was said."""
-    folder = course.work.parent / "promised"
-    course.run(folder)
-    questions = [*calibration.scored(load(folder), [datasets.load(source)], "all")]
-    made = risk.calibrate(questions, keep_answer=0.9)
-    calibration.promise(folder, made)
-    system = load(folder, ScriptedLLM(lambda _: "seals"))
-    document = "The seals ran. It rained."
-    kept = {s.text for s in system("Who 0?", [document]).kept}
-    stage = next(s for s in system.stage.stages if isinstance(s, Clues))  # type: ignore[attr-defined]
-    scored = stage(*_given(document))
-
-    assert {s.text for s in scored if s.score >= made.cut} == kept
-    assert 0.9 == trained.read(folder).promise["promised"]  # type: ignore[index]
-    assert made.measured >= 0.9
-
-
-def _given(document: str) -> Any:
-    from ragsieve import Document, Query, Segment
-    from ragsieve.split import Sentences
-
-    query = Query("Who 0?")
-    return query, Sentences()(query, [Segment.whole(Document("0", document))])
-
-
 @pytest.mark.parametrize(
     "options",
-    [{"extractor": "nonsense"}, {"epsilon": 3}, {"epochs": 0}, {"labelled": 0}, {"llm": "minilm"}],
+    [
+        {"extractor": "nonsense"},
+        {"epsilon": 3},
+        {"epochs": 0},
+        {"labelled": 0},
+        {"llm": "minilm"},
+        {"more": ("truncator",)},
+        {"epsilon": 0.1},
+    ],
 )
 def test_a_bad_plan_is_named(options: dict[str, Any]) -> None:
     """With its rule and value, before anything is read."""
-    with pytest.raises(InputError, match=r"must be|is no LLM"):
+    with pytest.raises(InputError, match=r"must be|is no LLM|needs extractor point or write"):
         Plan(**options)
 
 

@@ -27,21 +27,6 @@ def adapter(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder that looks like a clue reader's."""
-
-    def make(name: str, encoder: object = "minilm") -> Path:
-        folder = tmp_path / "work" / name
-        folder.mkdir(parents=True)
-        (folder / "recipe.json").write_text(json.dumps({"encoder": encoder}))
-        (folder / "calibration.json").write_text("{}")
-        (folder / "packed.safetensors").write_bytes(b"numbers")
-        return folder
-
-    return make
-
-
-@pytest.fixture
 def whole() -> Trained:
     """A filter with every part trained, and every field filled."""
     return Trained(
@@ -50,12 +35,11 @@ def whole() -> Trained:
         extractor=Part("llm", "smollm2", "extractor", "write"),
         reranker=Part("embedder", "minilm", "reranker"),
         truncator=Part("llm", "smollm2", "truncator"),
-        options={"min_keep": 1, "min_score": 0.25, "order": "score", "max_tokens": None},
+        options={"min_keep": 1, "order": "score", "max_tokens": None},
         data=(Data("nq", "CC BY-SA 3.0", 12, "b" * 64),),
         split=Split("salt-1", "by sha256"),
         training={"seed": 0, "epochs": 2},
         figures={"nq": {"accuracy": 0.25, "tokens": 31}, "popqa": {"accuracy": 0.5}, "auc": 0.9},
-        promise={"promised": 0.95, "measured": 0.96},
         versions={"torch": "2.6"},
         licence="apache-2.0",
     )

@@ -21,9 +21,9 @@ import pytest
 
 import ragsieve
 from ragsieve.errors import InputError, ModelError, StoreError
-from ragsieve.models.base import LLM, ClueReader, Embedder, PairScorer
+from ragsieve.models.base import LLM, Embedder, PairScorer
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
-from ragsieve.score import Clues, Cosine, Pair
+from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
 from ragsieve.trained import Base, Part, Trained, building, load, save, sha256_of
 
@@ -157,15 +157,19 @@ def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
     assert Cosine not in found
 
 
-def test_a_clue_reader_reads_from_its_part_folder(tmp_path: Path, reader: Make) -> None:
-    """Or is the one that comes with the package; either is the extractor."""
-    pytest.importorskip("torch")
-    own = replace(FAKES, extractor=Part("clues", "extractor"), options={"min_score": 0.25})
-    folder = save(tmp_path / "f", own, {"extractor": reader("x")})
-    bundled = save(tmp_path / "g", replace(FAKES, extractor=Part("clues", "clues")), {})
+def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
+    """The system is the one-pass one then; a pruner of other weights is refused."""
+    part = Part("pruner", "fake:pruner", identity="overlap-pruner")
+    odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0], "reads": "pruner"}
+    one_pass = replace(FAKES, system="finefilter-one-pass", extractor=part, cut=odds)
+    result = load(save(tmp_path / "f", one_pass, {}))("Who ran?", ["It rained. Seals ran."])
+    other = replace(one_pass, extractor=replace(part, identity="another"))
 
-    assert str(folder / "extractor") == stages(load(folder))[Clues].model.model
-    assert "clues" == stages(load(bundled))[Clues].model.model
+    assert ["Seals ran."] == [segment.text for segment in result.kept]
+    with pytest.raises(ModelError, match="fitted to another, the one here is overlap-pruner"):
+        load(save(tmp_path / "g", other, {}))
+    with pytest.raises(InputError, match="extractor must be a pruner where system is"):
+        replace(one_pass, system="finefilter")
 
 
 def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Make) -> None:
@@ -252,7 +256,7 @@ def test_a_folder_does_not_pose_as_a_model_of_the_hub(
 @pytest.mark.parametrize("name", ["nonsense", "", "./none", "../a/b", "/none", "a/b/c", "a/b@"])
 def test_an_unknown_name_says_what_one_may_be(name: str) -> None:
     """And nothing is asked of the hub."""
-    with pytest.raises(InputError, match=r"must be one of .*a folder, a hub id OWNER/NAME, got"):
+    with pytest.raises(InputError, match=r"must be a folder or a hub id OWNER/NAME, got"):
         load(name)
 
 
@@ -349,7 +353,7 @@ def test_every_model_of_a_part_can_be_named(name: str) -> None:
     """An option that is a model is one that `--model` knows."""
     entry = ragsieve.systems.SYSTEMS[name]
     hints = get_type_hints(getattr(entry.make, "func", entry.make))
-    kinds = {LLM, Embedder, PairScorer, ClueReader}
+    kinds = {LLM, Embedder, PairScorer}
     wanted = {option for option in entry.options if kinds & {*get_args(hints[option])}}
 
     assert wanted <= building.MODELS.keys()
@@ -362,7 +366,7 @@ def test_what_prunes_is_a_system_by_its_name() -> None:
     made = building.build("hyde", echo(), options, embedder=embedder)
     documents = ["Bees make honey. It rained.", "Snow fell."]
 
-    assert ("embedder", "clues") == building.roles_of("hyde", {"prune": "clues"})
+    assert ("embedder", "pruner") == building.roles_of("hyde", {"prune": "finefilter"})
     assert "TopK(k=5)" in repr(made.stage)
     assert all("." in s.text for s in made("Who makes honey?", documents).kept)
 

@@ -12,7 +12,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.wrap import bare
-from ragsieve.trained import Base, Trained, build, bundled, entry, identity, load, save
+from ragsieve.trained import Base, Trained, build, identity, load, save
 
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
 DOCUMENTS = ["Seals sang it. It rained.", "Bees hum."]
@@ -32,12 +32,6 @@ def folder(tmp_path: Path) -> Path:
 
 def stages(system: Any) -> list[str]:
     return [repr(stage).split("(")[0] for stage in system.stage.stages]
-
-
-def test_the_bundled_filter_has_a_name() -> None:
-    """It needs no weights to be known, and is among the systems that one can ask for."""
-    assert ["finefilter-truncated"] == bundled()
-    assert "its own models" == entry("finefilter-truncated").needs
 
 
 def test_a_system_by_its_name_or_a_folder(folder: Path) -> None:

@@ -28,7 +28,7 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
 
 def test_parts_may_be_missing() -> None:
     """Generator and embedder are enough; what is null counts as not there."""
-    nulls = dict.fromkeys(["extractor", "reranker", "truncator", "split", "promise"])
+    nulls = dict.fromkeys(["extractor", "reranker", "truncator", "split"])
 
     assert Trained(generator=Base("smollm2"), embedder=Base("minilm")) == Trained.parse(PLAIN)
     assert Trained.parse(PLAIN) == Trained.parse({**PLAIN, **nulls})
@@ -40,7 +40,7 @@ def test_parts_may_be_missing() -> None:
         ({"format": 2}, "format must be 1"),
         ({"format": True}, "format must be 1"),
         ({"format": [[]]}, "format must be 1"),
-        ({"system": "chunkrag"}, "system must be one of finefilter, got 'chunkrag'"),
+        ({"system": "chunkrag"}, "system must be one of finefilter, finefilter-one-pass, got"),
         ({"system": 1}, "system has a wrong type or value: 1"),
         ({"code": "import os"}, "code is not known; known are generator, "),
         ({"generator": None}, "generator has a wrong type or value: None"),
@@ -52,18 +52,18 @@ def test_parts_may_be_missing() -> None:
         ({"generator": {"model": "smollm2", "x": 1}}, "generator.x is not known"),
         ({"embedder": {"model": "smollm2"}}, "smollm2 is no embedder"),
         ({"extractor": []}, "extractor must be an object"),
-        ({"extractor": {**LLM, "kind": "pickle"}}, "extractor.kind must be one of clues, "),
+        ({"extractor": {**LLM, "kind": "pickle"}}, "extractor.kind must be one of pruner, "),
         ({"extractor": {**LLM, "kind": "pair"}}, "pair"),
         ({"extractor": {**LLM, "mode": "both"}}, "extractor.mode has a wrong type or value"),
         ({"truncator": {**LLM, "mode": "write"}}, "truncator.mode is not known of kind llm"),
-        ({"truncator": {"kind": "clues", "model": "clues"}}, "truncator.kind must be one of llm"),
+        ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),
         ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
         ({"options": [1]}, "options has a wrong type"),
         ({"options": {"llm": "x"}}, "options must be of extractor, max_tokens, "),
         ({"options": {"extractor": "x"}}, "options.extractor has a wrong type or value: 'x'"),
         ({"options": {"min_keep": True}}, "options.min_keep has a wrong type or value: True"),
         ({"options": {"min_keep": "1"}}, "options.min_keep has a wrong type or value: '1'"),
-        ({"options": {"min_score": 10**400}}, "options.min_score has a wrong type or value"),
+        ({"options": {"max_tokens": 0.5}}, "options.max_tokens has a wrong type or value"),
         ({"options": {"order": "random"}}, "options.order has a wrong type or value"),
         ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
         ({"extractor": LLM, "options": {"mode": "write"}}, "options must be of "),
@@ -96,11 +96,10 @@ def test_what_is_no_object_is_no_filter(values: object) -> None:
     "folder",
     ["..", ".", "", "/etc", "../up", "a/b", "a\\b", "~", "C:", "x\n", "Å", "x" * 65, ".hidden"],
 )
-@pytest.mark.parametrize("kind", ["clues", "clue_llm", "llm"])
-def test_a_part_stays_in_the_folder(kind: str, folder: str) -> None:
+def test_a_part_stays_in_the_folder(folder: str) -> None:
     """A part folder is a plain name."""
     with pytest.raises(InputError, match="a part folder must be small letters"):
-        Part(kind, "smollm2", folder) if kind == "llm" else Part(kind, folder)
+        Part("llm", "smollm2", folder)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +118,6 @@ def test_a_model_is_a_name_or_lies_at_an_absolute_path(model: str) -> None:
 def test_any_generator_can_be_named(model: str) -> None:
     """A named one, a server's, the hub's, a folder's."""
     assert model == Trained.parse({**PLAIN, "generator": {"model": model}}).generator.model
-
-
-def test_bundled_clue_readers_need_no_folder() -> None:
-    """``clues`` comes with the package; another name is a folder of the filter."""
-    assert [None, "extractor"] == [Part("clues", name).folder for name in ("clues", "extractor")]
 
 
 @pytest.mark.parametrize(

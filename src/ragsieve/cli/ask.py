@@ -42,7 +42,7 @@ FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, 
   ragsieve filter -q "Who sang it?" --keep-answer 0.9 docs.jsonl
   ragsieve filter -q "Who sang it?" --html out.html --compare top-sentences docs.jsonl
   ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
-  ragsieve filter -q "Who sang it?" --system finefilter-point --model extractor=clues docs.jsonl
+  ragsieve filter -q "Who sang it?" --system chunkrag --model critic=openai:NAME docs.jsonl
   ragsieve filter -q "Who sang it?" --index my-index --retrieve 50
   ragsieve filter --input questions.jsonl --output kept.jsonl
 """

@@ -15,7 +15,7 @@ from ragsieve.models import store
 @click.command("systems", short_help="List every system.")
 def systems_command() -> None:
     """List every system by name: what it does, what it needs, its paper."""
-    names = [*systems.SYSTEMS, *trained.bundled()]
+    names = [*systems.SYSTEMS]
     found = [(name, trained.entry(name)) for name in names]
     rows = [(name, e.summary, e.needs, e.paper) for name, e in found]
     table(("name", "keeps", "needs", "paper"), rows)

@@ -39,7 +39,7 @@ SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or sever
         multiple=True,
         metavar="ROLE=MODEL",
         help="A model of its own for a part of the system, as critic=openai:gpt-5-mini of "
-        "winnowrag, extractor=clues of finefilter-point.",
+        "winnowrag, extractor=openai:gpt-5-mini of finefilter-point.",
     ),
     click.option(
         "--index",
@@ -82,11 +82,6 @@ SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or sever
         "--embedder",
         default="minilm",
         help="minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.",
-    ),
-    click.option(
-        "--clues",
-        default="clues",
-        help="Of the system clues: clues, clues:FOLDER; fake:clues needs no weights.",
     ),
     click.option(
         "--pruner",

@@ -41,7 +41,7 @@ AUC is the probability that a segment that helps scores above one of the same qu
 not; 0.5 is chance. rho is Spearman's. hit@1 is how often the best helps. Means over questions with
 95% bootstrap intervals; equal scores count as drawn by lot.
 
-Scorers: bm25, cosine, hybrid (both), clues, pruner, pair (with --model pair=…), likelihood;
+Scorers: bm25, cosine, hybrid (both), pruner, pair (with --model pair=…), likelihood;
 relevance, reflection (after it), critique, and the mean of these three, in which an LLM rates.
 
 \b
@@ -58,7 +58,6 @@ KINDS = {
     "llm": "LLM",
     "critic": "LLM",
     "embedder": "embedder",
-    "clues": "clue reader",
     "pruner": "sentence pruner",
     "pair": "pair scorer",
 }
@@ -85,7 +84,6 @@ KINDS = {
 @click.option("--llm", default="smollm2", help="See `ragsieve ask --help`.")
 @click.option("--llm-option", "llm_options", multiple=True, metavar="KEY=VALUE", help="The same.")
 @click.option("--embedder", default="minilm", help="The same.")
-@click.option("--clues", default="clues", help="The same.")
 @click.option("--pruner", default="pruner", help="The same.")
 @click.option(
     "--model",

@@ -137,7 +137,7 @@ def _batched(model: Any) -> Any:
     size = 256
     if hasattr(model, "complete"):
         size = 32
-    elif any(hasattr(model, call) for call in ("clues", "prune", "rank")):  # one at a time
+    elif any(hasattr(model, call) for call in ("prune", "rank")):  # one at a time
         size = 1
     return Coalesced(model, max_batch=size, wait_s=_JOIN_S)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from rich.text import Text
 
-from ragsieve import datasets, models, trained
+from ragsieve import datasets, models
 from ragsieve.answer import Reader
 from ragsieve.cli import training
 from ragsieve.cli.base import DATA, FILE, INFO, complain, named, progress, shown, table
@@ -21,7 +21,7 @@ from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
-from ragsieve.score import Clues, Cosine
+from ragsieve.score import Cosine, Pruner
 from ragsieve.systems.table import SYSTEMS
 from ragsieve.train.targets import Annotator, Summary
 
@@ -48,7 +48,7 @@ ragsieve train finefilter …`.
 
 \b
   ragsieve train finefilter my-filter questions.jsonl --llm openai:NAME
-  ragsieve train finefilter my-filter nq triviaqa --data ~/questions --extractor llm
+  ragsieve train finefilter my-filter nq triviaqa --data ~/questions --extractor point
   ragsieve ask --system my-filter -q "Who sang it?" notes.txt
 """
 RECOMP_HELP = """Train RECOMP's bi-encoder for your generator, and write it to FOLDER.
@@ -65,19 +65,18 @@ questions: half to learn from, a tenth to choose by. An interrupted training goe
 """
 CALIBRATE_HELP = """Cut a filter so that the answer survives as often as you ask.
 
-Sentences of at least a probability stay, and the probability is set on questions that the filter
-was not trained on: those of SOURCE… in the part that is named. What is promised holds on average
-over such questions; with --confidence for this filter, too.
+Sentences of at least a probability stay, and the probability is set on questions that the sentence
+pruner was not trained on: those of SOURCE… in the part that is named. What is promised holds on
+average over such questions; with --confidence for this calibration, too.
 
-FILTER is the folder of a trained filter, into which the promise is written; or finefilter, whose
-sentence pruner is copied to --output, with thresholds for every --keep-answer that there are enough
-questions for. Its questions may mark evidence, see `ragsieve train pruner --help`.
+FILTER is finefilter: its sentence pruner is copied to --output, with thresholds for every
+--keep-answer that there are enough questions for. Questions may mark evidence, see `ragsieve train
+pruner --help`.
 
 \b
   ragsieve calibrate finefilter questions.jsonl --output my-pruner
   ragsieve filter --pruner pruner:my-pruner --keep-answer 0.9 -q "Who sang it?" notes.txt
-  ragsieve calibrate my-filter questions.jsonl --keep-answer 0.95
-  ragsieve calibrate my-filter mine.jsonl --part all --keep-answer 0.9 --confidence 0.9
+  ragsieve calibrate finefilter mine.jsonl --output my-pruner --keep-answer 0.9 --confidence 0.9
 """
 
 
@@ -86,7 +85,7 @@ questions for. Its questions may mark evidence, see `ragsieve train pruner --hel
 @click.argument("output", type=FILE)
 @click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
 @click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
-@click.option("--clues", help="A clue reader: rank all sentences by it, not the clues alone.")
+@click.option("--pruner", help="Rank all sentences by it, not the clues alone, by cosine.")
 @click.option(
     "--epsilon",
     type=click.FloatRange(0, 2),
@@ -103,7 +102,7 @@ def annotate_command(
     output: Path,
     llm: str,
     embedder: str,
-    clues: str | None,
+    pruner: str | None,
     epsilon: float,
     max_clues: int,
     limit: int | None,
@@ -114,17 +113,17 @@ def annotate_command(
     """Label what is missing, then sum up."""
     models.check(llm, "LLM")
     models.check(embedder, "embedder")
-    if clues:
-        models.check(clues, "clue reader")
+    if pruner:
+        models.check(pruner, "sentence pruner")
     label = f"annotate llm={llm} embedder={embedder} epsilon={epsilon} max_clues={max_clues}"
-    label += f" clues={clues}" if clues else ""
+    label += f" pruner={pruner}" if pruner else ""
     summary, failed = Summary(), 0
     batch = Batch(source, output, label=label)
     with batch, sharing(workers, cache=cache) as share, progress() as bars:
         near = share(models.load(embedder))  # loaded when it is first asked
         reader = Reader(share(models.load(llm)))
-        ranker = Clues(share(models.load(clues))) if clues else Cosine(near)
-        annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(clues))
+        ranker = Pruner(share(models.load(pruner))) if pruner else Cosine(near)
+        annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(pruner))
         bar = bars.add_task("questions", total=batch.total(limit))
         for done in batch.run(annotator, workers=workers, limit=limit):
             bars.advance(bar)
@@ -173,9 +172,9 @@ train_group.add_command(router_command)
 @click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
 @click.option(
     "--extractor",
-    default="encoder",
-    help="encoder or llm: one reading scores each sentence; point or write: an LLM names them. "
-    "Behind a colon the model to tune: encoder:ID_OR_FOLDER; else minilm, or --llm.",
+    default="pruner",
+    help="pruner or pruner:FOLDER: one reading scores each sentence, and nothing is tuned; point "
+    "or write: an LLM is tuned to name them: point:MODEL, else --llm.",
 )
 @click.option(
     "--epsilon",
@@ -185,7 +184,7 @@ train_group.add_command(router_command)
 )
 @click.option("--reranker", is_flag=True, help="Train --embedder, too, to rank useful clues first.")
 @click.option("--truncator", is_flag=True, help="Train --llm, too, to choose how many clues stay.")
-@click.option("--epochs", type=click.IntRange(1), help="Of the extractor.", show_default="its own")
+@click.option("--epochs", type=click.IntRange(1), default=16, help="Of an LLM as extractor.")
 @click.option(
     "--labelled",
     type=click.IntRange(1),
@@ -258,43 +257,33 @@ def recomp_command(opened: training.Open, workers: int, **options: Any) -> int:
 @click.option(
     "--part",
     type=click.Choice(["train", "validation", "test", "all"]),
-    show_default="validation; of finefilter all of your own files",
-    help="all: of your own questions, if the filter has seen none of them.",
+    show_default="all of your own files, validation of others",
+    help="all: of your own questions, if the pruner has seen none of them.",
 )
 @click.option("--keep-answer", type=float, default=0.95, help="Over 0 and below 1.")
 @click.option("--confidence", type=float, help="Over 0 and below 1; stricter.")
 @click.option("--splits", type=click.IntRange(1), default=200, help="Halves that it is tried on.")
-@click.option("--pruner", show_default="pruner", help="Of finefilter: pruner, pruner:FOLDER.")
+@click.option("--pruner", default="pruner", help="pruner, or pruner:FOLDER.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Of finefilter: a new folder for its pruner.",
+    required=True,
+    help="A new folder for the pruner.",
 )
 def calibrate_command(
     name: str,
     questions: tuple[str, ...],
     data: Path | None,
     part: parts.Part | Literal["all"] | None,
-    pruner: str | None,
-    output: Path | None,
+    pruner: str,
+    output: Path,
     **options: Any,
 ) -> int:
     """Set the cut, and say what was promised and what was measured."""
-    from ragsieve.train import calibration, risk
-
+    if name not in SYSTEMS or SYSTEMS[name].roles != ("pruner",):
+        raise InputError(f"what is calibrated must be finefilter, got {name!r}")
     found = [datasets.load(one, folder=data) for one in questions]
-    if name in SYSTEMS and SYSTEMS[name].roles == ("pruner",):
-        if output is None:
-            raise InputError(f"{name} comes with the package: name a new folder by --output")
-        return _told(*_recalibrated(pruner or "pruner", output, found, part, options), **options)
-    for flag, value in (("--output", output), ("--pruner", pruner)):
-        if value is not None:
-            raise InputError(f"{flag} goes with finefilter, got {name!r}")
-    with INFO.status("scoring sentences …"):
-        scored = [*calibration.scored(trained.load(Path(name)), found, part or "validation")]
-    made = risk.calibrate(scored, **_asked(options))
-    calibration.promise(Path(name), made)
-    return _told(scored, made, **options)
+    return _told(*_recalibrated(pruner, output, found, part, options), **options)
 
 
 def _recalibrated(

@@ -133,8 +133,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: Of the run; the file's name where empty.
         about: What it shows, in a line.
         embedder: What systems rank with, as `ragsieve.models.load` takes it.
-        clues: What the system ``clues`` reads with.
-        pruner: What the system ``finefilter`` reads with.
+        pruner: What systems prune sentences with.
         judge: An LLM that says whether answers mean the same; none where empty.
         likelihood: Whether the gold answer's log-likelihood is measured, too.
         ib_beta: Where it is given, `ragsieve.evaluate.metrics.ib_score` is measured with it.
@@ -158,7 +157,6 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str = ""
     about: str = ""
     embedder: str = "minilm"
-    clues: str = "clues"
     pruner: str = "pruner"
     judge: str = ""
     likelihood: bool = False

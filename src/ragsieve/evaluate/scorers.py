@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
 Unit = Literal["documents", "sentences", "chunks"]
-Role = Literal["llm", "critic", "embedder", "clues", "pruner", "pair"]
+Role = Literal["llm", "critic", "embedder", "pruner", "pair"]
 
 CHANCE = "chance"
 RATINGS = ("relevance", "reflection", "critique")
@@ -49,7 +49,6 @@ RECIPES: dict[str, Recipe] = {
     "bm25": Recipe(score.BM25),
     "cosine": Recipe(score.Cosine, "embedder"),
     "hybrid": Recipe(lambda model: score.Hybrid((score.Cosine(model), score.BM25())), "embedder"),
-    "clues": Recipe(score.Clues, "clues"),
     "pruner": Recipe(score.Pruner, "pruner"),
     "pair": Recipe(score.Pair, "pair"),
     "likelihood": Recipe(score.Likelihood, "llm", prompts=("asks", "asks_closed")),

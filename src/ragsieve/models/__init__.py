@@ -16,8 +16,6 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "cross_encoder": ("sentence_transformers", "CrossEncoder", "pair scorer"),
     "cohere": ("rerank", "Cohere", "pair scorer"),
     "rerank": ("rerank", "Rerank", "pair scorer"),
-    "clues": ("clues", "ClueEncoder", "clue reader"),
-    "clue_llm": ("clue_llm", "ClueLLM", "clue reader"),
     "jina_bert": ("jina_bert", "JinaBert", "embedder"),
     "provence": ("provence", "Provence", "clue reader"),
     "pruner": ("pruner", "Pruner", "sentence pruner"),
@@ -26,14 +24,12 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
 NAMED = {
     "smollm2": "transformers",
     "minilm": "sentence_transformers",
-    "clues": "clues",
     "pruner": "pruner",
 }
 FAKE = {  # for trying a pipeline without weights
     "fake:echo": ("fake", "echo", "LLM"),
     "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
     "fake:overlap": ("fake", "OverlapPairScorer", "pair scorer"),
-    "fake:clues": ("fake", "OverlapClueReader", "clue reader"),
     "fake:pruner": ("fake", "OverlapPruner", "sentence pruner"),
 }
 
@@ -42,7 +38,7 @@ def load(name: str, **options: Any) -> Any:
     """The model that ``name`` says: ``PREFIX:MODEL``, or a name of `ragsieve models list`.
 
     Args:
-        name: ``"smollm2"``, ``"minilm"``, ``"pruner"``, ``"clues"``, ``"openai:gpt-5-mini"``,
+        name: ``"smollm2"``, ``"minilm"``, ``"pruner"``, ``"openai:gpt-5-mini"``,
             ``"transformers:org/model"`` …; the part behind the prefix is a named model, a folder or
             a hub id. ``"fake:echo"``, ``"fake:hashing"`` and other fakes need no weights: see
             `ragsieve.models.fake`.
@@ -65,7 +61,7 @@ def load(name: str, **options: Any) -> Any:
 def check(name: str, *kinds: str) -> None:
     """Raise `InputError` unless ``name`` names a model of one of ``kinds``; imports nothing.
 
-    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"``, ``"sentence pruner"``, ``"clue reader"``
+    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"``, ``"sentence pruner"``
     and ``"list ranker"``.
     """
     if (found := _row(name)[2]) not in kinds:

@@ -119,23 +119,6 @@ class Passage(NamedTuple):
     sentences: Sequence[str]
 
 
-class ClueReader(Protocol):
-    """A model that reads a question with its passages once, and says which sentences are clues."""
-
-    @property
-    def identity(self) -> str:
-        """What probabilities depend on beside the input."""
-
-    def clues(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[float]]:
-        """For each question a probability in [0, 1] for each sentence of its passages, in order.
-
-        Passages stand in the order in which they were retrieved; their order and what stands
-        beside a sentence count. How well the numbers are calibrated is the model's to say.
-        """
-
-
 class Pruned(NamedTuple):
     """What a sentence pruner says of a question's passages; probabilities in [0, 1].
 

@@ -43,7 +43,7 @@ class Cached(Wrapper):
     disk that cannot be read or written costs a warning, never an answer.
 
     Args:
-        model: An LLM, an embedder, a pair scorer, a sentence pruner or a clue reader.
+        model: An LLM, an embedder, a pair scorer or a sentence pruner.
         path: The SQLite file; made, with its folder, where there is none.
         timeout_s: Seconds to wait for other processes' writing before going on without.
 
@@ -157,7 +157,7 @@ def _pack(method: str, value: Any, cost: _Cost) -> bytes:
         plain = b64encode(np.asarray(value, dtype="<f4").tobytes()).decode()
     elif method == "score":
         plain = float(np.float32(value))
-    elif method in ("choose", "loglik", "clues"):
+    elif method in ("choose", "loglik"):
         plain = [float(number) for number in value]
     elif method == "prune":
         plain = [[float(number) for number in numbers] for numbers in value]
@@ -199,8 +199,6 @@ def _is_sound(method: str, item: Sequence[Any], value: Any) -> bool:
         return all(_are_probabilities(numbers, size) for numbers, size in pairs)
     if not isinstance(value, list) or not all(isinstance(number, float) for number in value):
         return False
-    if method == "clues":
-        return _are_probabilities(value, sum(len(texts) for _, texts in item[1]))
     length = len(item[1]) if method == "choose" else len(value)
     return len(value) == length and all(math.isfinite(number) for number in value)
 

@@ -51,7 +51,7 @@ class Coalesced(Wrapper):
     are answered; with ``with``, the end of the block closes it.
 
     Args:
-        model: An LLM, an embedder, a pair scorer, a sentence pruner or a clue reader; only
+        model: An LLM, an embedder, a pair scorer or a sentence pruner; only
             ``count`` runs in the caller's thread.
         max_batch: Items that are joined at most; a single call of more goes through whole.
         wait_s: Seconds that a call waits for the next one, while others may come.

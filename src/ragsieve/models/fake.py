@@ -11,7 +11,6 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -256,38 +255,7 @@ class OverlapPairScorer:
 
 
 @dataclass(frozen=True)
-class OverlapClueReader:
-    """Share of the question's distinct words that occur in a sentence or its title, in [0, 1]."""
-
-    @property
-    def identity(self) -> str:
-        """The name."""
-        return "overlap-clues"
-
-    def clues(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[float]]:
-        """The shares; 0 where the question has no word."""
-        _check_lengths("passages", questions, passages)
-        asked = [{*_words(question)} for question in questions]
-        read = [
-            [{*_words(title), *_words(text)} for title, sentences in given for text in sentences]
-            for given in passages
-        ]
-        spend(
-            [
-                Usage(self.identity, len(a) + sum(map(len, b)))
-                for a, b in zip(asked, read, strict=True)
-            ]
-        )
-        return [
-            [len(a & words) / max(len(a), 1) for words in b]
-            for a, b in zip(asked, read, strict=True)
-        ]
-
-
-@dataclass(frozen=True)
-class OverlapPruner(OverlapClueReader):
+class OverlapPruner:
     """Share of the question's distinct words that occur in a sentence or its title, in [0, 1].
 
     A passage has the share of its best sentence.
@@ -302,11 +270,19 @@ class OverlapPruner(OverlapClueReader):
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
     ) -> list[Pruned]:
         """The shares; 0 where the question has no word."""
-        found = []
-        for shares, given in zip(self.clues(questions, passages), passages, strict=True):
-            ends = np.cumsum([len(passage.sentences) for passage in given]).tolist()
-            parts = [shares[a:b] for a, b in pairwise([0, *ends])]
-            found.append(Pruned(shares, [max(part, default=0.0) for part in parts]))
+        _check_lengths("passages", questions, passages)
+        found, usages = [], []
+        for question, given in zip(questions, passages, strict=True):
+            asked, tokens = {*_words(question)}, 0
+            shares: list[list[float]] = []
+            for title, sentences in given:
+                read = [{*_words(title), *_words(text)} for text in sentences]
+                tokens += sum(map(len, read))
+                shares.append([len(asked & words) / max(len(asked), 1) for words in read])
+            best = [max(some, default=0.0) for some in shares]
+            found.append(Pruned([share for some in shares for share in some], best))
+            usages.append(Usage(self.identity, len(asked) + tokens))
+        spend(usages)
         return found
 
     def threshold(self, keep_answer: float) -> float:

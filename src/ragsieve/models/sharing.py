@@ -30,7 +30,7 @@ def sharing(
             size, wait = 2048, 0.02
             if hasattr(model, "complete"):  # takes seconds: it pays to wait for who embeds
                 size, wait = 32, 0.2
-            elif any(hasattr(model, call) for call in ("clues", "prune", "rank")):
+            elif any(hasattr(model, call) for call in ("prune", "rank")):
                 size, wait = 1, 0.0  # one question at a time
             model = inner(model) if inner else model
             if callers > 1:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models.base import (
     LLM,
-    ClueReader,
     Embedder,
     Nats,
     PairScorer,
@@ -23,7 +22,7 @@ from ragsieve.models.base import (
     SentencePruner,
 )
 
-Model = LLM | Embedder | PairScorer | ClueReader | SentencePruner
+Model = LLM | Embedder | PairScorer | SentencePruner
 
 Columns = Sequence[Sequence[Any]]
 """The positional arguments of a model's call: one list, or two of one length."""
@@ -88,12 +87,6 @@ class Wrapper(ABC):
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores that the pair scorer inside gives, ``(len(pairs),)``."""
         return np.asarray(self._call("score", [pairs], {}), dtype=np.float32)
-
-    def clues(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[float]]:
-        """The probabilities that the clue reader inside gives."""
-        return list(self._call("clues", [questions, passages], {}))
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]

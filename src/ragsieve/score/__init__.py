@@ -1,7 +1,6 @@
 """Segments → scored segments: adds one number, drops and moves nothing."""
 
 from ragsieve.score.calibrated import Calibrated
-from ragsieve.score.clues import Clues
 from ragsieve.score.combine import Hybrid, Mean
 from ragsieve.score.context import Coreference, Lead
 from ragsieve.score.embedding import Cosine
@@ -20,7 +19,6 @@ __all__ = [
     "BM25",
     "CXMI",
     "Calibrated",
-    "Clues",
     "Coreference",
     "Cosine",
     "Critique",

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, ClueReader, Embedder, SentencePruner
+from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.pipeline import Source, System
 from ragsieve.systems.baselines import (
     all_documents,
     closed_book,
-    clue_sentences,
     nearest_documents,
     oracle,
     top_documents,
@@ -44,7 +43,6 @@ __all__ = [
     "build",
     "chunkrag",
     "closed_book",
-    "clue_sentences",
     "crag",
     "exit_sentences",
     "filco",
@@ -85,7 +83,6 @@ def build(
     embedder: Embedder | None = None,
     options: Mapping[str, Any] | None = None,
     *,
-    clues: ClueReader | None = None,
     pruner: SentencePruner | None = None,
     answers: Mapping[str, Sequence[str]] | None = None,
     source: Source | None = None,
@@ -97,7 +94,6 @@ def build(
         llm: Its generator.
         embedder: Its embedder, where it needs one.
         options: Options other than their defaults, by name.
-        clues: Its clue reader, where it needs one.
         pruner: Its sentence pruner, where it needs one.
         answers: Gold answers by question, where it needs them.
         source: Finds evidence where the caller passes no documents, as an index does.
@@ -110,7 +106,7 @@ def build(
         raise InputError(f"system must be one of {', '.join(SYSTEMS)}, got {name!r}")
     entry = SYSTEMS[name]
     check_options(name, entry, options)
-    given = {"embedder": embedder, "clues": clues, "pruner": pruner}
+    given = {"embedder": embedder, "pruner": pruner}
     for role in entry.roles:
         if given[role] is None:
             raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")

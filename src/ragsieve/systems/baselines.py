@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, ClueReader, Embedder, PairScorer
+from ragsieve.models.base import LLM, Embedder, PairScorer
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.text import contains_answer
 from ragsieve.trace import explain
@@ -61,39 +61,6 @@ def top_sentences(
         Pipeline(
             split.Sentences(),
             score.Cosine(embedder),
-            select.TopK(k),
-            select.Order("document"),
-        ),
-        Reader(llm),
-        max_tokens,
-    )
-
-
-def clue_sentences(
-    llm: LLM,
-    reader: ClueReader,
-    *,
-    min_score: float = 0.1,
-    k: int = 5,
-    max_tokens: int | None = None,
-) -> System:
-    """Keep the ``k`` most probable clues, as they stand in the text; one pass, no token generated.
-
-    Args:
-        llm: The generator.
-        reader: Says of every sentence how probably it is a clue.
-        min_score: Sentences below this probability go, too; in [0, 1].
-        k: At most so many stay.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If an option breaks its rule.
-    """
-    return System(
-        Pipeline(
-            split.Sentences(),
-            score.Clues(reader),
-            select.Threshold(min_score),
             select.TopK(k),
             select.Order("document"),
         ),

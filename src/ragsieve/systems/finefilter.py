@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, ClueReader, Embedder, PairScorer, SentencePruner
-from ragsieve.models.wrap import bare
+from ragsieve.models.base import LLM, Embedder, PairScorer, SentencePruner
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
 from ragsieve.systems.by_language import ByLanguage
@@ -19,6 +18,7 @@ def finefilter_one_pass(
     pruner: SentencePruner,
     *,
     keep_answer: float = 0.95,
+    cut: select.Cut | None = None,
     min_keep: int = 1,
     order: By = "document",
     max_tokens: int | None = None,
@@ -35,6 +35,8 @@ def finefilter_one_pass(
         pruner: Gives every sentence a probability, and the threshold for ``keep_answer``.
         keep_answer: Probability that the evidence survives, from 0.8 to 0.99, as calibrated on
             validation questions of many kinds; see `ragsieve.select.threshold`.
+        cut: Keeps the fewest that one generator answers from, in place of the promise; it is fitted
+            by ``ragsieve train finefilter``.
         min_keep: At least this many segments stay, the most probable ones; with 0 a question that
             no document seems to answer may keep nothing.
         order: In which the generator reads them.
@@ -48,14 +50,12 @@ def finefilter_one_pass(
     Differs: A trained encoder gives probabilities where the paper's LLM writes clues out, and the
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
+    cutting = cut or select.Threshold(pruner.threshold(keep_answer), min_keep)
     return System(
         Pipeline(
             split.Blocks(),
             ByLanguage(
-                Pipeline(
-                    score.Pruner(pruner),
-                    select.Threshold(pruner.threshold(keep_answer), min_keep),
-                ),
+                Pipeline(score.Pruner(pruner), cutting),
                 Pipeline(score.Ngrams(), select.Threshold(0.5, min_keep)),
             ),
             select.Order(order),
@@ -69,11 +69,10 @@ def finefilter(
     llm: LLM,
     embedder: Embedder,
     *,
-    extractor: LLM | ClueReader | None = None,
-    reranker: PairScorer | Literal["auto", "cosine", "bm25", "none"] = "auto",
-    truncator: LLM | select.Cut | Literal["auto", "random", "none"] = "auto",
+    extractor: LLM | None = None,
+    reranker: PairScorer | Literal["cosine", "bm25", "none"] = "cosine",
+    truncator: LLM | select.Cut | Literal["llm", "random", "none"] = "llm",
     mode: Literal["point", "write"] = "point",
-    min_score: float = 0.1,
     min_keep: int = 0,
     order: By = "document",
     max_tokens: int | None = None,
@@ -83,13 +82,11 @@ def finefilter(
     Args:
         llm: The generator; extracts and truncates too, unless others are given.
         embedder: Ranks the clues.
-        extractor: Names the clues; a clue reader gives each sentence a probability instead.
-        reranker: Ranks them: a cross-encoder, cosine, BM25, or none: as the extractor named them;
-            ``"auto"`` is the probability of a clue reader, the cosine behind an LLM.
-        truncator: Chooses how many of the ranked clues stay, or reads it off their scores; ``llm``
-            where ``"auto"``; ``"random"`` and ``"none"`` are the paper's ablations.
-        mode: How an LLM names them; see `select.Extract`.
-        min_score: From which probability a clue reader's sentence is a clue, in [0, 1].
+        extractor: Names the clues; ``llm`` where None.
+        reranker: Ranks them: a cross-encoder, cosine, BM25, or none: as the extractor named them.
+        truncator: Chooses how many of the ranked clues stay, or reads it off their scores;
+            ``"llm"`` asks the generator, ``"random"`` and ``"none"`` are the paper's ablations.
+        mode: How clues are named; see `select.Extract`.
         min_keep: At least this many clues stay; the paper's 0 lets the generator answer by itself.
         order: In which the generator reads them; the paper's is ``"score"``.
         max_tokens: Budget of the context, in the generator's tokens.
@@ -97,20 +94,12 @@ def finefilter(
     Raises:
         InputError: If an option breaks its rule.
     """
-    extracting: tuple[Stage, ...] = (
-        select.Extract(cast(LLM, extractor or llm), mode=mode, min_keep=min_keep),
-    )
-    if reads := hasattr(bare(extractor), "clues"):  # of a wrapper one cannot see it
-        reader = cast(ClueReader, extractor)
-        extracting = (score.Clues(reader), select.Threshold(min_score, min_keep))
-    if reranker == "auto":
-        reranker = "none" if reads else "cosine"
     return System(
         Pipeline(
             split.Sentences(),
-            *extracting,
+            select.Extract(extractor or llm, mode=mode, min_keep=min_keep),
             *_ranking(reranker, embedder),
-            *_cutting(llm if truncator == "auto" else truncator, min_keep),
+            *_cutting(llm if truncator == "llm" else truncator, min_keep),
             select.Order(order),
         ),
         Reader(llm),
@@ -127,7 +116,7 @@ def _ranking(reranker: PairScorer | str, embedder: Embedder) -> tuple[Stage, ...
         "none": (),
     }
     if reranker not in known:
-        options = ", ".join(["auto", *known])
+        options = ", ".join(known)
         raise InputError(f"reranker must be a cross-encoder or one of {options}, got {reranker!r}")
     return known[reranker]
 
@@ -139,6 +128,6 @@ def _cutting(truncator: LLM | select.Cut | str, min_keep: int) -> tuple[Stage, .
         return (select.Truncate(truncator, min_keep=min_keep),)
     known: dict[str, tuple[Stage, ...]] = {"random": (select.RandomK(),), "none": ()}
     if truncator not in known:
-        options = ", ".join(["auto", *known])
+        options = ", ".join(["llm", *known])
         raise InputError(f"truncator must be an LLM, a cut or one of {options}, got {truncator!r}")
     return known[truncator]

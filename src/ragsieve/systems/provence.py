@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, ClueReader, PairScorer
-from ragsieve.models.wrap import bare
-from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.models.base import LLM, PairScorer, SentencePruner
+from ragsieve.pipeline import Pipeline, System
 
 
 def provence(
     llm: LLM,
-    reader: ClueReader,
+    pruner: SentencePruner,
     *,
     reranker: PairScorer | None = None,
     k: int = 5,
@@ -45,14 +42,12 @@ def provence(
     Differs: A title is read in front of its passage but is never kept for itself: it stands before
         the kept sentences anyhow. Sentences are those of our splitter.
     """
-    ranker = reranker or (cast(PairScorer, reader) if hasattr(bare(reader), "score") else None)
-    ranking: tuple[Stage, ...] = (score.Pair(ranker),) if ranker else ()
     return System(
         Pipeline(
-            *ranking,
+            score.Pair(reranker or pruner),
             select.TopK(k),
             split.Sentences(),
-            score.Clues(reader),
+            score.Pruner(pruner),
             select.Threshold(min_score, min_keep),
         ),
         Reader(llm),

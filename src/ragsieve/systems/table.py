@@ -12,7 +12,6 @@ from ragsieve.pipeline import System
 from ragsieve.systems.baselines import (
     all_documents,
     closed_book,
-    clue_sentences,
     nearest_documents,
     oracle,
     top_documents,
@@ -44,7 +43,7 @@ from ragsieve.systems.selfask import self_ask
 from ragsieve.systems.selfrag import self_rag
 from ragsieve.systems.winnowrag import winnowrag
 
-ROLES = {"embedder": "embedder", "clues": "clue reader", "pruner": "sentence pruner"}
+ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
 
 
@@ -265,16 +264,11 @@ SYSTEMS: dict[str, Entry] = {
     "provence": Entry(
         provence,
         "documents ranked and sentences pruned by one pass of a cross-encoder",
-        "clue reader",
+        "sentence pruner",
         "arXiv 2501.16214",
     ),
     "top-sentences": Entry(
         top_sentences, "the 5 sentences nearest to the question by embedding", "embedder"
-    ),
-    "clues": Entry(
-        clue_sentences,
-        "the 5 sentences that most probably answer, by one reading of a trained model",
-        "clue reader",
     ),
     "top-documents": Entry(top_documents, "the first 5 documents as retrieved", "nothing"),
     "nearest-documents": Entry(

@@ -11,7 +11,7 @@ WORK/PART.log.json, report.html                   how training went
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -26,13 +26,11 @@ from ragsieve.evaluate.run import Batch, Done, Process, Tally, judged
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract
-from ragsieve.train.clue_figures import Judged, figures
-from ragsieve.train.clue_llm import train_clue_llm
-from ragsieve.train.clues import train_clues
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.extractor import train_extractor
 from ragsieve.train.lessons import Lesson, gather, lessons, write
 from ragsieve.train.making import Told
+from ragsieve.train.ranking import Judged, figures
 from ragsieve.train.report import Log, to_html
 from ragsieve.train.reranker import train_reranker
 from ragsieve.train.sft import Tuning, tunable
@@ -40,7 +38,7 @@ from ragsieve.train.targets import Annotator
 from ragsieve.train.truncator import train_truncator
 from ragsieve.trained import Base, Data, Part, Split, Trained, load, read, save, sha256_of
 from ragsieve.trained.folder import check_free
-from ragsieve.trained.recipe import place
+from ragsieve.trained.recipe import ONE_PASS, place
 from ragsieve.trained.weights import verify
 from ragsieve.types import Example
 
@@ -49,8 +47,9 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("accelerate", extra="train") from error
 
-READERS = {"encoder": "clues", "llm": "clue_llm"}  # those that read once, by backend
-EPOCHS = {"encoder": 2, "llm": 2, "point": 16, "write": 16}  # the paper's, where an LLM names
+PRUNER = "pruner"  # the form of extractor that reads once
+MODES = ("point", "write")  # the forms in which an LLM names sentences
+EPOCHS = 16  # of those, as in the paper
 MORE = ("reranker", "truncator")
 CLUES = 4  # sentences that a cut chooses from
 LIBRARIES = ("ragsieve", "torch", "transformers", "peft")
@@ -63,14 +62,14 @@ class Plan:
     Args:
         llm: The generator: by its word parts learn, and it answers.
         embedder: A bi-encoder: ranks what an LLM names; what a reranker is made of.
-        extractor: What it is, and behind a colon the model that is tuned for it: by ``"encoder"``
-            (of ``minilm``) and ``"llm"`` one reading gives every sentence a probability, by
-            ``"point"`` and ``"write"`` an LLM names sentences (of ``llm``, where none is said).
+        extractor: What it is: a sentence pruner, as it is (``"pruner"``, which comes with the
+            package, or ``"pruner:"`` with a folder of ``ragsieve train pruner``), or an LLM that is
+            tuned to name sentences (``"point"``, ``"write"``; behind a colon another than ``llm``).
         epsilon: Sentences at most this cosine distance from one with an answer are clues, too, from
             0 to 2; see `ragsieve.train.targets.clues`.
         more: What is trained beside: ``"reranker"``, behind an extractor that names sentences, and
             ``"truncator"``, an LLM in place of the cut, which is fitted to the ranks' scores.
-        epochs: Of the extractor; by its kind where None: see `EPOCHS`.
+        epochs: Of an LLM as extractor; at least 1.
         labelled: So many validation questions at most the generator answers, again and again, for
             the cut, and as many of training where a reranker learns from them; at least 1.
         seed: Of all chance.
@@ -81,32 +80,33 @@ class Plan:
 
     llm: str = "smollm2"
     embedder: str = "minilm"
-    extractor: str = "encoder"
+    extractor: str = PRUNER
     epsilon: float = 0.0
     more: tuple[str, ...] = ()
-    epochs: int | None = None
+    epochs: int = EPOCHS
     labelled: int = 300
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.form not in EPOCHS:
-            known = ", ".join(f"{form}[:MODEL]" for form in EPOCHS)
+        if self.form not in (PRUNER, *MODES):
+            known = ", ".join(f"{form}[:MODEL]" for form in (PRUNER, *MODES))
             raise InputError(f"extractor must be one of {known}, got {self.extractor!r}")
         if not 0 <= self.epsilon <= 2:
             raise InputError(f"epsilon must be from 0 to 2, got {self.epsilon!r}")
-        if self.epochs is not None and self.epochs < 1:
+        if self.epochs < 1:
             raise InputError(f"epochs must be at least 1, got {self.epochs!r}")
         if self.labelled < 1:
             raise InputError(f"labelled must be at least 1, got {self.labelled!r}")
         if wrong := set(self.more) - {*MORE}:
             raise InputError(f"more must be of {', '.join(MORE)}, got {min(wrong)!r}")
-        if "reranker" in self.more and self.form in READERS:
-            raise InputError(f"a reranker needs extractor point or write, got {self.extractor!r}")
+        if self.form == PRUNER and (self.more or self.epsilon):
+            part = self.more[0] if self.more else "epsilon"
+            raise InputError(f"{part} needs extractor point or write, got {self.extractor!r}")
         models.check(self.llm, "LLM")
         models.check(self.embedder, "embedder")
         for name in (self.llm, self.embedder):
             verify(Base(name))  # a name that could not be found again
-        if self.form not in READERS or "truncator" in self.more:
+        if self.form in MODES:
             tunable(self.llm if "truncator" in self.more else self.tuned)
 
     @property
@@ -116,11 +116,10 @@ class Plan:
 
     @property
     def tuned(self) -> str:
-        """The model that is tuned for extraction: for one that reads once, without its prefix."""
-        base = self.extractor.partition(":")[2] or (
-            "minilm" if self.form == "encoder" else self.llm
-        )
-        return place(base) if self.form in READERS else base
+        """The model that extracts: the pruner as it is, or the LLM that is tuned for it."""
+        if self.form == PRUNER:
+            return self.extractor
+        return self.extractor.partition(":")[2] or self.llm
 
 
 @dataclass(frozen=True)
@@ -150,14 +149,12 @@ class Course:
     def run(self, folder: Path) -> Trained:
         """Take all steps, and write the filter into ``folder``."""
         check_free(folder)
-        if folder.exists() and read(folder).promise:
-            raise InputError(f"{folder} holds a filter with a promise: name a new folder")
         state = PartialState()
         with state.main_process_first():
             self._claim()
             if state.is_main_process:
                 self._gather()
-        logs = {"extractor": self._extractor()}
+        logs = {"extractor": self._extractor()} if self.plan.form in MODES else {}
         for name in self.plan.more:
             logs[name] = self._more(name)
         if state.is_main_process and "truncator" not in self.plan.more:
@@ -178,16 +175,14 @@ class Course:
         return lessons(self.work / f"{part}.jsonl", path)
 
     def figures(self) -> dict[str, Any]:
-        """The extractor's figures on validation, and before it learnt: the cosine, or the LLM."""
-        recipe = self.work / "extractor" / "recipe.json"
-        values = json.loads(recipe.read_text(encoding="utf-8"))
-        if self.plan.form not in READERS:
+        """Of the extractor on validation: an LLM before and after it learnt, or a pruner."""
+        if self.plan.form in MODES:
+            recipe = self.work / "extractor" / "recipe.json"
+            values = json.loads(recipe.read_text(encoding="utf-8"))
             return {"extractor before": values["before"], "extractor after": values["after"]}
-        cosine = score.Cosine(models.load(self.plan.embedder))
+        pruner = score.Pruner(models.load(self.plan.tuned))
         some = [lesson for lesson in self.lessons("validation") if lesson.usable]
-        plain = figures(Judged.of(o, cosine.scores(o.query, o.sentences)) for o in some)
-        found = values["validation"]
-        return {name: {**found[name], "auc_cosine": plain[name]["auc"]} for name in found}
+        return figures(Judged.of(o, pruner.scores(o.query, o.sentences)) for o in some)
 
     def _claim(self) -> None:
         """Note what ``work`` is of, or check that it says the same."""
@@ -218,20 +213,14 @@ class Course:
         if plan.epsilon:
             embedder = models.load(plan.embedder)
             taught = [lesson.widened(embedder, plan.epsilon) for lesson in taught]
-        given = taught, self.lessons("validation")
-        work, epochs, seed = self.work / "extractor.work", self._epochs, plan.seed
-        if plan.form == "encoder":
-            log: Log = train_clues(
-                folder, *given, work=work, encoder=plan.tuned, epochs=epochs, seed=seed
-            ).log
-        elif plan.form == "llm":
-            log = train_clue_llm(
-                folder, *given, work=work, llm=plan.tuned, epochs=epochs, seed=seed
-            ).log
-        else:
-            log = train_extractor(
-                folder, *given, llm=plan.tuned, mode=_mode(plan.form), tuning=self._tuning
-            )
+        log = train_extractor(
+            folder,
+            taught,
+            self.lessons("validation"),
+            llm=plan.tuned,
+            mode=_mode(plan.form),
+            tuning=self._tuning,
+        )
         return self._log("extractor", log)
 
     def _more(self, name: str) -> Log:
@@ -262,8 +251,8 @@ class Course:
     def _ranker(self, share: Share, *, tuned: bool) -> Stage:
         """What puts sentences in order; by the tuned reranker, if there is one and it is wanted."""
         plan, folder = self.plan, self.work / "extractor"
-        if backend := READERS.get(plan.form):
-            return score.Clues(share(models.load(f"{backend}:{folder}")))
+        if plan.form == PRUNER:
+            return score.Pruner(share(models.load(plan.tuned)))
         llm = share(models.load(plan.tuned, adapter=str(folder)))
         own = {"adapter": str(self.work / "reranker")} if "reranker" in plan.more and tuned else {}
         ranker = score.Cosine(share(models.load(plan.embedder, **own)))
@@ -299,17 +288,22 @@ class Course:
             reranker=Part("embedder", plan.embedder, "reranker") if ranks else None,
             truncator=Part("llm", plan.llm, "truncator") if cuts else None,
             cut=cut,
-            options={
-                "order": "score",
-                **({"min_score": 0.0} if plan.form in READERS else {}),
-                **({} if cut or cuts else {"truncator": "none"}),
-            },
+            options=self._options(cut),
             data=tuple(map(_counted, self.sources)),
             split=Split(parts.SALT, parts.RULE),
             training=asdict(plan),
             figures=self.figures(),
             versions={name: version(name) for name in LIBRARIES},
+            system=ONE_PASS if plan.form == PRUNER else "finefilter",
         )
+
+    def _options(self, cut: Mapping[str, Any] | None) -> dict[str, Any]:
+        options: dict[str, Any] = {"order": "score"}
+        if self.plan.form == PRUNER:
+            options["min_keep"] = 0 if cut else 1
+        elif not cut and "truncator" not in self.plan.more:
+            options["truncator"] = "none"
+        return options
 
     def _cut(self) -> dict[str, Any] | None:
         """What cuts, where a question has ranked sentences at all.
@@ -321,12 +315,12 @@ class Course:
         if most < 1:
             return None
         odds = fit_odds(known, max_clues=min(CLUES, most))
-        return {**odds.to_dict(), "reads": "clues" if self.plan.form in READERS else "cosine"}
+        return {**odds.to_dict(), "reads": PRUNER if self.plan.form == PRUNER else "cosine"}
 
     def _part(self) -> Part:
         plan = self.plan
-        if backend := READERS.get(plan.form):
-            return Part(backend, "extractor")
+        if plan.form == PRUNER:
+            return Part(PRUNER, plan.tuned, identity=models.load(plan.tuned).identity)
         return Part("llm", plan.tuned, "extractor", _mode(plan.form))
 
     def _ask(self, part: str, name: str, process: Process) -> list[Done]:
@@ -350,12 +344,8 @@ class Course:
         return log
 
     @property
-    def _epochs(self) -> int:
-        return self.plan.epochs or EPOCHS[self.plan.form]
-
-    @property
     def _tuning(self) -> Tuning:
-        return Tuning(epochs=self.plan.epochs or EPOCHS["point"], seed=self.plan.seed)
+        return Tuning(epochs=self.plan.epochs, seed=self.plan.seed)
 
     def _shared(self) -> Any:
         return sharing(self.workers, cache=self.work / "cache.sqlite")

@@ -16,7 +16,6 @@ from ragsieve import models
 from ragsieve.datasets import Dataset
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.clue_figures import Judged, figures
 from ragsieve.train.lessons import Lesson, check_usable, lessons
 from ragsieve.train.making import (
     PARTS,
@@ -30,6 +29,7 @@ from ragsieve.train.making import (
     recipe_of,
     write_questions,
 )
+from ragsieve.train.ranking import Judged, figures
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 
 CLUES = 2  # of a question at most, each with one sentence that is none
@@ -97,7 +97,7 @@ def make_exit(
 
     Returns:
         What ``recipe.json`` says: among others ``before`` and ``after``, each with ``questions``
-        and figures in [0, 1] as `ragsieve.train.clue_figures.figures` gives them.
+        and figures in [0, 1] as `ragsieve.train.ranking.figures` gives them.
 
     Raises:
         InputError: If ``folder`` holds something else, the model cannot be tuned, or there is

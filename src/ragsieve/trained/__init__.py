@@ -7,7 +7,7 @@
 Nothing else of a folder is read or shared: no pickle, no code.
 """
 
-from ragsieve.trained.building import build, bundled, entry, generator, identity, load
+from ragsieve.trained.building import build, entry, generator, identity, load
 from ragsieve.trained.folder import push_to_hub, read, save
 from ragsieve.trained.recipe import Base, Data, Part, Split, Trained
 from ragsieve.trained.weights import sha256_of
@@ -19,7 +19,6 @@ __all__ = [
     "Split",
     "Trained",
     "build",
-    "bundled",
     "entry",
     "generator",
     "identity",

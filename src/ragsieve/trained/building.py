@@ -5,25 +5,34 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ragsieve import models, systems
-from ragsieve.errors import InputError, StoreError
+from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source, System
+from ragsieve.systems import finefilter_one_pass
 from ragsieve.systems.table import ROLES as SYSTEM_ROLES
 from ragsieve.systems.table import Entry
 from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
-from ragsieve.trained.recipe import ROLES, SYSTEMS, Base, Part, check_option, cutting, fits
+from ragsieve.trained.recipe import (
+    ONE_PASS,
+    ROLES,
+    SYSTEMS,
+    Base,
+    Part,
+    Trained,
+    check_option,
+    cutting,
+    fits,
+)
 from ragsieve.trained.weights import verify
 
 MODELS: dict[str, tuple[str, ...]] = {
-    "extractor": ("LLM", "clue reader"),
+    "extractor": ("LLM",),
     "truncator": ("LLM",),
     "reranker": ("pair scorer",),
     "critic": ("LLM",),
@@ -38,11 +47,10 @@ MODELS: dict[str, tuple[str, ...]] = {
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
 
-USUAL = {"embedder": "minilm", "clues": "clues", "pruner": "pruner"}
+USUAL = {"embedder": "minilm", "pruner": "pruner"}
 """Models of `ragsieve.SYSTEM_ROLES` where nobody names others."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
-_WEIGHTS = Path(str(files("ragsieve") / "weights"))
 _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
 
 
@@ -60,8 +68,8 @@ def load(
     opened. Models are loaded when they are first needed, each once.
 
     Args:
-        name: A system of `ragsieve.systems`, a trained filter that comes with the package, a
-            folder, or a hub id, ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
+        name: A system of `ragsieve.systems`, or a trained filter: a folder, or a hub id,
+            ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
         llm: The generator, or what `ragsieve.models.load` takes for it; where None, ``"smollm2"``,
             or the one that a trained filter learnt from, which may be a server's (``"openai:…"``).
             Trained parts keep their own model.
@@ -92,15 +100,14 @@ def load(
         return share(models.load(model, **where))
 
     def part_of(part: Part) -> Any:
-        if part.reads:
-            own = f"{part.kind}:{folder / part.folder}" if part.folder else part.model
-            return share(models.load(own))
         return made(part.model, part.adapter)
 
     given = dict(options or {})
     for option, value in given.items():
         if option not in ROLES or isinstance(value, str):  # a part may be a model
             check_option(trained.system, option, value)
+    if trained.system == ONE_PASS:
+        return _one_pass(trained, generator or made(trained.generator.model), given, share)
     parts = {role: part_of(p) for role, p in trained.parts.items() if role not in given}
     chosen = {**trained.options, **parts, **given}
     if "extractor" in parts and trained.extractor and trained.extractor.mode:
@@ -116,6 +123,19 @@ def load(
     generator = generator or made(trained.generator.model)
     system: System = SYSTEMS[trained.system](generator, encoder, **chosen)
     return system
+
+
+def _one_pass(trained: Trained, llm: LLM, given: Mapping[str, Any], share: Share) -> System:
+    """A sentence pruner with what was fitted to the generator."""
+    part, options = trained.extractor, {**trained.options, **given}
+    pruner = models.load(part.model if part else "")
+    if part and part.identity and part.identity != pruner.identity:
+        raise ModelError(
+            f"the cut was fitted to {part.identity}, the one here is {pruner.identity}: train anew"
+        )
+    if trained.cut:
+        options.setdefault("cut", cutting(trained.cut, options.get("min_keep", 1)))
+    return finefilter_one_pass(llm, share(pruner), **options)
 
 
 def _by_name(
@@ -141,15 +161,13 @@ def entry(name: str) -> Entry:
     """
     if name in systems.SYSTEMS:
         return systems.SYSTEMS[name]
-    if (
-        name not in bundled()
-        and not (name and Path(name).expanduser().is_dir())
-        and not _HUB_ID.fullmatch(name)
-    ):
-        known = ", ".join([*systems.SYSTEMS, *bundled(), "a trained filter's folder or hub id"])
+    here = bool(name) and Path(name).expanduser().is_dir()
+    if not here and not _HUB_ID.fullmatch(name):
+        known = ", ".join([*systems.SYSTEMS, "a trained filter's folder or hub id"])
         raise InputError(f"system must be one of {known}, got {name!r}")
+    make = SYSTEMS[read(_found(name)).system if here else "finefilter"]
     summary = "the fewest sentences that the generator answers from, by trained models"
-    return replace(systems.SYSTEMS["finefilter-point"], summary=summary, needs="its own models")
+    return Entry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
 
 
 def build(
@@ -274,21 +292,15 @@ def identity(name: str) -> str:
     return f"{folder.name}@{digest.hexdigest()[:12]}"
 
 
-def bundled() -> list[str]:
-    """Trained filters that come with the package, by name."""
-    return sorted(path.parent.name for path in _WEIGHTS.glob(f"*/{FILTER}"))
-
-
 def _found(name: str | Path) -> Path:
-    """The folder of a trained filter: of the package, as given, or of the hub."""
-    if name in bundled():
-        return _WEIGHTS / str(name)
+    """The folder of a trained filter: as given, or of the hub."""
     folder = Path(name).expanduser()
     if str(name) and folder.is_dir():
         return folder
     if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
-        known = ", ".join([*bundled(), "a folder", "a hub id OWNER/NAME"])
-        raise InputError(f"a trained filter must be one of {known}, got {str(name)!r}")
+        raise InputError(
+            f"a trained filter must be a folder or a hub id OWNER/NAME, got {str(name)!r}"
+        )
     from ragsieve.trained.hub import pulled
 
     try:

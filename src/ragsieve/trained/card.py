@@ -37,7 +37,6 @@ def card(trained: Trained, limits: Sequence[str] = ()) -> str:
     sections = {
         "What it is made of": markdown_table(("part", "model", "folder"), _parts(trained)),
         "How good it is": _figures(trained.figures),
-        "What it promises": _named("promise", trained.promise or {}),
         "What it is not good at": "\n".join(f"- {cell(line)}" for line in (*limits, *LIMITS)),
         "What it was trained on": _data(trained),
         "How it was trained": _named("option", trained.training),
@@ -69,8 +68,7 @@ def _header(trained: Trained) -> str:
 
 def _parts(trained: Trained) -> list[Sequence[object]]:
     def row(role: str, part: Part) -> tuple[str, str, str]:
-        model = "its own weights" if part.reads and part.folder else part.model
-        return f"{role} ({part.kind})", model, part.folder or ""
+        return f"{role} ({part.kind})", part.model, part.adapter or ""
 
     used = [("generator", trained.generator.model, ""), ("embedder", trained.embedder.model, "")]
     return [*used, *(row(role, part) for role, part in trained.parts.items())]

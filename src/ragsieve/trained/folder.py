@@ -13,7 +13,7 @@ from typing import Any
 from ragsieve.errors import InputError
 from ragsieve.trained.card import card, hub_id
 from ragsieve.trained.recipe import MAX_BYTES, Trained, place, read_json
-from ragsieve.trained.weights import ADAPTER, check_part, encoder_of
+from ragsieve.trained.weights import ADAPTER, check_part
 
 FILTER = "filter.json"
 CARD = "README.md"
@@ -30,13 +30,13 @@ def read(folder: Path | str) -> Trained:
     folder = Path(folder).expanduser()
     try:
         trained = Trained.parse(read_json(folder / FILTER))
-        for name, part in trained.folders.items():
+        for name in trained.folders:
             inner = folder / name
             if inner.resolve() != folder.resolve() / name:
                 raise InputError(f"part {name!r} must lie in its filter's folder")
             if not inner.is_dir():
                 raise InputError(f"part {name!r} must be a folder, there is none")
-            check_part(part, inner)
+            check_part(inner)
     except InputError as error:
         raise InputError(f"trained filter {str(folder)!r}: {error}") from error
     return trained
@@ -107,8 +107,7 @@ def push_to_hub(
 
     folder = Path(folder).expanduser()
     trained = read(folder)
-    readers = [folder / name for name, part in trained.folders.items() if part.reads]
-    for model in [*trained.bases, *map(encoder_of, readers)]:
+    for model in trained.bases:
         if Path(place(model)).is_absolute():
             raise InputError(f"a shared filter must name models of the hub, got {model!r}")
     files = [FILTER, CARD] if (folder / CARD).is_file() else [FILTER]

@@ -16,21 +16,25 @@ from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.select import Cut
 from ragsieve.select.cut import Odds
-from ragsieve.systems import finefilter
+from ragsieve.systems import finefilter, finefilter_one_pass
 
 FORMAT = 1
 MAX_BYTES = 1 << 20  # of a JSON file
 LARGE = 1e300  # an integer of JSON can be larger than any float
-SYSTEMS: dict[str, Any] = {"finefilter": finefilter}
+ONE_PASS = "finefilter-one-pass"
+SYSTEMS: dict[str, Any] = {"finefilter": finefilter, ONE_PASS: finefilter_one_pass}
 ROLES: dict[str, dict[str, tuple[str, ...]]] = {  # role: kind of part: what it says beside
-    "extractor": {"clues": ("model",), "clue_llm": ("model",), "llm": ("model", "adapter", "mode")},
+    "extractor": {"pruner": ("model", "identity"), "llm": ("model", "adapter", "mode")},
     "reranker": {"embedder": ("model", "adapter"), "pair": ("model",)},
     "truncator": {"llm": ("model", "adapter")},
 }
-READERS = ("clues", "clue_llm")  # kinds of clue readers, as `ragsieve.models.load` names them
-_KINDS = {**dict.fromkeys(READERS, "clue reader"), "llm": "LLM"}
-_KINDS |= {"embedder": "embedder", "pair": "pair scorer"}
-_LOCAL = ("transformers", "seq2seq", "sentence_transformers", "cross_encoder")
+_KINDS = {
+    "pruner": "sentence pruner",
+    "llm": "LLM",
+    "embedder": "embedder",
+    "pair": "pair scorer",
+}
+_LOCAL = ("transformers", "seq2seq", "sentence_transformers", "cross_encoder", "pruner")
 _FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _SHA256 = re.compile(r"([0-9a-f]{64})?")
@@ -65,9 +69,10 @@ class Part:
 
     Args:
         kind: One of its role's kinds in `ROLES`.
-        model: The model, as in `Base`; of a clue reader ``"clues"`` or its part folder.
+        model: The model, as in `Base`.
         adapter: The part folder with the adapter; the model as it is, where None.
         mode: How an extracting LLM names clues, ``"write"`` or ``"point"``.
+        identity: Of the sentence pruner whose scores a cut was fitted to.
 
     Raises:
         InputError: If a field breaks its rule.
@@ -77,30 +82,18 @@ class Part:
     model: str
     adapter: str | None = None
     mode: Literal["write", "point"] | None = None
+    identity: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise InputError(f"kind must be one of {', '.join(_KINDS)}, got {_short(self.kind)}")
-        if self.folder is not None and not _FOLDER.fullmatch(self.folder):
+        if self.adapter is not None and not _FOLDER.fullmatch(self.adapter):
             raise InputError(
                 "a part folder must be small letters, digits, - and _, without a path, "
-                f"got {_short(self.folder)}"
+                f"got {_short(self.adapter)}"
             )
-        if not self.reads:
-            place(self.model)
-            models.check(self.model, _KINDS[self.kind])
-
-    @property
-    def reads(self) -> bool:
-        """Whether it is a clue reader, which is a whole folder and no adapter."""
-        return self.kind in READERS
-
-    @property
-    def folder(self) -> str | None:
-        """Its folder in the filter's; None where it needs none."""
-        if not self.reads:
-            return self.adapter
-        return None if models.NAMED.get(self.model) == self.kind else self.model
+        place(self.model)
+        models.check(self.model, _KINDS[self.kind])
 
 
 @dataclass(frozen=True)
@@ -154,10 +147,10 @@ class Trained:
         split: How questions were divided; None where they were not.
         training: How it was trained.
         figures: How good it is: a number by its name, or by data set and name.
-        promise: What its calibration promises and measured; None where it was not calibrated.
         versions: Of the libraries it was made with.
         licence: Of the folder, as the hub names it (``"apache-2.0"``).
-        system: Which method it is; ``"finefilter"``.
+        system: Which method it is: ``"finefilter"``, as the paper has it, or
+            ``"finefilter-one-pass"``, whose extractor is a sentence pruner.
 
     Raises:
         InputError: If a field breaks its rule.
@@ -174,7 +167,6 @@ class Trained:
     split: Split | None = None
     training: Mapping[str, Any] = field(default_factory=dict, hash=False)
     figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    promise: Mapping[str, Any] | None = field(default=None, hash=False)
     versions: Mapping[str, Any] = field(default_factory=dict, hash=False)
     licence: str = "other"
     system: str = "finefilter"
@@ -189,9 +181,14 @@ class Trained:
             kinds = ROLES[role]
             if part.kind not in kinds:
                 raise InputError(f"{role}.kind must be one of {', '.join(kinds)}, got {part.kind}")
-            for name in ("adapter", "mode"):
+            for name in ("adapter", "mode", "identity"):
                 if getattr(part, name) is not None and name not in kinds[part.kind]:
                     raise InputError(f"{role}.{name} is not known of kind {part.kind}")
+        prunes = self.extractor is not None and self.extractor.kind == "pruner"
+        if prunes != (self.system == ONE_PASS):
+            raise InputError(
+                f"extractor must be a pruner where system is {ONE_PASS}, and only there"
+            )
         if self.cut is not None:
             if self.truncator:
                 raise InputError("cut must be none where there is a trained truncator")
@@ -207,20 +204,19 @@ class Trained:
     @property
     def folders(self) -> dict[str, Part]:
         """Its parts that have a folder, by the folder's name."""
-        return {part.folder: part for part in self.parts.values() if part.folder is not None}
+        return {part.adapter: part for part in self.parts.values() if part.adapter is not None}
 
     @property
     def bases(self) -> list[str]:
-        """Models that it names, each once; not what a clue reader's own recipe names."""
-        named = [part.model for part in self.parts.values() if not part.reads]
+        """Models that it names, each once."""
+        named = [part.model for part in self.parts.values()]
         return list(dict.fromkeys([self.generator.model, self.embedder.model, *named]))
 
     @property
     def embeds(self) -> bool:
         """Whether its embedder ranks clues, which no trained reranker does."""
-        ranking = self.options.get("reranker", "auto")
-        reads = self.extractor is not None and self.extractor.reads
-        return not self.reranker and (ranking == "cosine" or (ranking == "auto" and not reads))
+        own = self.reranker or self.system == ONE_PASS
+        return not own and self.options.get("reranker", "cosine") == "cosine"
 
     def sha256(self, model: str) -> str:
         """What is known of the weights of ``model``; empty where nothing is."""
@@ -269,7 +265,8 @@ class Trained:
 
 def check_option(system: str, name: str, value: object) -> None:
     """Raise `InputError` where a value of JSON is none that the option of a system takes."""
-    if not fits(value, get_type_hints(SYSTEMS[system])[name]):
+    hints = get_type_hints(SYSTEMS[system])
+    if name not in hints or not fits(value, hints[name]):
         raise InputError(f"options.{name} has a wrong type or value: {_short(value)}")
 
 

@@ -25,7 +25,7 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
 from ragsieve.trained.folder import CARD, shipped
-from ragsieve.trained.recipe import Base, Data, Part, Split, parsed, read_json
+from ragsieve.trained.recipe import Base, Data, Split, parsed, read_json
 from ragsieve.trained.router_card import card
 from ragsieve.trained.weights import check_part, verify
 
@@ -196,7 +196,7 @@ def load_router(
         inner = folder / ADAPTER
         if inner.resolve() != folder.resolve() / ADAPTER or not inner.is_dir():
             raise InputError(f"trained router {str(folder)!r}: {ADAPTER} must be a folder in it")
-        check_part(Part("llm", trained.base.model, ADAPTER), inner)
+        check_part(inner)
         verify(trained.base)
         llm = share(models.load(trained.base.model, adapter=str(inner)))
         return LLMRouter(llm, least, trained=True)

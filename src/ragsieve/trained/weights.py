@@ -9,10 +9,9 @@ from typing import Any
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.trained.recipe import Base, Part, place, read_json
+from ragsieve.trained.recipe import Base, place, read_json
 
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
-READER = ("recipe.json", "packed.safetensors", "calibration.json")
 
 
 def sha256_of(model: str) -> str:
@@ -66,41 +65,21 @@ def verify(base: Base) -> None:
         )
 
 
-def check_part(part: Part, folder: Path) -> None:
+def check_part(folder: Path) -> None:
     """Check that a part is all there, and that it names nothing to be imported.
 
     Raises:
         InputError: If it breaks a rule.
     """
-    needed = READER if part.reads else ADAPTER
-    for name in needed:
+    for name in ADAPTER:
         if not (folder / name).is_file():
             raise InputError(f"part {folder.name!r} must hold {name}, it does not")
-    values: Any = read_json(folder / needed[0])
+    values: Any = read_json(folder / ADAPTER[0])
     if not isinstance(values, dict):
-        raise InputError(f"{needed[0]} of part {folder.name!r} must be an object")
-    if part.reads:
-        encoder_of(folder)
-    elif values.get("peft_type") != "LORA" or values.get("megatron_config"):
+        raise InputError(f"{ADAPTER[0]} of part {folder.name!r} must be an object")
+    if values.get("peft_type") != "LORA" or values.get("megatron_config"):
         # other kinds load tokenizers and modules by names in this file
         raise InputError(f"part {folder.name!r} must be a plain LoRA adapter, it is none")
-
-
-def encoder_of(folder: Path) -> str:
-    """The encoder that a clue reader is an adapter of, as `Base` names it.
-
-    Raises:
-        InputError: If it is none that a filter may name.
-    """
-    values: Any = read_json(folder / READER[0])
-    if not isinstance(values.get("encoder"), str):
-        raise InputError(f"encoder of part {folder.name!r} must be the name of a model")
-    try:
-        base = Base(f"sentence_transformers:{values['encoder']}")
-        verify(base)
-    except InputError as error:
-        raise InputError(f"encoder of part {folder.name!r}: {error}") from error
-    return base.model
 
 
 def _sha256(file: Path) -> str:

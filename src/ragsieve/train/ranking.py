@@ -1,4 +1,4 @@
-"""How well clues are found: order inside a question, recall, and calibrated probabilities."""
+"""How well clues are found: order inside a question, and recall."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from ragsieve.train.lessons import Lesson
@@ -65,17 +64,3 @@ def _of_one(question: Judged) -> dict[str, float]:
 
 def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-
-
-def calibration(judged: Sequence[Judged]) -> tuple[float, float]:
-    """Slope and offset that make a score the logit of the share of clues.
-
-    Args:
-        judged: Questions, also those without any clue; at least one sentence is a clue, one is not.
-
-    Source: Platt, Probabilistic outputs for support vector machines (1999).
-    """
-    scores = np.concatenate([question.scores for question in judged])[:, None]
-    clues = np.concatenate([question.clues for question in judged])
-    fitted = LogisticRegression(C=1e6).fit(scores, clues)
-    return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])

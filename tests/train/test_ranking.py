@@ -1,8 +1,6 @@
-"""Figures of clue readers, worked out by hand."""
+"""Figures of rankings, worked out by hand."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 
@@ -10,7 +8,7 @@ pytest.importorskip("sklearn")
 
 import numpy as np
 
-from ragsieve.train.clue_figures import Judged, calibration, figures
+from ragsieve.train.ranking import Judged, figures
 
 
 def judged(data: str, scores: list[float], clues: list[int], words: int = 5) -> Judged:
@@ -42,19 +40,3 @@ def test_as_many_sentences_are_kept_as_fit_a_tenth_of_the_words() -> None:
 def test_without_a_question_of_both_kinds_there_are_no_figures() -> None:
     """Nothing is divided by none."""
     assert {} == figures([judged("a", [1, 2], []), judged("a", [1], [0])])
-
-
-def test_calibrated_numbers_are_shares() -> None:
-    """At 1 three of four sentences are clues, at -1 one: logits are log 3 and -log 3."""
-    questions = [judged("a", [1, 1, 1, 1], [0, 1, 2]), judged("a", [-1, -1, -1, -1], [0])]
-
-    assert pytest.approx((math.log(3), 0.0), abs=1e-3) == calibration(questions)
-
-
-def test_questions_without_a_clue_calibrate_too() -> None:
-    """As many sentences again, none of them a clue: shares are three and one of eight."""
-    questions = [judged("a", [1, 1, 1, 1], [0, 1, 2]), judged("a", [-1, -1, -1, -1], [0])]
-    slope, offset = calibration([*questions, judged("a", [1] * 4 + [-1] * 4, [])])
-
-    wanted = math.log(3 / 5), math.log(1 / 7)
-    assert pytest.approx(wanted, abs=1e-3) == (slope + offset, offset - slope)
