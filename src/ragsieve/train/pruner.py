@@ -39,7 +39,7 @@ from ragsieve.text import normalise
 from ragsieve.types import Document, Query, Segment
 
 WINDOWS = 3  # of one question that a step reads, at most; two of them may hold evidence
-TOGETHER = 16  # windows that are computed together
+TOGETHER = {"cpu": 4}  # windows that are computed together; more take longer on a CPU
 SAVE_STEPS, LOG_STEPS = 100, 20
 IGNORED = -1.0  # label of a sentence that may answer, which nobody marked
 
@@ -132,7 +132,7 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
         document = Document(given.get("id", ""), given["text"], title=given.get("title", ""))
         spans = given.get("evidence", [])
         labels, texts = [], []
-        for sentence in split.Sentences()(Query(record["question"]), [Segment.whole(document)]):
+        for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
             touched = any(a < sentence.end and sentence.start < b for a, b in spans)
             text = f" {normalise(sentence.text)} "
             labels.append(1.0 if touched else repeated if any(a in text for a in answers) else 0.0)
@@ -168,8 +168,9 @@ class Net(torch.nn.Module):
         windows.sort(key=lambda place: len(samples[place[0]].windows[place[1]].ids))
         sentences = [[torch.tensor(0.0)] * len(s.labels) for s in samples]
         passages: list[list[Any]] = [[None] * len(s.windows) for s in samples]
-        for first in range(0, len(windows), TOGETHER):
-            part = windows[first : first + TOGETHER]
+        together = TOGETHER.get(self.encoder.device.type, 64)
+        for first in range(0, len(windows), together):
+            part = windows[first : first + together]
             some = [samples[n].windows[at] for n, at in part]
             logits = self.logits(some)
             for row, (n, at), window in zip(logits, part, some, strict=True):
