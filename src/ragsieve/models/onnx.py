@@ -19,6 +19,7 @@ from ragsieve.errors import ModelError
 from ragsieve.models.windows import Window
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
+_SLOW = "SkipLayerNormFusion"  # its kernel takes eight times as long as an addition and a norm
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -40,7 +41,9 @@ class Encoder:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4  # what fails is raised
-        self._session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        self._session = ort.InferenceSession(
+            data, options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW]
+        )
         self._inputs = {given.name for given in self._session.get_inputs()}
         outputs = [out.shape for out in self._session.get_outputs()]
         if "input_ids" not in self._inputs or not self._inputs <= _INPUTS:

@@ -10,7 +10,7 @@ import json
 import logging
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +41,7 @@ CARD = "README.md"
 PREFIX = "net."
 """Before the names of the encoder's weights in a graph."""
 _INPUTS = ("input_ids", "token_type_ids")
-_OPSET = 18
+_OPSET = 20
 _LARGEST = {"columns": 64, "rows": 127}  # of int8: of a product's weights, of a table's
 _SHARE = 0.75  # of a channel's range that goes from activations to weights
 _TINY = 1e-5  # what an idle channel counts as
@@ -163,20 +163,26 @@ def shrink(model: Any, precision: Precision, windows: Sequence[Window] = ()) -> 
     for node in graph.node:
         for name in node.input:
             users[name] = users.get(name, 0) + 1
+    biases = _biases(graph, arrays) if precision == "int8" else {}
+    added = {name for name, _ in biases.values()}
     nodes = []
     for node in graph.node:
+        if node.output[0] in added:
+            continue
         place = {"MatMul": 1, "Gather": 0}.get(node.op_type)
         name = "" if place is None else node.input[place]
-        values = numpy_helper.to_array(arrays[name]) if name in arrays else np.zeros(0)
-        if values.ndim != 2 or values.dtype != np.float32 or min(values.shape) < _SMALL:
+        if not _is_large(arrays.get(name)):
             nodes.append(node)
             continue
+        values = numpy_helper.to_array(arrays[name])
         if precision == "float16":
             made, stored = _halved(node, values)
         elif node.op_type == "Gather":
             made, stored = _table(node, values)
         else:
-            made, stored = _product(node, values, ranges.get(node.input[0]))
+            made, stored = _product(
+                node, values, ranges.get(node.input[0]), biases.get(node.output[0])
+            )
         nodes += made
         graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in stored.items())
         users[name] -= 1
@@ -200,7 +206,40 @@ def _halved(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
     return [cast, helper.make_node("MatMul", [node.input[0], f"{out}_float"], [out])], stored
 
 
-def _product(node: Any, values: Array, ranges: Array | None) -> tuple[list[Any], dict[str, Array]]:
+def _biases(graph: Any, arrays: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """For products to which nothing but a stored vector is added: the sum's name and the vector's.
+
+    Such a sum costs no pass of its own in int8.
+    """
+    users: dict[str, list[Any]] = {}
+    for node in graph.node:
+        for name in node.input:
+            users.setdefault(name, []).append(node)
+    found = {}
+    for node in graph.node:
+        if node.op_type != "MatMul" or not _is_large(arrays.get(node.input[1])):
+            continue
+        (user, *more) = users[node.output[0]]
+        vectors = [n for n in user.input if n in arrays and len(arrays[n].dims) == 1]
+        if user.op_type == "Add" and vectors and not more:
+            found[node.output[0]] = user.output[0], vectors[0]
+    return found
+
+
+def _is_large(stored: Any) -> bool:
+    """Whether it is a matrix of float32 that is worth storing in less."""
+    float32 = onnx.TensorProto.FLOAT
+    return bool(
+        stored
+        and len(stored.dims) == 2
+        and stored.data_type == float32
+        and min(stored.dims) >= _SMALL
+    )
+
+
+def _product(
+    node: Any, values: Array, ranges: Array | None, bias: tuple[str, str] | None
+) -> tuple[list[Any], dict[str, Array]]:
     """A product in int8: a scale for each column, and one for the window, taken as it is read."""
     given, out = node.input[0], node.output[0]
     made, stored = [], {}
@@ -215,9 +254,9 @@ def _product(node: Any, values: Array, ranges: Array | None) -> tuple[list[Any],
     scale = _scale(values, 0, _LARGEST["columns"])[0]
     arrays = [np.rint(values / scale).astype(np.int8), scale, np.zeros(scale.shape, np.int8)]
     stored |= zip(names, arrays, strict=True)
-    made.append(
-        helper.make_node("DynamicQuantizeMatMul", [given, *names], [out], domain="com.microsoft")
-    )
+    result, vector = bias or (out, "")
+    inputs = [given, *names, vector] if vector else [given, *names]
+    made.append(helper.make_node("DynamicQuantizeMatMul", inputs, [result], domain="com.microsoft"))
     return made, stored
 
 

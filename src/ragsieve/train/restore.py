@@ -81,11 +81,12 @@ def _weights(graph: Any) -> dict[str, Array]:
     found = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
     makers = {name: node for node in graph.node for name in node.output}
     for node in graph.node:
-        if node.op_type != "Add":
-            continue
-        for given, bias in (node.input, (*node.input,)[::-1]):
-            if bias.startswith(PREFIX) and bias.endswith(".bias") and given in makers:
-                matrix = _matrix(makers[given], makers, arrays)
+        for bias in node.input:
+            if not (bias.startswith(PREFIX) and bias.endswith(".bias")):
+                continue
+            added = node.op_type == "Add"
+            made = [makers[n] for n in node.input if n in makers] if added else [node]
+            for matrix in (_matrix(one, makers, arrays) for one in made):
                 if matrix is not None:
                     name = bias.removeprefix(PREFIX).removesuffix(".bias")
                     found[f"{name}.weight"] = np.ascontiguousarray(matrix.T)
