@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve import systems, trained
+from ragsieve import models, systems, trained
 from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown
 from ragsieve.cli.html import HTML_OPTIONS, compared, write_page
 from ragsieve.cli.opening import (
@@ -205,6 +205,8 @@ def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
     roles = building.roles_of(options["system"], given)
     if options["system"] not in systems.SYSTEMS:
         options["system"] = trained.identity(options["system"])
+    if "pruner" in roles:
+        options["pruner"] = models.load(options["pruner"]).identity
     more = ("llm_options", "system_options", "system_models")
     if options["index"]:
         options["index"] = content(options["index"])
@@ -221,9 +223,10 @@ def _cost(result: Result) -> str:
     steps = [step.to_dict() for step in result.trace.steps]
     total = {k: sum(s[k] for s in steps) for k in ("calls", "tokens_in", "tokens_out", "seconds")}
     verdicts = result.verdicts
+    calls = f"{total['calls']} model call{'s' * (total['calls'] != 1)}"
     return (
         f"kept {len(result.kept)} of {len(verdicts)} spans, {result.tokens.after:,} of "
-        f"{result.tokens.before:,} tokens; {total['calls']} model calls, {total['tokens_in']:,} "
+        f"{result.tokens.before:,} tokens; {calls}, {total['tokens_in']:,} "
         f"tokens read, {total['tokens_out']:,} written, {total['seconds']:.1f} s"
     )
 
