@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,29 +27,19 @@ from ragsieve.models import store
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder, cores
-from ragsieve.models.windows import Laid, Layout, Window, WindowTokenizer
+from ragsieve.models.window_cache import (
+    NOTHING,
+    Reading,
+    WindowCache,
+    passage_logit,
+    probabilities,
+)
+from ragsieve.models.windows import Laid, Layout, WindowTokenizer
 from ragsieve.models.wrap import check_columns
-from ragsieve.trace import Usage, spend
 
 BUNDLED = ("pruner",)  # folders of ragsieve/weights
 CONFIG, TOKENIZER, NET, SETTINGS = "config.json", "tokenizer.json", "model.onnx", "pruner.json"
 FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
-NOTHING = -100.0  # the logit of a passage or sentence without a token
-REMEMBERED = 4096  # windows whose logits are kept for the next call, a kilobyte each
-
-
-class _Key(NamedTuple):
-    """All that a window's logits depend on."""
-
-    question: int
-    ids: bytes
-
-
-class Reading(NamedTuple):
-    """Logits of a window: of the passage, and of each span."""
-
-    passage: float
-    spans: list[float]
 
 
 @dataclass(frozen=True)
@@ -78,9 +67,7 @@ class Pruner:
     model: str = "pruner"
     threads: int | None = field(default=None, kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
-    _known: OrderedDict[_Key, NDArray[np.float32]] = field(
-        default_factory=OrderedDict, init=False, repr=False, compare=False
-    )
+    _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -111,17 +98,16 @@ class Pruner:
         check_columns([questions, passages])
         laid = [self._tokenizer.lay(*item) for item in zip(questions, passages, strict=True)]
         found = []
-        for given, rows in zip(passages, self._logits(laid), strict=True):
+        for given, readings in zip(passages, self._readings(laid), strict=True):
             sentences: list[float] = []
-            scores: list[float] = []
-            for passage, some in zip(given, rows, strict=True):
+            for passage, reading in zip(given, readings, strict=True):
                 best = [NOTHING] * len(passage.sentences)
-                for window, logits in some:
+                for window, logits in reading:
                     for n, start, end in window.spans:
                         best[n] = max(best[n], float(logits[start:end, 0].mean()))
                 sentences += best
-                scores.append(_answers(some))
-            found.append(Pruned(_sigmoid(sentences), _sigmoid(scores)))
+            answers = [passage_logit(reading) for reading in readings]
+            found.append(Pruned(probabilities(sentences).tolist(), probabilities(answers).tolist()))
         return found
 
     def threshold(self, keep_answer: float) -> float:
@@ -149,38 +135,13 @@ class Pruner:
         A text over a window is cut into even pieces, not at its sentences.
         """
         laid = [self._tokenizer.lay(question, [Passage("", [text])]) for question, text in pairs]
-        return np.array([_answers(row) for (row,) in self._logits(laid)], np.float32)
+        return np.array([passage_logit(one) for (one,) in self._readings(laid)], np.float32)
 
-    def _logits(self, laid: Sequence[Laid]) -> list[list[list[tuple[Window, NDArray[np.float32]]]]]:
-        """Windows with their logits; each item is charged for those that it reads first."""
-        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in laid]
-        windows = {key: window for item in keyed for some in item for key, window in some}
-        with self._lock:
-            known = {key: self._known[key] for key in windows if key in self._known}
-        unread = [key for key in windows if key not in known]
-        if unread:
-            rows = self._net.run([windows[key] for key in unread], self.threads or cores())
-            known |= zip(unread, rows, strict=True)
-        left = {*unread}
-        usages = []
-        for one, item in zip(laid, keyed, strict=True):
-            mine = {key for some in item for key, _ in some}
-            fresh = mine & left
-            left -= fresh
-            tokens = sum(len(windows[key].ids) for key in fresh or mine)
-            cached = bool(mine and not fresh)
-            usages.append(Usage(self.identity, tokens, cached=cached, note=one.note))
-        spend(usages)
-        self._remember(known)
-        return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
-
-    def _remember(self, known: Mapping[_Key, NDArray[np.float32]]) -> None:
-        with self._lock:
-            self._known.update(known)
-            for key in known:
-                self._known.move_to_end(key)
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
+    def _readings(self, laid: Sequence[Laid]) -> list[list[Reading]]:
+        """Of the passages of each item."""
+        return self._cache.read(
+            laid, lambda windows: self._net.run(windows, self.threads or cores()), self.identity
+        )
 
     @once
     def _tokenizer(self) -> WindowTokenizer:
@@ -228,20 +189,3 @@ class Pruner:
                 raise  # turned already
             reason = " ".join(str(error).split())[:300]
             raise ModelError(f"model {self.model!r} cannot be loaded: {reason}") from error
-
-
-def _key(window: Window) -> _Key:
-    return _Key(window.question, np.array(window.ids, np.int32).tobytes())
-
-
-def _answers(rows: Sequence[tuple[Window, NDArray[np.float32]]]) -> float:
-    """The logit of a passage: of its best window."""
-    return max((float(logits[0, 1]) for _, logits in rows), default=NOTHING)
-
-
-def _sigmoid(logits: Sequence[float]) -> list[float]:
-    """Probabilities; 0 of what has no token."""
-    values = np.array(logits, np.float64)
-    found = 1 / (1 + np.exp(-np.clip(values, -500, 500)))
-    rounded: list[float] = np.where(values == NOTHING, 0.0, found).tolist()
-    return rounded
