@@ -13,7 +13,7 @@ pytest.importorskip("peft")
 pytest.importorskip("sklearn")
 
 Command = Callable[..., Any]
-NAMES = ("generator", "recomp", "writer", "exit", "provence")
+NAMES = ("generator", "recomp", "writer", "exit")
 ROW = {"question": "Who sang?", "answers": ["Seals"], "documents": [{"text": "Seals sang."}]}
 
 
@@ -62,7 +62,6 @@ def test_bad_input_is_one_line(
         (("exit", "--llm", "minilm"), "minilm is no LLM"),
         (("exit", "--llm", "openai:x"), "llm must be a local one"),
         (("exit", "--layers", "0"), "0.0 is not in the range"),
-        (("provence", "--learning-rate", "0"), "0.0 is not in the range"),
     ],
 )
 def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:

@@ -16,7 +16,7 @@ from ragsieve.cli.bench import bench_command, datasets_command, report_command
 from ragsieve.cli.generator import generator_command
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
-from ragsieve.cli.pruner import exit_command, provence_command, pruner_command
+from ragsieve.cli.pruner import exit_command, pruner_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.serve import serve_command
 from ragsieve.cli.train import annotate_command, calibrate_command, train_group
@@ -27,7 +27,6 @@ for command in (
     generator_command,
     writer_command,
     exit_command,
-    provence_command,
     pruner_command,
 ):
     train_group.add_command(command)

@@ -1,4 +1,4 @@
-"""`ragsieve train pruner`, `ragsieve train exit` and `ragsieve train provence`."""
+"""`ragsieve train pruner` and `ragsieve train exit`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,6 @@ interrupted training goes on where it stopped.
   ragsieve train exit my-extractor questions.jsonl
   ragsieve train exit my-extractor nq popqa --data ~/questions --limit 200 --layers 0.3
   ragsieve ask --system exit --model extractor=transformers:my-extractor -q "Who?" notes.txt
-"""
-PROVENCE_HELP = """Train an encoder to rank documents and prune their sentences (Provence).
-
-Of each token it learns whether its sentence holds a gold answer, of each document whether one of
-its sentences does; what it learnt is written to FOLDER. A source is a JSONL file of questions with
-documents and answers, or a name of `ragsieve datasets`; a salted hash divides its questions: half
-to learn from, a tenth to choose by. An interrupted training goes on after its last epoch.
-
-\b
-  ragsieve train provence my-pruner questions.jsonl
-  ragsieve train provence my-pruner nq popqa --data ~/questions --limit 1000 --epochs 2
-  ragsieve ask --system provence --clues provence:my-pruner -q "Who sang it?" notes.txt
 """
 PRUNER_HELP = """Train the sentence pruner of the default filter on your questions, into FOLDER.
 
@@ -77,33 +65,6 @@ def exit_command(opened: training.Open, **options: Any) -> int:
     with INFO.status("training …"):
         made = make_exit(to.folder, to.sources, plan, work=to.work)
     _said({name: made[name] for name in ("before", "after")})
-    to.written()
-    return 0
-
-
-@click.command("provence", help=PROVENCE_HELP, short_help="An encoder for system provence.")
-@training.given("SOURCE")
-@click.option("--encoder", default="minilm", help="What it begins from: minilm, a folder, hub id.")
-@training.DOCUMENTS
-@training.LIMIT
-@training.epochs(4)
-@click.option(
-    "--learning-rate",
-    type=click.FloatRange(0, min_open=True),
-    default=1e-4,
-    help="Of the encoder at its height.",
-)
-@training.SEED
-@training.WORK
-def provence_command(opened: training.Open, **options: Any) -> int:
-    """Train, then say how good it is."""
-    from ragsieve.train.provence import ProvencePlan, make_provence
-
-    plan = ProvencePlan(**options)
-    to = opened()
-    with INFO.status("training …"):
-        made = make_provence(to.folder, to.sources, plan, work=to.work)
-    _said(made["validation"])
     to.written()
     return 0
 

@@ -81,15 +81,6 @@ def precision(dtype: str, device: str) -> str:
     return "float32" if torch.device(device).type == "cpu" else "bfloat16"
 
 
-def fast_precision(device: str) -> str:
-    """Bfloat16 where the processor multiplies it itself, else float32: good enough to train in."""
-    onednn: bool = torch._C._has_mkldnn
-    slow = torch.device(device).type == "cpu" and not (
-        onednn and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    )
-    return "float32" if slow else "bfloat16"
-
-
 def own_tokenizer(tokenizer: Any, *, plain: bool, words: Sequence[str] = ()) -> Tokenizer:
     """A copy of a fast tokenizer's inside that neither pads nor truncates.
 
