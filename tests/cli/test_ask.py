@@ -495,6 +495,16 @@ def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
     assert "kept 3 of 4 spans" in more.err
 
 
+def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
+    """It ranks the documents first: the file with all four words stands before the other."""
+    Path("a.txt").write_text("Who sang here? Cheese.")
+    Path("b.txt").write_text("Who sang summer breeze?")
+    options = ("--system", "provence", "--option", "min_score=0.5")
+    ended = ragsieve("filter", *PRUNED, "b.txt", *options)
+
+    assert ("Who sang summer breeze?\n\nWho sang here?\n", 0) == (ended.out, ended.code)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

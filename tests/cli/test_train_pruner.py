@@ -124,11 +124,11 @@ def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("finefilter",), "finefilter comes with the package: name a new folder by --output"),
+        (("finefilter",), "Missing option '--output'"),
         (("finefilter", "--output", "."), "output must be new or a pruner's copy"),
         (("finefilter", "--output", "o", "--pruner", "fake:pruner"), "pruner or pruner:FOLDER"),
-        (("./mine", "--output", "o"), "--output goes with finefilter, got './mine'"),
-        (("./mine", "--pruner", "pruner"), "--pruner goes with finefilter, got './mine'"),
+        (("./mine", "--output", "o"), "what is calibrated must be finefilter, got './mine'"),
+        (("provence", "--output", "o"), "what is calibrated must be finefilter, got 'provence'"),
     ],
 )
 def test_options_of_calibrate_have_rules(

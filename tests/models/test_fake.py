@@ -188,6 +188,15 @@ def test_sentences_and_passages_are_pruned_by_overlap() -> None:
         pruner.prune(["Who?"], [])
 
 
+def test_a_pruner_scores_texts_as_passages() -> None:
+    """A text is a passage of one sentence: two of the three words, then none."""
+    with step("test") as seen:
+        scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
+
+    np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
+    assert [Usage("overlap-pruner", 3 + 2), Usage("overlap-pruner", 1)] == seen.usages
+
+
 def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
     """Who promises more keeps more; certainty is not promised."""
     assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]

@@ -1,8 +1,9 @@
-"""Pruners: tiny encoders of random weights with two heads, as trained here and as published."""
+"""Provence models: tiny encoders of random weights with two heads, laid out as published."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from tokenizers import models as kinds  # noqa: E402
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError  # noqa: E402
-from ragsieve.models.base import Passage  # noqa: E402
+from ragsieve.models.base import Passage, Pruned, SentencePruner  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
-from ragsieve.models.provence import NOTHING, Provence  # noqa: E402
-from ragsieve.models.provence_net import PassageSetter, TwoHeads, layout_for  # noqa: E402
+from ragsieve.models.provence import Provence  # noqa: E402
+from ragsieve.models.provence_net import TwoHeads, WordTokenizer  # noqa: E402
+from ragsieve.models.window_cache import NOTHING  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -35,8 +37,14 @@ LONG = Passage("the river", [f"{' '.join(WORDS[n : n + 5])}." for n in range(9)]
 QUESTION = "is paris the capital?"
 
 
+def save(net: TwoHeads, prefix: str, folder: Path) -> None:
+    """Write the weights with the encoder's below its name, and the heads."""
+    tensors = {n.replace("encoder.", prefix, 1): t for n, t in net.state_dict().items()}
+    save_file(tensors, folder / "model.safetensors")
+
+
 def bert(folder: Path) -> Path:
-    """What training here writes: a BERT below ``bert.``, and the heads."""
+    """A BERT below ``bert.``."""
     known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", ".", "?", *WORDS]
     (folder / "vocab.txt").write_text("\n".join(known))
     transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
@@ -49,9 +57,8 @@ def bert(folder: Path) -> Path:
         vocab_size=len(known),
         initializer_range=0.3,
     )
-    net = TwoHeads(transformers.BertModel(config))
     config.save_pretrained(folder)
-    save_file(net.tensors(), folder / "model.safetensors")
+    save(TwoHeads(transformers.BertModel(config)), "bert.", folder)
     return folder
 
 
@@ -69,8 +76,7 @@ def deberta(folder: Path) -> Path:
         relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True,
         pos_att_type=["p2c", "c2p"], position_biased_input=False, type_vocab_size=0,
     )  # fmt: skip
-    net = TwoHeads(transformers.DebertaV2Model(config), scores=2)
-    save_file(net.tensors(), folder / "model.safetensors")
+    save(TwoHeads(transformers.DebertaV2Model(config), scores=2), "deberta.", folder)
     own = {"model_type": "Provence", "architectures": ["Provence"]}
     own["auto_map"] = {"AutoConfig": "code.ProvenceConfig", "AutoModel": "code.Provence"}  # type: ignore[assignment]
     (folder / "config.json").write_text(json.dumps({**config.to_dict(), **own}))
@@ -101,21 +107,26 @@ def by_hand(folder: Path, rows: list[list[str]]) -> tuple[float, list[float]]:
         spans.append((start, len(ids)))
     net = TwoHeads.load(folder).eval()
     with torch.no_grad():
-        both = net(torch.tensor([[*ids, known["[SEP]"]]]), torch.ones(1, len(ids) + 1))
-    keep = torch.sigmoid(both[1][0])
-    return float(both[0]), [float(keep[a:b].mean()) for a, b in spans]
+        both = net(torch.tensor([[*ids, known["[SEP]"]]]), torch.ones(1, len(ids) + 1))[0]
+    keep = torch.sigmoid(both[:, 0])
+    return float(both[0, 1]), [float(keep[a:b].mean()) for a, b in spans]
+
+
+def sentences(model: SentencePruner, *passages: Passage, asked: str = QUESTION) -> list[float]:
+    """What is said of the sentences of one question's passages."""
+    return model.prune([asked], [passages])[0].sentences
 
 
 def test_one_pass_scores_passage_and_sentences(folder: Path) -> None:
     """The title stands in front; a sentence has the mean of its tokens, one without words 0."""
-    reader = Provence(str(folder), dtype="float32")
+    model = Provence(str(folder), dtype="float32")
     score, (_, *means) = by_hand(folder, [["paris:"], *(s.split() for s in CITY.sentences)])
-    ((first, second),) = reader.clues([QUESTION], [[CITY]])
-    ((_, empty, _),) = reader.clues([QUESTION], [[PETS]])
+    (found,) = model.prune([QUESTION], [[CITY]])
 
-    assert pytest.approx(means, abs=1e-5) == [first, second]
-    assert pytest.approx(score, abs=1e-5) == reader.score([(QUESTION, f"paris: {said(CITY)}")])[0]
-    assert 0.0 == empty
+    assert pytest.approx(means, abs=1e-5) == found.sentences
+    assert [pytest.approx(1 / (1 + math.exp(-score)), abs=1e-5)] == found.passages
+    assert pytest.approx(score, abs=1e-5) == model.score([(QUESTION, f"paris: {said(CITY)}")])[0]
+    assert 0.0 == sentences(model, PETS)[1]
 
 
 def said(passage: Passage) -> str:
@@ -123,28 +134,28 @@ def said(passage: Passage) -> str:
 
 
 def test_what_was_scored_is_not_read_again(folder: Path) -> None:
-    """The passage as one text and as title and sentences are one reading, charged once."""
-    reader = Provence(str(folder))
+    """The passage as one text and as title and sentences is one reading, charged once."""
+    model = Provence(str(folder))
     with step("score") as scoring:
-        reader.score([(QUESTION, f"paris: {said(CITY)}"), (QUESTION, said(PETS))])
-    with step("clues") as pruning:
-        reader.clues([QUESTION], [[PETS, CITY]])
-    paid, free = scoring.usages, pruning.usages
+        model.score([(QUESTION, f"the river: {said(LONG)}"), (QUESTION, said(PETS))])
+    with step("prune") as pruning:
+        model.prune([QUESTION], [[PETS, LONG]])
+    paid = scoring.usages
 
     assert [False, False] == [usage.cached for usage in paid]
     total = sum(usage.tokens_in for usage in paid)
-    assert [Usage(reader.identity, total, cached=True)] == free
+    assert [Usage(model.identity, total, cached=True)] == pruning.usages
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_passage_is_read_alike_in_any_company(folder: Path, dtype: str, tmp_path: Path) -> None:
     """To the precision's tolerance: alone, together, after others, out of a cache."""
     given = [CITY, PETS, LONG]
-    ((*together,),) = Provence(str(folder), dtype=dtype).clues([QUESTION], [given])
-    alone = [Provence(str(folder), dtype=dtype).clues([QUESTION], [[p]])[0] for p in given]
+    together = sentences(Provence(str(folder), dtype=dtype), *given)
+    alone = [sentences(Provence(str(folder), dtype=dtype), passage) for passage in given]
     cached = Cached(Provence(str(folder), dtype=dtype), tmp_path / "cache")
-    cached.clues(["the dog", QUESTION], [[PETS], given[::-1]])
-    turned = cached.clues([QUESTION], [given[::-1]])[0]
+    cached.prune(["the dog", QUESTION], [[PETS], given[::-1]])
+    turned = cached.prune([QUESTION], [given[::-1]])[0].sentences
 
     near = {"float32": 1e-5, "bfloat16": 0.05}[dtype]
     assert together == pytest.approx([value for row in alone for value in row], abs=near)
@@ -155,79 +166,75 @@ def test_a_vote_is_the_share_of_tokens(folder: Path) -> None:
     """All tokens reach 0, none more than 1; shares of four tokens are quarters."""
     pets = Passage("", ["a cat runs."])
     counts = {vote: Provence(str(folder), vote=vote) for vote in (0.0, 0.5, 1.0)}
-    found = {vote: reader.clues([QUESTION], [[pets]])[0][0] for vote, reader in counts.items()}
+    found = {vote: sentences(model, pets)[0] for vote, model in counts.items()}
 
     assert (1.0, 0.0) == (found[0.0], found[1.0])
     assert 0 == found[0.5] * 4 % 1
-    assert 3 == len({reader.identity for reader in counts.values()})
+    assert 3 == len({model.identity for model in counts.values()})
 
 
 def test_a_long_passage_goes_in_windows(folder: Path) -> None:
     """All sentences are judged; the score is the best window's; a long word is not cut off."""
-    reader = Provence(str(folder), dtype="float32")
-    with step("clues") as record:
-        (found,) = reader.clues([QUESTION], [[LONG]])
-    longest = "a" * 10_000
-    (both,) = reader.clues([QUESTION], [[Passage("", [longest, "a cat runs."])]])
+    model = Provence(str(folder), dtype="float32")
+    with step("prune") as record:
+        found = sentences(model, LONG)
+    long_word = sentences(model, Passage("", ["." * 100, "a cat runs."]))
 
     assert 9 == len(found)
-    assert all(0 < value < 1 for value in found)
+    assert all(0 < value < 1 for value in [*found, *long_word])
     assert POSITIONS < record.usages[0].tokens_in
-    assert 2 == len(both)
 
 
 def test_hostile_text_is_text(folder: Path) -> None:
     """Marks of the encoder in a text are words to it; control characters and surrogates pass."""
-    reader = Provence(str(folder), dtype="float32")
-    odd = Passage("\ud800", ["[SEP] [CLS]", "\x00\x1f", " ", "\u202e"])
-    (found,) = reader.clues(["\udfff"], [[odd]])
-    read = reader._setter.read("[SEP]", [Passage("[PAD]", ["a [SEP] [CLS]"])])
-    tokens = {*read.question, *read.passages[0][0], *read.passages[0][1][0]}
+    model = Provence(str(folder), dtype="float32")
+    odd = Passage("\ud800", ["[SEP] [CLS]", "\x00\x1f", " ", "\u202e", "a" * 10_000])
+    found = sentences(model, odd, asked="\udfff")
+    tokenizer = WordTokenizer(folder, POSITIONS)
+    ((window,),) = tokenizer.lay("[SEP]", [["[PAD]", "a", "[SEP]", "[CLS]"]]).windows
+    start, *inside, end = window.ids
+    inside.remove(end)  # behind the question
 
-    assert 4 == len(found)
+    assert 5 == len(found)
     assert 0.0 == found[2]
-    assert not {reader._setter.cls, reader._setter.sep, reader._setter.padding} & tokens
-
-
-def test_sentences_are_read_as_their_words_are() -> None:
-    """Training reads sentences and asking words: the same tokens, also where spaces are tokens."""
-    made = Tokenizer(kinds.BPE({"[CLS]": 0, "[SEP]": 1, "a": 2, "b": 3, "Ġ": 4}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    setter = PassageSetter(made, cls=0, sep=1, padding=1)
-    ((_, whole), (_, apart)) = setter.read(
-        "a", [Passage("", ["a  b"]), Passage("", ["a", "b"])]
-    ).passages
-
-    assert [[4, 2, 4, 3]] == whole
-    assert [[4, 2], [4, 3]] == apart
+    assert {start, end} <= tokenizer.control
+    assert not tokenizer.control & {*inside}
 
 
 def test_a_passage_without_words_comes_last(folder: Path) -> None:
     """Its score is lower than that of any other; nothing asked is nothing said."""
-    reader = Provence(str(folder))
-    scores = reader.score([(QUESTION, ""), (QUESTION, "a")])
+    model = Provence(str(folder))
+    scores = model.score([(QUESTION, ""), (QUESTION, "a")])
 
     assert NOTHING == scores[0] < scores[1]
-    assert [[], []] == reader.clues(["a", "b"], [[], [Passage("the cat", [])]])
-    assert (0,) == reader.score([]).shape
+    assert Pruned([], [0.0]) == model.prune([QUESTION], [[Passage("", [])]])[0]
+    assert [[], []] == [
+        one.sentences for one in model.prune(["a", "b"], [[], [Passage("cat", [])]])
+    ]
+    assert (0,) == model.score([]).shape
 
 
 def test_a_long_question_is_cut_and_told(folder: Path) -> None:
-    """Only the first tokens count."""
-    reader = Provence(str(folder), dtype="float32")
-    with step("clues") as record:
-        (long,) = reader.clues([" ".join(["cat"] * 50)], [[PETS]])
-    (ten,) = reader.clues([" ".join(["cat"] * 10)], [[PETS]])
+    """Only the first tokens count: an eighth of what the encoder reads."""
+    model = Provence(str(folder), dtype="float32")
+    with step("prune") as record:
+        long = sentences(model, PETS, asked=" ".join(["cat"] * 50))
 
-    assert ["the question has over 10 tokens: only these count"] == record.told
-    assert ten == long
+    assert ["the question has over 5 tokens: only these count"] == record.told
+    assert long == sentences(model, PETS, asked=" ".join(["cat"] * 5))
 
 
 def test_it_is_loaded_by_name(folder: Path) -> None:
-    """With options, as any model."""
-    reader = models.load(f"provence:{folder}", vote=0.5)
+    """With options, as any sentence pruner."""
+    models.check(f"provence:{folder}", "sentence pruner")
 
-    assert Provence(str(folder), vote=0.5) == reader
+    assert Provence(str(folder), vote=0.5) == models.load(f"provence:{folder}", vote=0.5)
+
+
+def test_nothing_is_promised() -> None:
+    """Published weights were not calibrated; nothing is loaded to say so."""
+    with pytest.raises(InputError, match=r"promises no keep_answer, got 0\.95: give min_score"):
+        Provence("me/mine").threshold(0.95)
 
 
 def broken(folder: Path, tmp_path: Path, **changes: Any) -> Path:
@@ -252,9 +259,9 @@ def test_tensors_that_do_not_fit_are_an_error(
     folder: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     """The error names model and tensor, in one line."""
-    reader = Provence(str(broken(folder, tmp_path, **changes)))
+    model = Provence(str(broken(folder, tmp_path, **changes)))
     with pytest.raises(ModelError, match=f"cannot be loaded: .*{message}") as caught:
-        reader.clues([QUESTION], [[CITY]])
+        model.prune([QUESTION], [[CITY]])
 
     assert "\n" not in str(caught.value)
 
@@ -266,10 +273,10 @@ def test_a_pickle_is_no_model(folder: Path, tmp_path: Path) -> None:
         Provence(str(tmp_path)).score([("a", "b")])
 
 
-def test_an_encoder_must_read_some_tokens() -> None:
+def test_an_encoder_must_read_some_tokens(folder: Path) -> None:
     """The error says how many."""
-    with pytest.raises(ModelError, match="must read at least 32 tokens, got 16"):
-        layout_for(transformers.BertConfig(max_position_embeddings=16))
+    with pytest.raises(InputError, match="size must be at least 22 tokens, got 16"):
+        WordTokenizer(folder, 16)
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         hidden_size=2, num_hidden_layers=0, num_attention_heads=1, vocab_size=len(words)
     )
     config.save_pretrained(folder)
-    net = TwoHeads(transformers.BertModel(config))
-    tensors = {name: torch.zeros_like(value) for name, value in net.tensors().items()}
+    weights = TwoHeads(transformers.BertModel(config)).state_dict()
+    tensors = {n.replace("encoder.", "bert.", 1): torch.zeros_like(w) for n, w in weights.items()}
     kinds = [[1.0, 0.0] if word in CLUES else [0.0, 1.0] for word in words]
     tensors["bert.embeddings.word_embeddings.weight"] = torch.tensor(kinds)
     tensors["bert.embeddings.LayerNorm.weight"] = torch.ones(2)
@@ -77,8 +77,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(folder: Path, **options: Any) -> list[float]:
-    reader = Provence(str(folder), dtype="float32", **options)
-    return reader.clues([QUESTION], [[Passage("", [A, B, C]), Passage("", [D])]])[0]
+    pruner = Provence(str(folder), dtype="float32", **options)
+    return pruner.prune([QUESTION], [[Passage("", [A, B, C]), Passage("", [D])]])[0].sentences
 
 
 def test_a_sentence_has_the_mean_of_its_tokens(folder: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_sentence_has_the_votes_of_its_tokens(folder: Path) -> None:
 
 def test_sentences_stay_from_a_threshold(folder: Path) -> None:
     """By the mean two, by the vote of half the tokens one."""
-    reader = Provence(str(folder), dtype="float32")
-    mean = provence(LLM, reader, min_score=0.4)(QUESTION, DOCUMENTS)
+    pruner = Provence(str(folder), dtype="float32")
+    mean = provence(LLM, pruner, min_score=0.4)(QUESTION, DOCUMENTS)
     voting = Provence(str(folder), dtype="float32", vote=0.5)
     vote = provence(LLM, voting, min_score=0.5)(QUESTION, DOCUMENTS)
 
@@ -103,17 +103,18 @@ def test_sentences_stay_from_a_threshold(folder: Path) -> None:
 
 def test_documents_are_read_best_first(folder: Path) -> None:
     """As they are ranked, not as they were retrieved; in a document as it stands."""
-    reader = Provence(str(folder), dtype="float32")
-    ranked = provence(LLM, reader, reranker=Contrary(), min_score=0.2).ask(QUESTION, DOCUMENTS)
+    pruner = Provence(str(folder), dtype="float32")
+    ranked = provence(LLM, pruner, reranker=Contrary(), min_score=0.2).ask(QUESTION, DOCUMENTS)
 
     assert [D, A, B, C] == [s.text for s in ranked.kept]
 
 
 def test_one_pass_does_both(folder: Path) -> None:
     """Each document is charged when it is ranked, and not again when it is pruned."""
-    reader = Provence(str(folder), dtype="float32")
-    result = provence(LLM, reader, min_score=0.4)(QUESTION, DOCUMENTS)
+    pruner = Provence(str(folder), dtype="float32")
+    result = provence(LLM, pruner, min_score=0.4)(QUESTION, DOCUMENTS)
     usages = {s.stage.partition("(")[0]: s.usages for s in result.trace.steps}
 
     assert [False, False] == [usage.cached for usage in usages["Pair"]]
-    assert [True] == [usage.cached for usage in usages["Clues"]]
+    assert [True] == [usage.cached for usage in usages["Pruner"]]
+    assert 0.5 == result.answerable  # a head of zeros

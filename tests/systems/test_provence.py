@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
-from ragsieve.models.base import Passage
-from ragsieve.models.fake import OverlapClueReader, OverlapPairScorer, ScriptedLLM
+from ragsieve import models
+from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.models.sharing import sharing
+from ragsieve.systems import build
 from ragsieve.systems.provence import provence
 
 LLM = ScriptedLLM(lambda _: "x")
@@ -17,47 +17,56 @@ TEXTS = ["It rained. She left.", "He sang. It rained.", "Who sang? He sang summe
 QUESTION = "who sang summer breeze"
 
 
-class Both:
-    """Scores passages and sentences by their words, as a pruner does."""
+class Rain:
+    """Ranks by rain."""
 
-    identity = "both"
+    identity = "rain"
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        return OverlapPairScorer().score(pairs)
-
-    def clues(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[float]]:
-        return OverlapClueReader().clues(questions, passages)
+        return np.array([text.count("rained") for _, text in pairs], np.float32)
 
 
 def test_documents_are_ranked_and_their_sentences_pruned() -> None:
     """By share of the question's words: the third document 1, the second 1/4, the first none."""
-    result = provence(LLM, Both(), min_score=0.25)(QUESTION, TEXTS)
+    result = provence(LLM, OverlapPruner(), min_score=0.25)(QUESTION, TEXTS)
 
     assert ["Who sang?", "He sang summer breeze.", "He sang."] == [s.text for s in result.kept]
+    assert 0.75 == result.answerable
 
 
 def test_only_the_best_documents_stay() -> None:
     """One of three, though another one's sentence passes the threshold."""
-    result = provence(LLM, Both(), k=1, min_score=0.25)(QUESTION, TEXTS)
+    result = provence(LLM, OverlapPruner(), k=1, min_score=0.25)(QUESTION, TEXTS)
 
     assert {"Who sang?", "He sang summer breeze."} == {s.text for s in result.kept}
 
 
-def test_a_reader_without_a_score_for_passages_leaves_their_order() -> None:
-    """Any clue reader prunes; who else ranks may be said."""
-    plain = provence(LLM, OverlapClueReader(), min_score=0.25)(QUESTION, TEXTS)
-    ranked = provence(LLM, OverlapClueReader(), reranker=OverlapPairScorer(), min_score=0.25)
+def test_another_model_may_rank() -> None:
+    """The sentences are the pruner's all the same."""
+    system = provence(LLM, OverlapPruner(), reranker=Rain(), min_score=0.25)
 
-    assert ["He sang.", "Who sang?", "He sang summer breeze."] == [s.text for s in plain.kept]
-    assert "Who sang?" == ranked(QUESTION, TEXTS).kept[0].text
+    assert "He sang." == system(QUESTION, TEXTS).kept[0].text
 
 
-@pytest.mark.parametrize(("reader", "first"), [(Both(), "Who"), (OverlapClueReader(), "He")])
-def test_a_wrapped_reader_is_seen_through(reader: OverlapClueReader, first: str) -> None:
-    """Whether it scores passages is the model's inside, not the wrapper's."""
+def test_some_sentences_may_be_kept_anyway() -> None:
+    """Where none reaches the threshold, the most probable one."""
+    result = provence(LLM, OverlapPruner(), min_score=1, min_keep=1)(QUESTION, TEXTS)
+
+    assert ["He sang summer breeze."] == [s.text for s in result.kept]
+
+
+def test_a_shared_pruner_gives_the_same() -> None:
+    """Wrapped for threads it ranks and prunes as it does alone."""
     with sharing(2) as share:
-        result = provence(LLM, share(reader), min_score=0.25)(QUESTION, TEXTS)
+        shared = provence(LLM, share(OverlapPruner()))(QUESTION, TEXTS)
 
-    assert first == result.kept[0].text.split()[0]
+    assert provence(LLM, OverlapPruner())(QUESTION, TEXTS).kept == shared.kept
+
+
+def test_the_bundled_pruner_runs_it_by_one_pass() -> None:
+    """What was read to rank is not read again to prune."""
+    result = build("provence", LLM, pruner=models.load("pruner"))(QUESTION, TEXTS)
+    cached = [[usage.cached for usage in step.usages] for step in result.trace.steps]
+
+    assert [[False] * 3, [True]] == [some for some in cached if some]
+    assert "He sang summer breeze." in {s.text for s in result.kept}

@@ -86,7 +86,8 @@ SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or sever
     click.option(
         "--pruner",
         default="pruner",
-        help="Of the system finefilter: pruner, pruner:FOLDER; fake:pruner needs no weights.",
+        help="Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also "
+        "provence:ID; fake:pruner needs no weights.",
     ),
     click.option(
         "--keep-answer",

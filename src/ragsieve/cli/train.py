@@ -280,7 +280,7 @@ def calibrate_command(
     **options: Any,
 ) -> int:
     """Set the cut, and say what was promised and what was measured."""
-    if name not in SYSTEMS or SYSTEMS[name].roles != ("pruner",):
+    if name not in SYSTEMS or "keep_answer" not in SYSTEMS[name].options:
         raise InputError(f"what is calibrated must be finefilter, got {name!r}")
     found = [datasets.load(one, folder=data) for one in questions]
     return _told(*_recalibrated(pruner, output, found, part, options), **options)

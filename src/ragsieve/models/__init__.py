@@ -17,7 +17,7 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "cohere": ("rerank", "Cohere", "pair scorer"),
     "rerank": ("rerank", "Rerank", "pair scorer"),
     "jina_bert": ("jina_bert", "JinaBert", "embedder"),
-    "provence": ("provence", "Provence", "clue reader"),
+    "provence": ("provence", "Provence", "sentence pruner"),
     "pruner": ("pruner", "Pruner", "sentence pruner"),
     "pe_rank": ("pe_rank", "PERank", "list ranker"),
 }

@@ -131,12 +131,11 @@ class Pruned(NamedTuple):
     passages: list[float]
 
 
-class SentencePruner(Protocol):
-    """A model that reads a question with a passage, and scores its sentences and the passage."""
+class SentencePruner(PairScorer, Protocol):
+    """A cross-encoder that gives probabilities, too: of a passage and of each of its sentences.
 
-    @property
-    def identity(self) -> str:
-        """What probabilities depend on beside the input."""
+    Scoring a passage and then pruning it should cost one pass.
+    """
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]

@@ -291,6 +291,12 @@ class OverlapPruner:
             raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
         return 1 - keep_answer
 
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The shares of texts as passages of one sentence, ``(len(pairs),)``."""
+        passages = [[Passage("", [text])] for _, text in pairs]
+        pruned = self.prune([question for question, _ in pairs], passages)
+        return np.array([share for one in pruned for share in one.passages], np.float32)
+
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())

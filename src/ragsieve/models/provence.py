@@ -1,6 +1,6 @@
-"""Local pruners: one pass of a cross-encoder scores a passage and labels each of its tokens.
+"""Published Provence models: one pass of a cross-encoder scores a passage and all its tokens.
 
-One is a folder, or a repository of the hub, with ``config.json``, a tokenizer and
+A model is a folder, or a repository of the hub, with ``config.json``, a tokenizer and
 ``model.safetensors``: the encoder's tensors below its usual name (``bert.``, ``deberta.``), and
 two heads, ``pooler.dense`` with ``classifier`` on the first token for the passage, and
 ``token_classifier`` on every token: drop or keep.
@@ -9,19 +9,17 @@ two heads, ``pooler.dense`` with ``classifier`` on the first token for the passa
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, pairwise
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import Passage
-from ragsieve.models.clue_windows import Layout, Read, Window
+from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.loading import (
     DTYPES,
     compute,
@@ -32,60 +30,23 @@ from ragsieve.models.loading import (
     once,
     precision,
 )
-from ragsieve.models.provence_net import (
-    WEIGHTS,
-    PassageSetter,
-    TwoHeads,
-    layout_for,
-    passage_setter,
-    words,
-)
+from ragsieve.models.provence_net import WEIGHTS, TwoHeads, Words, WordTokenizer
+from ragsieve.models.window_cache import Reading, WindowCache, passage_logit, probabilities
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
-from ragsieve.trace import Usage, spend
-
-NOTHING = -100.0  # the score of a passage without a word
-REMEMBERED = 1_000_000  # tokens of passages whose labels are kept for the next call
-_FILES = ("config.json", WEIGHTS, "*.json", "*.model", "*.txt")
-
-
-class Reading(NamedTuple):
-    """One pass over a passage: its score, any finite number, and what it says of each token.
-
-    Args:
-        score: Of the passage for the question, a logit.
-        keep: Probability that a token is kept, in [0, 1], ``(n_tokens,)``.
-        words: Where each word begins in ``keep``, and where the last one ends, ``(n_words + 1,)``.
-        tokens: That the pass read, the question's and twice read ones included.
-        cut: Whether the question was too long to be read whole.
-    """
-
-    score: float
-    keep: NDArray[np.float32]
-    words: NDArray[np.int64]
-    tokens: int
-    cut: bool = False
-
-
-class _Key(NamedTuple):
-    """What a reading depends on."""
-
-    question: str
-    text: str  # words with single spaces between
 
 
 @dataclass(frozen=True)
 class Provence:
-    """A pruner: `ragsieve.models.base.ClueReader` for sentences, `PairScorer` for passages.
+    """A sentence pruner and a cross-encoder: `SentencePruner` and `PairScorer`.
 
-    A sentence has the mean keep-probability of its tokens, in [0, 1]; one without a word has 0. A
-    passage, which is its title and its sentences or the same text as a whole, is read by itself and
-    once: what was read lately is remembered, so that both calls cost one pass. A passage longer
-    than the encoder reads goes in windows; its score is then its best window's. Weights are
-    safetensors; no code is run.
+    A sentence has the mean keep-probability of its tokens; a passage has the sigmoid of its score.
+    Each passage is read by itself, in one window where it fits and else in several: its score is
+    then its best window's. Windows read lately are remembered, so that ranking and pruning cost one
+    pass. Weights are safetensors; no code is run.
 
     Args:
-        model: A folder that `ragsieve.train.provence` wrote, or a hub id.
+        model: A folder, or a hub id as ``"naver/provence-reranker-debertav3-v1"``.
         vote: From which keep-probability a token votes to keep, in [0, 1]: a sentence then has the
             share of its tokens that do. None: the mean of their probabilities.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
@@ -97,10 +58,9 @@ class Provence:
 
     Source: Provence (arXiv 2501.16214), section 3; the heads are those of its code
         (naver/bergen, scripts/provence).
-    Differs: Each passage is read whole, up to the encoder's 512 tokens, but words are tokenized one
-        by one, each behind a space, and a question is read as it was typed.
-        ``naver/provence-reranker-debertav3-v1`` has these tensors by its code; its figures were not
-        reproduced here.
+    Differs: Words are tokenized one by one, each behind a space, and a question is read as it was
+        typed. ``naver/provence-reranker-debertav3-v1`` has these tensors by its code; its figures
+        were not reproduced here.
     """
 
     model: str
@@ -108,9 +68,7 @@ class Provence:
     dtype: str = field(default="auto", kw_only=True)
     device: str | None = field(default=None, kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
-    _known: OrderedDict[_Key, Reading] = field(
-        default_factory=OrderedDict, init=False, repr=False, compare=False
-    )
+    _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -122,86 +80,63 @@ class Provence:
     def identity(self) -> str:
         """Model, weights, precision and vote: what numbers depend on."""
         vote = "" if self.vote is None else f":vote={self.vote}"
-        return f"provence:{marked(self.model)}:{self._dtype}{vote}"
+        return f"provence:{marked(self.model)}:{precision(self.dtype, self._device)}{vote}"
 
-    def clues(
+    def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[float]]:
-        """See `ragsieve.models.base.ClueReader.clues`; passages do not depend on one another."""
+    ) -> list[Pruned]:
+        """See `ragsieve.models.base.SentencePruner.prune`; a sentence without a token has 0."""
         check_columns([questions, passages])
         parts = [[_parts(passage) for passage in given] for given in passages]
-        items = [
-            [_Key(safe(question), " ".join(chain(*part))) for part in some]
-            for question, some in zip(questions, parts, strict=True)
-        ]
+        texts = [[[*chain(*own)] for own in some] for some in parts]
         found = []
-        for some, readings in zip(parts, self._read(items), strict=True):
-            shares: list[float] = []
-            for part, reading in zip(some, readings, strict=True):
-                ends = np.cumsum([len(text) for text in part])  # the first are the title's
-                places = [reading.words[end] for end in ends]
-                shares += (self._share(reading.keep[a:b]) for a, b in pairwise(places))
-            found.append(shares)
+        for some, readings in zip(parts, self._readings(questions, texts), strict=True):
+            shares = [
+                share
+                for own, reading in zip(some, readings, strict=True)
+                for share in self._shares(own, reading)
+            ]
+            answers = probabilities([passage_logit(reading) for reading in readings])
+            found.append(Pruned(shares, answers.tolist()))
         return found
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """How well each passage answers the question, ``(len(pairs),)``; logits."""
-        items = [[_Key(safe(question), " ".join(words(text)))] for question, text in pairs]
-        return np.array([reading.score for (reading,) in self._read(items)], np.float32)
+        texts = [[safe(text).split()] for _, text in pairs]
+        found = self._readings([question for question, _ in pairs], texts)
+        return np.array([passage_logit(reading) for (reading,) in found], np.float32)
 
-    def _read(self, items: Sequence[Sequence[_Key]]) -> list[list[Reading]]:
-        """Readings of the passages of each item, which is charged for those that it reads first."""
-        keys = dict.fromkeys(key for item in items for key in item)
-        with self._lock:
-            known = {key: self._known[key] for key in keys if key in self._known}
-        unread = [key for key in keys if key not in known]
-        known |= zip(unread, self._made(unread), strict=True)
-        left = {*unread}
-        spend([self._usage(item, known, left) for item in items])
-        with self._lock:
-            self._known.update(known)
-            for key in keys:
-                self._known.move_to_end(key)
-            held = sum(reading.tokens for reading in self._known.values())
-            while held > REMEMBERED:
-                held -= self._known.popitem(last=False)[1].tokens
-        return [[known[key] for key in item] for item in items]
+    def threshold(self, keep_answer: float) -> float:
+        """None is known: published models were not calibrated.
 
-    def _usage(
-        self, item: Sequence[_Key], known: Mapping[_Key, Reading], unread: set[_Key]
-    ) -> Usage:
-        """What an item cost; what it reads first is ``unread`` no more."""
-        limit = self._layout.question
-        cut = any(known[key].cut for key in item)
-        text = f"the question has over {limit} tokens: only these count" if cut else ""
-        fresh = unread.intersection(item)
-        unread -= fresh
-        size = sum(known[key].tokens for key in fresh or {*item})
-        return Usage(self.identity, size, cached=bool(item and not fresh), note=text)
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(
+            f"{self.model!r} was not calibrated and promises no keep_answer, got {keep_answer!r}: "
+            "give min_score instead, an option of the system provence"
+        )
 
-    def _made(self, keys: Sequence[_Key]) -> list[Reading]:
-        """Readings of what was not read lately, all in one call of the net."""
-        windows, cut = [], []
-        for question, group in groupby(keys, key=lambda key: key.question):
-            texts = [key.text.split() for key in group]
-            read = self._setter.read(question, [Passage("", text) for text in texts])
-            for _, rows in read.passages:
-                own = Read(read.question, [([], rows)])
-                windows.append(self._setter.windows(own, self._layout))
-                cut.append(len(read.question) > self._layout.question)
-        flat = [window for some in windows for window in some]
-        outs = iter(compute(self._net.run, flat, self._setter.padding) if flat else [])
-        found = [_joined(some, outs) for some in windows]
-        return [reading._replace(cut=own) for reading, own in zip(found, cut, strict=True)]
+    def _readings(
+        self, questions: Sequence[str], texts: Sequence[Sequence[Words]]
+    ) -> list[list[Reading]]:
+        """Of each question's passages, which are given as words."""
+        tokenizer: WordTokenizer = self._tokenizer
+        laid = [tokenizer.lay(*item) for item in zip(questions, texts, strict=True)]
+        return self._cache.read(
+            laid, lambda windows: compute(self._net.run, windows), self.identity
+        )
 
-    def _share(self, keep: NDArray[np.float32]) -> float:
-        if not len(keep):
-            return 0.0
-        return float(np.mean(keep if self.vote is None else keep >= self.vote))
-
-    @property
-    def _dtype(self) -> str:
-        return precision(self.dtype, self._device)
+    def _shares(self, parts: Sequence[Words], reading: Reading) -> list[float]:
+        """Of each sentence, which begin with the second part, what its tokens say."""
+        part_of = np.repeat(np.arange(len(parts)), [len(words) for words in parts])  # (n_words,)
+        sums = np.zeros((len(parts), 2))  # what tokens say, and how many they are
+        for window, logits in reading:
+            keep = probabilities(logits[:, 0])
+            says = keep if self.vote is None else keep >= self.vote
+            for n, start, end in window.spans:
+                sums[part_of[n]] += says[start:end].sum(), end - start
+        return [float(total / max(tokens, 1)) for total, tokens in sums[1:]]
 
     @property
     def _device(self) -> str:
@@ -209,39 +144,22 @@ class Provence:
 
     @once
     def _folder(self) -> Path:
-        return fetched(self.model, _FILES)
+        return fetched(self.model, (WEIGHTS, "*.json", "*.model", "*.txt"))
 
     @once
-    def _setter(self) -> PassageSetter:
-        return passage_setter(self.model, self._folder)
-
-    @once
-    def _layout(self) -> Layout:
-        return layout_for(self._net.encoder.config)
+    def _tokenizer(self) -> WordTokenizer:
+        positions = self._net.encoder.config.max_position_embeddings
+        made: WordTokenizer = loaded(self.model, WordTokenizer, self._folder, positions)
+        return made
 
     @once
     def _net(self) -> TwoHeads:
-        net: TwoHeads = compute(loaded, self.model, TwoHeads.load, self._folder)
-        return net.ready(self._dtype, self._device)
+        where = self._folder, precision(self.dtype, self._device), self._device
+        net: TwoHeads = compute(loaded, self.model, TwoHeads.load, *where)
+        return net
 
 
-def _parts(passage: Passage) -> list[list[str]]:
+def _parts(passage: Passage) -> list[Words]:
     """Words of the title, as it stands before its passage, and of each sentence."""
-    title = words(f"{passage.title}:") if passage.title else []
-    return [title, *map(words, passage.sentences)]
-
-
-def _joined(
-    windows: Sequence[Window], outs: Iterator[tuple[float, NDArray[np.float32]]]
-) -> Reading:
-    """One reading of a passage's windows; each word counts in one of them."""
-    parts: dict[int, NDArray[np.float32]] = {}
-    scores = []
-    for window in windows:
-        score, keep = next(outs)
-        scores.append(score)
-        parts.update((n, keep[start:end]) for n, start, end in window.spans)
-    rows = [np.zeros(0, np.float32), *(parts[n] for n in sorted(parts))]
-    tokens = sum(len(window.ids) for window in windows)
-    ends = np.cumsum([len(row) for row in rows])
-    return Reading(max(scores, default=NOTHING), np.concatenate(rows), ends, tokens)
+    title = f"{passage.title}:" if passage.title else ""
+    return [safe(text).split() for text in (title, *passage.sentences)]

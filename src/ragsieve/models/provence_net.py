@@ -1,4 +1,4 @@
-"""What a pruner computes: an encoder with two heads, over windows of one passage each.
+"""What a Provence model is made of: a tokenizer of words, and an encoder with two heads.
 
 `ragsieve.models.provence` says what the files hold.
 """
@@ -7,27 +7,67 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import transformers
-from numpy.typing import NDArray
 from safetensors.torch import load_file
+from torch.nn.utils.rnn import pad_sequence
 from transformers.activations import ACT2FN
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import Passage
-from ragsieve.models.clue_windows import Layout, Read, Setter, Span, Tokens, Window
-from ragsieve.models.loading import loaded, own_tokenizer
+from ragsieve.models.loading import own_tokenizer
+from ragsieve.models.window_cache import Logits
+from ragsieve.models.windows import Laid, Layout, Marks, Window
 from ragsieve.text import safe
 
 WEIGHTS = "model.safetensors"
-LAYOUT = Layout(size=512, question=64, title=64, sentence=200, overlap=64)
-STEP = 8  # windows are padded to a multiple of this many tokens
-TOGETHER = 16  # windows of one padded length that are computed together
-_WORD = 32  # characters; a longer word is read in pieces, so that none is cut off
+SIZE = 512  # tokens of a window, at most
+TOGETHER = 16  # windows of about one length that are computed together
+
+Words = list[str]
+
+
+class WordTokenizer:
+    """Lays passages out word by word: a word's tokens are the same whatever stands beside it.
+
+    A control token is left out wherever a text names it: to a sentencepiece tokenizer it is a piece
+    of text, too.
+
+    Args:
+        folder: Holds a ``tokenizer.json``.
+        positions: Tokens that the encoder reads.
+
+    Raises:
+        InputError: If the encoder reads too few.
+        ModelError: If the tokenizer has no control tokens for start and end.
+    """
+
+    def __init__(self, folder: Path, positions: int) -> None:
+        # not AutoTokenizer: it asks to run the code of a repository that has some
+        own = transformers.PreTrainedTokenizerFast.from_pretrained(str(folder))
+        if None in (own.cls_token_id, own.sep_token_id):
+            raise ModelError("it needs a tokenizer.json with control tokens for start and end")
+        size = min(SIZE, positions)
+        self.layout = Layout(size, question=size // 8, title=0, context=size // 8)
+        self.control = {*own.all_special_ids} - {own.unk_token_id}
+        self._marks = Marks(own.cls_token_id, own.sep_token_id, colon=own.sep_token_id)  # no titles
+        self._tokenizer = own_tokenizer(own, plain=True)
+
+    def lay(self, question: str, passages: Sequence[Words]) -> Laid:
+        """Windows of each passage, whose words are what `Layout` calls its sentences."""
+        flat = [safe(question), *(f" {word}" for words in passages for word in words)]
+        found = self._tokenizer.encode_batch(flat, add_special_tokens=False)
+        rows = ([n for n in one.ids if n not in self.control] for one in found)
+        asked, most = next(rows), self.layout.question
+        windows = [
+            self.layout.windows(asked, [], [*islice(rows, len(words))], self._marks)
+            for words in passages
+        ]
+        cut = len(asked) > most
+        return Laid(windows, f"the question has over {most} tokens: only these count" * cut)
 
 
 class TwoHeads(torch.nn.Module):
@@ -45,60 +85,33 @@ class TwoHeads(torch.nn.Module):
         self.classifier = torch.nn.Linear(wide, scores)
         self.token_classifier = torch.nn.Linear(config.hidden_size, 2)
 
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of passages, ``(n,)``, and of keeping each token, ``(n, length)``."""
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Logits of keeping each token, and of its passage, ``(n, length, 2)``."""
         with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self.in_bfloat16):
             found = self.encoder(input_ids=ids, attention_mask=mask)
         hidden = found.last_hidden_state.float()
         first = self.activation(self.pooler["dense"](hidden[:, 0]))
         drop, keep = self.token_classifier(hidden).unbind(-1)
-        return self.classifier(first)[:, 0], keep - drop
+        return torch.stack([keep - drop, self.classifier(first)[:, :1].expand_as(keep)], -1)
 
     @torch.inference_mode()
-    def run(
-        self, windows: Sequence[Window], padding: int
-    ) -> list[tuple[float, NDArray[np.float32]]]:
-        """Of each window the passage's logit, and the keep-probability of all its tokens."""
-        sizes = [-(-len(window.ids) // STEP) * STEP for window in windows]
-        found: list[Any] = [None] * len(windows)
-        for size in sorted(set(sizes)):
-            places = [n for n, own in enumerate(sizes) if own == size]
-            for at in range(0, len(places), TOGETHER):
-                part = places[at : at + TOGETHER]
-                scores, tokens = self(*self.batch([windows[n] for n in part], padding, size))
-                keep = torch.sigmoid(tokens).cpu().numpy()
-                for n, score, row in zip(part, scores.tolist(), keep, strict=True):
-                    found[n] = score, row
-        return found
-
-    def batch(
-        self, windows: Sequence[Window], padding: int, size: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Token ids and their mask, ``(len(windows), size)``."""
+    def run(self, windows: Sequence[Window]) -> list[Logits]:
+        """Logits of each window's tokens, ``(n_tokens, 2)`` each."""
         device = self.classifier.weight.device
-        ids = [[*w.ids, *[padding] * (size - len(w.ids))] for w in windows]
-        mask = [[1] * len(w.ids) + [0] * (size - len(w.ids)) for w in windows]
-        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-    def ready(self, dtype: str, device: str) -> TwoHeads:
-        """Itself, to be run and no longer trained."""
-        self.in_bfloat16 = dtype == "bfloat16"
-        if self.in_bfloat16:  # what autocast would do in each call
-            for module in self.encoder.modules():
-                if isinstance(module, torch.nn.Linear):
-                    module.to(torch.bfloat16)
-        return self.eval().to(device)
-
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """Weights by their names in a folder."""
-        prefix = f"{self.encoder.base_model_prefix}."
-        return {
-            f"{prefix}{name[8:]}" if name.startswith("encoder.") else name: value.contiguous()
-            for name, value in self.state_dict().items()
-        }
+        order = sorted(range(len(windows)), key=lambda n: len(windows[n].ids))  # little padding
+        found: dict[int, Logits] = {}
+        for at in range(0, len(order), TOGETHER):
+            part = order[at : at + TOGETHER]
+            rows = [torch.tensor(windows[n].ids, device=device) for n in part]
+            ids = pad_sequence(rows, batch_first=True)
+            mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+            both = self(ids, mask).cpu().numpy()
+            for k, n in enumerate(part):
+                found[n] = both[k, : len(windows[n].ids)].copy()
+        return [found[n] for n in range(len(windows))]
 
     @classmethod
-    def load(cls, folder: Path) -> TwoHeads:
+    def load(cls, folder: Path, dtype: str = "float32", device: str = "cpu") -> TwoHeads:
         """The net in ``folder``; any exception where its tensors do not fit."""
         values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         tensors = {name: tensor.float() for name, tensor in load_file(folder / WEIGHTS).items()}
@@ -113,7 +126,12 @@ class TwoHeads(torch.nn.Module):
                 if not name.endswith(".position_ids")  # no weight; older versions saved it
             }
         )
-        return net
+        net.in_bfloat16 = dtype == "bfloat16"
+        if net.in_bfloat16:  # what autocast would do in each call
+            for module in encoder.modules():
+                if isinstance(module, torch.nn.Linear):
+                    module.to(torch.bfloat16)
+        return net.eval().to(device)
 
 
 def _config(values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
@@ -125,69 +143,3 @@ def _config(values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
     return transformers.AutoConfig.for_model(
         kind, **{name: value for name, value in values.items() if name not in own}
     )
-
-
-class PassageSetter(Setter):
-    """Sets every passage in windows of its own; marks in a text are left out, whoever wrote them.
-
-    A sentencepiece tokenizer knows its marks as pieces of text, too.
-    """
-
-    def read(self, question: str, passages: Sequence[Passage]) -> Read:
-        """All token ids, uncut; those of a word are the same whatever stands beside it."""
-        texts = [words(text) for title, some in passages for text in (title, *some)]
-        flat = [question, *(f" {word}" for text in texts for word in text)]
-        asked, *found = (e.ids for e in self.tokenizer.encode_batch(flat, add_special_tokens=False))
-        ids = iter(found)
-        rows = iter([self._text([n for _ in text for n in next(ids)]) for text in texts])
-        taken = [(next(rows), [next(rows) for _ in some]) for _, some in passages]
-        return Read(self._text(asked), taken)
-
-    def _text(self, tokens: Tokens) -> list[int]:
-        return [n for n in tokens if n not in (self.cls, self.sep, self.padding)]
-
-    def windows(self, read: Read, layout: Layout) -> list[Window]:
-        """Windows in which every sentence counts once; none holds two passages."""
-        (*_, colon) = self.tokenizer.encode("a:", add_special_tokens=False).ids
-        made: list[Window] = []
-        first = 0
-        for passage in read.passages:
-            own = layout.windows(read.question, [passage], (self.cls, self.sep, colon))
-            for window in own:
-                spans = [Span(first + n, start, end) for n, start, end in window.spans]
-                made.append(Window(window.ids, window.question, spans))
-            first += len(passage[1])
-        return made
-
-
-def words(text: str) -> list[str]:
-    """Words of a text as they are read, of at most `_WORD` characters."""
-    return [w[at : at + _WORD] for w in safe(text).split() for at in range(0, len(w), _WORD)]
-
-
-def passage_setter(name: str, folder: Path | str) -> PassageSetter:
-    """What sets passages as windows of the encoder ``name``, which lies in ``folder``.
-
-    Raises:
-        ModelError: If it has no fast tokenizer with marks of start and end.
-    """
-    # not AutoTokenizer: it asks to run the code of a repository that has some
-    own = loaded(name, transformers.PreTrainedTokenizerFast.from_pretrained, str(folder))
-    if None in (own.cls_token_id, own.sep_token_id):
-        raise ModelError(f"model {name!r} needs a tokenizer.json with marks of start and end")
-    plain = own_tokenizer(own, plain=True)
-    return PassageSetter(plain, own.cls_token_id, own.sep_token_id, own.pad_token_id or 0)
-
-
-def layout_for(config: Any) -> Layout:
-    """`LAYOUT`, or a smaller one for an encoder that reads less.
-
-    Raises:
-        ModelError: If it reads less than 32 tokens.
-    """
-    size = config.max_position_embeddings
-    if size >= LAYOUT.longest:
-        return LAYOUT
-    if size < 32:
-        raise ModelError(f"the encoder of a pruner must read at least 32 tokens, got {size}")
-    return Layout(size, *[size // 4] * 4)

@@ -18,20 +18,19 @@ def provence(
     min_keep: int = 0,
     max_tokens: int | None = None,
 ) -> System:
-    """Rank the documents, then keep the sentences whose tokens say so, by one pass (Provence).
+    """Rank the documents, then keep the probable sentences of the best, by one pass (Provence).
 
         [question, document] ─ encoder ─┬─ document's score ─ the k best, best first
-                                        └─ token labels ─ mean of a sentence ≥ 0.1 ─ sentences
+                                        └─ probability of each sentence ≥ 0.1 ─ sentences
 
     Args:
         llm: The generator.
-        reader: `ragsieve.models.provence.Provence`; what it read to score a document it remembers
-            when the sentences are asked for. Of another clue reader, which scores no documents,
-            these stay in the order in which they were retrieved.
+        pruner: Scores documents, and their sentences by what it read then: the one that comes with
+            the package, or `ragsieve.models.provence.Provence` with published weights.
         reranker: Scores the documents in its place.
         k: So many documents stay.
-        min_score: From which mean keep-probability of its tokens a sentence stays, in [0, 1]; 0.1
-            is the paper's careful cut, 0.5 the short one.
+        min_score: From which probability a sentence stays, in [0, 1]; 0.1 is the paper's careful
+            cut, 0.5 the short one, both of its own weights.
         min_keep: At least so many sentences stay, the most probable ones.
         max_tokens: Budget of the context, in the generator's tokens.
 

@@ -1,0 +1,79 @@
+"""Windows that were read lately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from ragsieve.models import window_cache
+from ragsieve.models.window_cache import (
+    NOTHING,
+    Logits,
+    WindowCache,
+    passage_logit,
+    probabilities,
+)
+from ragsieve.models.windows import Laid, Span, Window
+from ragsieve.trace import Usage, step
+
+
+class Net:
+    """Gives each token the logits 1 and its id; keeps what it read in ``read``."""
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+
+    def __call__(self, windows: Sequence[Window]) -> list[Logits]:
+        self.read += [window.ids[0] for window in windows]
+        return [np.array([[1, n] for n in window.ids], np.float32) for window in windows]
+
+
+def laid(*passages: Sequence[int], note: str = "") -> Laid:
+    """Passages, each given by the first token of its windows of two."""
+    spans = [Span(0, 1, 2)]
+    return Laid([[Window([n, 0], 0, spans) for n in some] for some in passages], note)
+
+
+def test_a_window_is_read_and_charged_once() -> None:
+    """By the item that asks first; the second call reads nothing."""
+    net, cache = Net(), WindowCache()
+    items = [laid([1, 2], [3]), laid([3, 4], note="cut"), laid([1])]
+    with step("first") as first:
+        found = cache.read(items, net, "m")
+    with step("second") as second:
+        again = cache.read(items[:1], net, "m")
+
+    assert [1, 2, 3, 4] == net.read
+    assert [Usage("m", 6), Usage("m", 2, note="cut"), Usage("m", 2, cached=True)] == first.usages
+    assert [Usage("m", 6, cached=True)] == second.usages
+    assert [[2, 3], [4], [1]] == [[passage_logit(one) for one in item] for item in found]
+    assert [[2, 3]] == [[passage_logit(one) for one in item] for item in again]
+
+
+def test_the_same_tokens_of_a_longer_question_are_another_window() -> None:
+    """Where the question ends decides token types."""
+    net = Net()
+    both = [Window([1, 0], question, []) for question in (0, 1)]
+    WindowCache().read([Laid([both], "")], net, "m")
+
+    assert [1, 1] == net.read
+
+
+def test_what_was_asked_longest_ago_is_forgotten() -> None:
+    """Beyond so many windows."""
+    net, cache = Net(), WindowCache()
+    many = range(1, window_cache.REMEMBERED + 1)
+    for some in (many, [1], [0], [1], [2]):  # 0 takes the place of 2, as 1 was asked for since
+        cache.read([laid(some)], net, "m")
+
+    assert [*many, 0, 2] == net.read
+
+
+def test_nothing_has_no_probability() -> None:
+    """What has no token gets 0; no logit is too large."""
+    assert NOTHING == passage_logit([])
+    assert [0.0, 0.5, 1.0, pytest.approx(0, abs=1e-9)] == [
+        *probabilities([NOTHING, 0, 1e30, -1e30])
+    ]
