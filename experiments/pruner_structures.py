@@ -88,7 +88,7 @@ FAULTS = (  # what is seen, and why, with what helps
 )  # fmt: skip
 RULES = (  # questions, and the rule that answers them
     ("can I bring my dog", "Pets may come along if they are kept on a lead."),
-    ("is smoking allowed", "Smoking is forbidden in all buildings and within five metres of doors."),
+    ("is smoking allowed", "Smoking is forbidden in all buildings and near their doors."),
     ("do I get my deposit back", "The deposit is refunded within 30 days if nothing is damaged."),
     ("how long do I have to cancel", "You may withdraw within fourteen days without a reason."),
     ("can I work from abroad", "Remote work outside the country needs approval by your lead."),
@@ -97,7 +97,7 @@ RULES = (  # questions, and the rule that answers them
     ("what happens if I pay late", "Overdue amounts bear interest of one per cent a month."),
     ("can children use it alone", "Persons under 14 must be accompanied by an adult."),
     ("are meals reimbursed", "Food on business trips is paid for up to 28 euros a day."),
-    ("how much notice must I give", "Either party may end this agreement with three months' notice."),
+    ("how much notice must I give", "Either party may end this contract with three months' notice."),
     ("is my data sold", "We never pass personal details on to advertisers."),
     ("can I carry days off into next year", "Unused leave expires at the end of March."),
     ("am I insured on the way home", "Accidents on the direct way to and from work are covered."),
@@ -188,11 +188,11 @@ def faults(chance: random.Random) -> tuple[str, Texts, bool]:
          else f"**{seen[0].upper()}{seen[1:]}.** {why}", n == 0)
         for n, (code, (seen, why)) in enumerate(zip(codes, some, strict=True))
     ]  # fmt: skip
-    asked = chance.choice((
-        f"what does {letters}{codes[0]} mean", f"it says {letters}{codes[0]}, what now?",
-    )) if by_code else chance.choice((  # fmt: skip
-        f"why is it that {some[0][0]}?", f"{some[0][0]}, what can I do?", some[0][0],
-    ))  # fmt: skip
+    code, seen = f"{letters}{codes[0]}", some[0][0]
+    ways = (f"what does {code} mean", f"it says {code}, what now?")
+    if not by_code:
+        ways = (f"why is it that {seen}?", f"{seen}, what can I do?", seen)
+    asked = chance.choice(ways)
     return asked, mixed_up(parts, chance), True
 
 
@@ -265,13 +265,12 @@ def made_up(number: int, chance: random.Random) -> Record:
     documents.append(page(title, others, between))
     for place, document in enumerate(documents):
         document["id"] = f"structures:{number}:{place}"
-    record = {
+    return {
         "id": f"structures:{number}",
         "question": asked,
         "answers": [],
         "documents": documents,
     }
-    return record
 
 
 def answers(text: str, asked: str, texts: Texts) -> bool:
