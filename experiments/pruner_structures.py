@@ -97,7 +97,7 @@ RULES = (  # questions, and the rule that answers them
     ("what happens if I pay late", "Overdue amounts bear interest of one per cent a month."),
     ("can children use it alone", "Persons under 14 must be accompanied by an adult."),
     ("are meals reimbursed", "Food on business trips is paid for up to 28 euros a day."),
-    ("how much notice must I give", "Either party may end this contract with three months' notice."),
+    ("how much notice must I give", "Either party may leave with three months' notice."),
     ("is my data sold", "We never pass personal details on to advertisers."),
     ("can I carry days off into next year", "Unused leave expires at the end of March."),
     ("am I insured on the way home", "Accidents on the direct way to and from work are covered."),

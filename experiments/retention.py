@@ -1,6 +1,6 @@
 """Measure how often filters keep the evidence, and how much text they keep, on test questions.
 
-    python experiments/retention.py --data ../shared/data
+    python experiments/retention.py --data ../shared/data --peers --ranking --output figures.json
     python experiments/retention.py --data ../shared/data --limit 50 --sets nq popqa
 
 Only questions of the test part (a salted hash; nothing here was trained or calibrated on them)
@@ -8,7 +8,11 @@ whose documents hold the evidence count. Evidence is a sentence with a gold answ
 answer is yes or no or none is given, a sentence that the data set marks. First table: how scorers
 rank a question's sentences (AUC), how often the best is evidence, and the share of words above the
 highest threshold at which the evidence survives in 95% of the questions. Second table: what whole
-systems keep. Intervals are 95% bootstrap intervals over questions.
+systems keep; ``--peers`` adds others, as they are by default, on MiniLM (LangChain's filter keeps
+20 documents, which is all of them in most sets). Third table, by ``--ranking``: documents ranked
+by the pruner's probability of the passage, by cosine and by BM25, against labels of documents; all
+questions of noveleval count, whose test part has seven. An empty ``--sets`` leaves that one alone.
+Intervals are 95% bootstrap intervals over questions.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,19 +31,24 @@ import ragsieve
 from ragsieve import datasets, models, score, split
 from ragsieve.datasets.parts import part_of
 from ragsieve.evaluate.evidence import gold_sentences
-from ragsieve.evaluate.scorers import auc
+from ragsieve.evaluate.scorers import Labels, auc, hit, ndcg
+from ragsieve.evaluate.scorers import labelled as graded
 from ragsieve.evaluate.stats import interval
+from ragsieve.models.base import Passage, SentencePruner
+from ragsieve.models.cache import Cached
 from ragsieve.models.fake import echo
-from ragsieve.pipeline import System, as_documents
+from ragsieve.pipeline import Pipeline, Stage, System, as_documents
 from ragsieve.systems import finefilter_one_pass
 from ragsieve.text import contains_answer, normalise
-from ragsieve.types import Example, Segment
+from ragsieve.types import Example, Query, Segment
 
 SETS = (
     "nq", "triviaqa", "hotpotqa", "hotpotqa_fullwiki", "2wikimultihopqa", "popqa", "musique",
     "multihoprag", "clapnq", "asqa",
 )  # fmt: skip
 MARKED = ("multihoprag", "clapnq")  # sets whose answers are not found word for word
+RANKED = ("noveleval", "hotpotqa", "multihoprag")  # sets whose documents are labelled
+PEERS = ("top-sentences", "langchain-embeddings-filter", "llama-index-sentence-optimizer", "all")
 KEPT = 0.95  # survival at which the words of a ranking are counted
 
 
@@ -52,18 +62,14 @@ class Question(NamedTuple):
 
 def questions(name: str, folder: Path, limit: int | None) -> list[Question]:
     """Test questions whose documents hold the evidence."""
-    found: Iterator[Question] = (
-        question
-        for _, example in datasets.load(name, folder=folder).examples()
-        if part_of(example.query.text) == "test" and (question := labelled(example))
-    )
-    return list(itertools.islice(found, limit))
+    examples = (example for _, example in datasets.load(name, folder=folder).examples())
+    tested = (example for example in examples if part_of(example.query.text) == "test")
+    return list(itertools.islice(filter(None, map(labelled, tested)), limit))
 
 
 def labelled(example: Example) -> Question | None:
     documents = as_documents(example.documents)
-    wholes = [Segment.whole(d) for d in documents]
-    sentences = split.Sentences()(example.query, wholes)
+    sentences = split.Sentences()(example.query, [Segment.whole(d) for d in documents])
     marked = {d.id: gold_sentences(d) for d in documents}
     answers = named(example)
 
@@ -87,109 +93,143 @@ def named(example: Example) -> list[str]:
 def survives(question: Question, kept: Sequence[Segment]) -> bool:
     if answers := named(question.example):
         return any(contains_answer(s.text, answers) for s in kept)
-    gold = [s for s, good in zip(question.sentences, question.evidence, strict=True) if good]
+    gold = itertools.compress(question.sentences, question.evidence)
     return any(
         k.document.id == s.document.id and k.start < s.end and s.start < k.end
-        for k in kept
-        for s in gold
+        for s, k in itertools.product(gold, kept)
     )
 
 
-def words(segments: Sequence[Segment]) -> int:
+def words(segments: Iterable[Segment]) -> int:
     return sum(len(s.text.split()) for s in segments)
 
 
-def ranked(found: Sequence[Question], scorer: Callable[..., list[Segment]]) -> dict[str, float]:
+def measured(
+    found: Sequence[Question], scorers: Mapping[str, Stage], systems: Mapping[str, System]
+) -> dict[str, Any]:
+    """Figures of scorers and systems; all of them read a question before the next one."""
+    scores: dict[str, list[np.ndarray]] = {name: [] for name in scorers}
+    kept: dict[str, list[tuple[bool, float]]] = {name: [] for name in systems}
+    for question in found:
+        query, documents = question.example.query, question.example.documents
+        whole = words([Segment.whole(d) for d in as_documents(documents)])
+        for name, scorer in scorers.items():
+            scores[name].append(np.array([s.score for s in scorer(query, question.sentences)]))
+        for name, system in systems.items():
+            left = system(query, documents).kept
+            kept[name].append((survives(question, left), words(left) / whole))
+    figures: dict[str, Any] = {name: ranked(found, values) for name, values in scores.items()}
+    for name, pairs in kept.items():
+        survived, shares = zip(*pairs, strict=True)
+        figures[name] = {"survival": estimate(survived), "words": estimate(shares, exact=False)}
+    return {"questions": len(found), **figures}
+
+
+def ranked(found: Sequence[Question], scores: Sequence[np.ndarray]) -> dict[str, list[float]]:
     """AUC inside a question, evidence first, and words above the threshold of `KEPT`."""
-    areas, firsts, best, rows = [], [], [], []
-    for question in found:
-        scored = scorer(question.example.query, question.sentences)
-        scores = np.array([s.score for s in scored])
-        if (value := auc(question.evidence.astype(float), scores)) is not None:
-            areas.append(value)
-            firsts.append(bool(question.evidence[scores.argmax()]))
-        best.append(scores[question.evidence].max())
-        rows.append((scores, np.array([len(s.text.split()) for s in question.sentences])))
-    threshold = np.sort(best)[int((1 - KEPT) * len(best))]
-    share = np.mean([lengths[s >= threshold].sum() / lengths.sum() for s, lengths in rows])
-    return {"auc": estimate(areas), "first": estimate(firsts), "words": float(share)}
+    pairs = list(zip(found, scores, strict=True))
+    best = np.sort([values[q.evidence].max() for q, values in pairs])
+    threshold = best[int((1 - KEPT) * len(best))]
+    above = [words(itertools.compress(q.sentences, values >= threshold)) for q, values in pairs]
+    whole = [words(q.sentences) for q in found]
+    return {
+        "auc": estimate([auc(q.evidence, values) for q, values in pairs]),
+        "first": estimate([hit(q.evidence, values) for q, values in pairs]),
+        "words": estimate(np.divide(above, whole), exact=False),
+    }
 
 
-def filtered(found: Sequence[Question], system: System) -> dict[str, Any]:
-    """How often the evidence survives, and the share of words kept."""
-    kept, shares, empty = [], [], 0
-    for question in found:
-        result = system(question.example.query, question.example.documents)
-        kept.append(survives(question, result.kept))
-        shares.append(
-            words(result.kept) / max(1, words([Segment.whole(d) for d in result.documents]))
-        )
-        empty += not result.kept
-    return {"survival": estimate(kept), "words": float(np.mean(shares)), "empty": empty}
-
-
-def estimate(values: Sequence[float]) -> list[float]:
-    mean = interval([np.array(values, float)])
+def estimate(values: Iterable[float | None], *, exact: bool = True) -> list[float]:
+    """Mean and ends of its interval, over the questions to which a measure applies."""
+    mean = interval([np.array([v for v in values if v is not None], float)], exact=exact)
     return [round(float(v), 4) for v in (mean.value, mean.low, mean.high)]
+
+
+def ranking(name: str, folder: Path, limit: int | None, scorers: Mapping[str, Stage]) -> Any:
+    """NDCG@10 of the documents, in questions whose documents' labels differ."""
+    small = name == "noveleval"  # twelve questions, graded by people
+    labels: Labels = "grades" if small else "positive documents"
+    examples = [e for _, e in datasets.load(name, folder=folder).examples()]
+    tested = [e for e in examples if small or part_of(e.query.text) == "test"]
+    asked = [q for e in tested if np.ptp((q := graded(e, labels, Pipeline())).grades)][:limit]
+    figures: dict[str, Any] = {"questions": len(asked)}
+    for title, scorer in scorers.items():
+        scores = [np.array([s.score for s in scorer(q.query, q.segments)]) for q in asked]
+        values = [ndcg(np.array(q.grades), s) for q, s in zip(asked, scores, strict=True)]
+        figures[title] = {"ndcg": estimate(values)}
+    return figures
+
+
+def passages(pruner: SentencePruner) -> Stage:
+    """Score documents by the pruner's probability, reading blocks as the default filter does."""
+
+    def scored(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        texts = [[b.text for b in split.Blocks()(query, [s])] for s in segments]
+        titles = [s.document.title for s in segments]
+        (pruned,) = pruner.prune([query.text], [[*map(Passage, titles, texts)]])
+        return [s.scored("passage", v) for s, v in zip(segments, pruned.passages, strict=True)]
+
+    return scored
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of retrieved passages")
-    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--limit", type=int, help="questions of each set")
     parser.add_argument("--pruner", default="pruner", help="as `ragsieve models` names it")
-    parser.add_argument("--peers", action="store_true", help="cosine and LlamaIndex's filter, too")
+    parser.add_argument("--peers", action="store_true", help="cosine and other filters, too")
+    parser.add_argument("--ranking", action="store_true", help="rank whole documents, too")
     parser.add_argument("--output", type=Path, help="write the figures as JSON, too")
     options = parser.parse_args()
-    pruner = models.load(options.pruner)
-    scorers: dict[str, Callable[..., list[Segment]]] = {
-        "pruner": score.Pruner(pruner),
-        "BM25": score.BM25(),
-    }
+    with TemporaryDirectory() as folder:
+        embeds = options.peers or options.ranking
+        minilm = Cached(models.load("minilm"), Path(folder, "vectors")) if embeds else None
+        measure(options, models.load(options.pruner), minilm)
+
+
+def measure(options: argparse.Namespace, pruner: SentencePruner, minilm: Any) -> None:
+    """Measure what the options ask for; the JSON is written after every set."""
+    cosine, bm25 = score.Cosine(minilm), score.BM25()
+    scorers: dict[str, Stage] = {"pruner": score.Pruner(pruner), "BM25": bm25}
     systems = {
         f"finefilter {p}": finefilter_one_pass(echo(), pruner, keep_answer=p)
         for p in (0.95, 0.9, 0.8)
     }
     if options.peers:
-        minilm = models.load("minilm")
-        scorers["cosine"] = score.Cosine(minilm)
-        systems["llama-index-sentence-optimizer"] = ragsieve.load(
-            "llama-index-sentence-optimizer", llm="fake:echo", embedder=minilm
-        )
-    figures: dict[str, dict[str, Any]] = {}
+        scorers["cosine"] = cosine
+        systems |= {name: ragsieve.load(name, "fake:echo", minilm) for name in PEERS}
+    tables: dict[str, Any] = {"retention": {}, "ranking": {}}
+
+    def add(table: str, name: str, found: dict[str, Any]) -> None:
+        tables[table][name] = found
+        print(table, name, json.dumps(found), flush=True)
+        if options.output:
+            options.output.write_text(json.dumps({"pruner": pruner.identity, **tables}, indent=1))
+
     for name in options.sets:
         found = questions(name, options.data, options.limit)
-        figures[name] = {
-            "questions": len(found),
-            **{n: ranked(found, scorer) for n, scorer in scorers.items()},
-            **{n: filtered(found, system) for n, system in systems.items()},
-        }
-        print(name, json.dumps(figures[name]), flush=True)
-        if options.output:
-            options.output.write_text(json.dumps(figures, indent=1))
-    show(figures, list(scorers), list(systems))
-
-
-def show(figures: dict[str, dict[str, Any]], scorers: list[str], systems: list[str]) -> None:
-    names = list(figures)
-    print("\n| | " + " | ".join(f"{n} ({figures[n]['questions']})" for n in names) + " | mean |")
-    print("|---" * (len(names) + 2) + "|")
-
-    def row(title: str, values: list[Any]) -> None:
-        cells = [
-            f"{v:.0%}" if isinstance(v, float) else f"{v[0]:.3f} [{v[1]:.2f}, {v[2]:.2f}]"
-            for v in values
-        ]
-        mean = np.mean([v if isinstance(v, float) else v[0] for v in values])
-        print(f"| {title} | " + " | ".join(cells) + f" | {mean:.3f} |")
-
+        add("retention", name, measured(found, scorers, systems))
+    documents: dict[str, Stage] = {"pruner": passages(pruner), "cosine": cosine, "BM25": bm25}
+    for name in RANKED if options.ranking else ():
+        add("ranking", name, ranking(name, options.data, options.limit, documents))
     measures = {"auc": "AUC", "first": "best is evidence", "words": f"words for survival {KEPT}"}
-    rows = [(s, key, title) for s in scorers for key, title in measures.items()]
-    measures = {"survival": "survival", "words": "words kept"}
-    rows += [(s, key, title) for s in systems for key, title in measures.items()]
-    for scorer, key, title in rows:
-        row(f"{scorer}: {title}", [figures[n][scorer][key] for n in names])
+    show(tables["retention"], list(scorers), measures)
+    show(tables["retention"], list(systems), {"survival": "survival", "words": "words kept"})
+    show(tables["ranking"], list(documents), {"ndcg": "NDCG@10"})
+
+
+def show(figures: Mapping[str, Any], rows: Sequence[str], measures: Mapping[str, str]) -> None:
+    """Print a table: rows are scorers or systems by measure, columns are sets."""
+    if not figures:
+        return
+    columns = [f"{name} ({found['questions']})" for name, found in figures.items()]
+    print("\n| | " + " | ".join([*columns, "mean"]) + " |")
+    print("|---" * (len(columns) + 2) + "|")
+    for row, (key, title) in itertools.product(rows, measures.items()):
+        values = [f[row][key] for f in figures.values()]
+        cells = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in values]
+        print(f"| {row}: {title} | {' | '.join(cells)} | {np.mean(values, axis=0)[0]:.3f} |")
 
 
 if __name__ == "__main__":
