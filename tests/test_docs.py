@@ -129,8 +129,12 @@ def workplace(tmp_path: Path, small_index: Path, monkeypatch: pytest.MonkeyPatch
     sample = ROOT / "src" / "ragsieve" / "datasets" / "sample.jsonl"
     (tmp_path / "questions.jsonl").write_bytes(sample.read_bytes())
     (tmp_path / "my-index").symlink_to(small_index)
-    for name in ("my-filter", "my-router", "runs/run", "FOLDER", "notes"):
+    for name in ("my-router", "runs/run", "FOLDER", "notes"):
         (tmp_path / name).mkdir(parents=True)
+    filter_ = trained.Trained(
+        generator=trained.Base("fake:echo"), embedder=trained.Base("fake:hashing")
+    )
+    trained.save(tmp_path / "my-filter", filter_, {})
     for block in (b for found in BLOCKS.values() for b in found if b.language == "toml"):
         (tmp_path / file_of(block)).write_text(block.text, encoding="utf-8")
     (tmp_path / "page.html").write_text("<p>Koechlin drew it.", encoding="utf-8")
