@@ -95,7 +95,9 @@ def test_a_slider_moves_by_keyboard(show: Show, seen: Seen) -> None:
     shown.page.keyboard.press("ArrowRight")
 
     assert 3 == len(shown.kept())
-    assert "3 of 8 spans stay; the run cut at 2" in shown.page.inner_text(".control output")
+    assert "3 of 8 spans stay, 24 tokens of context; the run cut at 2" in shown.page.inner_text(
+        ".control output"
+    )
 
 
 def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Seen) -> None:

@@ -70,3 +70,20 @@ def test_options_are_checked(options: dict[str, float], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         Threshold(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("best", "kept"), [(0.9, [0.9, 0.5]), (0.5, [0.5, 0.25]), (0.1, [0.1, 0.08]), (1.0, [1.0])]
+)
+def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float]) -> None:
+    """From 0.2 on, by half the best's log-odds: 0.2 at 0.5, 0.43 at 0.9, 0.08 at 0.1, 0.71 at 1."""
+    given = scored(*sorted({best, min(best, 0.5), min(best, 0.25), min(best, 0.08), 0.07})[::-1])
+    stage = Threshold(0.2, relative=0.5)
+
+    assert kept == [s.score for s in stage(QUERY, given)]
+
+
+def test_a_share_is_one() -> None:
+    """The error names the option, its rule and the value."""
+    with pytest.raises(InputError, match=r"relative must be from 0 to 1, got 1\.5"):
+        Threshold(0.2, relative=1.5)

@@ -10,6 +10,10 @@ const BARS = {
   worth: "Bars: what the best 0, 1, 2, … are worth together, less that for each.", distinct: "Bars: how many pairs are how much alike.",
 };
 
+// What the left and the right end of a slider do.
+const MORE = ["keep more", "read less"];
+const ENDS = { "at least": MORE, worth: MORE, best: [...MORE].reverse(), distinct: [...MORE].reverse() };
+
 const runs = [];
 
 function makeRun(view, number, all) {
@@ -257,7 +261,7 @@ function drawControl(run, control, n) {
   const by = cut.keeps === "at least" && cut.score ? ", by “" + oneLine(cut.score, 40) + "”" : "";
   return el("div", { class: "control" },
     el("div", { class: "head" }, el("label", { for: id }, el("b", {}, stageName(control.step) + control.label), el("span", {}, (LABELS[cut.option] || cut.option) + by)), field),
-    control.chart, slider, control.says, el("p", { class: "soft" }, cut.keeps === "best" && !cut.score ? "Bars: in the order given, nothing has scored them yet." : BARS[cut.keeps]));
+    control.chart, slider, el("div", { class: "ends soft", "aria-hidden": "true" }, ENDS[cut.keeps].map((end) => el("span", {}, end))), control.says, el("p", { class: "soft" }, cut.keeps === "best" && !cut.score ? "Bars: in the order given, nothing has scored them yet." : BARS[cut.keeps]));
 }
 
 function rangeOf(control) {
@@ -281,7 +285,7 @@ function paintControls(run) {
     const flow = run.now.flow.get(run.view.steps.indexOf(control.step));
     const [given, kept] = control.step.cuts.length === 1 && flow ? flow : sums;
     control.says.textContent = kept + " of " + count(given, "span") + " stay"
-      + (kept === 1 ? "s" : "") + (at === cut.at ? ", as in the run" : "; the run cut at " + num(cut.at, 4));
+      + (kept === 1 ? "s" : "") + ", " + count(tokensNow(run), "token") + " of context" + (at === cut.at ? ", as in the run" : "; the run cut at " + num(cut.at, 4));
     control.slider.setAttribute("aria-valuetext", num(at, 4) + ", " + control.says.textContent);
     control.chart.replaceChildren(chart(control, at));
   }

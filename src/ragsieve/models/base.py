@@ -145,6 +145,10 @@ class SentencePruner(PairScorer, Protocol):
         Each passage is read by itself: neither the others nor their order count.
         """
 
+    @property
+    def relative(self) -> float:
+        """How far thresholds go with a question's best sentence: see `select.Threshold`."""
+
     def threshold(self, keep_answer: float) -> float:
         """The probability from which sentences stay so that the evidence survives so often.
 

@@ -285,6 +285,11 @@ class OverlapPruner:
         spend(usages)
         return found
 
+    @property
+    def relative(self) -> float:
+        """Thresholds are the same for all questions."""
+        return 0.0
+
     def threshold(self, keep_answer: float) -> float:
         """What is left of 1."""
         if not 0 < keep_answer < 1:

@@ -106,6 +106,11 @@ class Provence:
         found = self._readings([question for question, _ in pairs], texts)
         return np.array([passage_logit(reading) for (reading,) in found], np.float32)
 
+    @property
+    def relative(self) -> float:
+        """Thresholds are the same for all questions, as in the paper."""
+        return 0.0
+
     def threshold(self, keep_answer: float) -> float:
         """None is known: published models were not calibrated.
 

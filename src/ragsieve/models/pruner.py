@@ -89,7 +89,7 @@ class Pruner:
             values = json.loads(self._read(SETTINGS))
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
-            return {"thresholds": {}, **values}
+            return {"thresholds": {}, "relative": 0.0, **values}
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
@@ -109,6 +109,11 @@ class Pruner:
             answers = [passage_logit(reading) for reading in readings]
             found.append(Pruned(probabilities(sentences).tolist(), probabilities(answers).tolist()))
         return found
+
+    @property
+    def relative(self) -> float:
+        """See `ragsieve.models.base.SentencePruner.relative`; ``pruner.json`` says it."""
+        return float(self.settings["relative"])
 
     def threshold(self, keep_answer: float) -> float:
         """See `ragsieve.models.base.SentencePruner.threshold`; ``pruner.json`` holds the table.

@@ -94,6 +94,11 @@ class Wrapper(ABC):
         """The probabilities that the sentence pruner inside gives."""
         return list(self._call("prune", [questions, passages], {}))
 
+    @property
+    def relative(self) -> float:
+        """How far thresholds of the sentence pruner inside go with the best sentence."""
+        return cast(SentencePruner, self.model).relative
+
     def threshold(self, keep_answer: float) -> float:
         """The threshold of the sentence pruner inside."""
         return cast(SentencePruner, self.model).threshold(keep_answer)

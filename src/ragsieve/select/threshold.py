@@ -1,4 +1,4 @@
-"""Fixed cutoffs."""
+"""Cutoffs by score: fixed ones, and ones that go with the best score of a question."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from ragsieve.pipeline import best_first
 from ragsieve.trace import Cutoff, cut, explain
 from ragsieve.types import Query, Segment, rounded
 
+_TINY = 1e-6  # probabilities lie at least so far from 0 and 1
+_SURE = 0.01  # the best one counts as at least so far from them
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -19,6 +22,9 @@ class Threshold:
     Args:
         min_score: In the units of the score given last; finite.
         min_keep: Keep this many of the best even below it; not negative.
+        relative: For scores that are probabilities, in [0, 1]: the threshold's log-odds are higher
+            by this share of the best segment's. A question with a sure segment keeps fewer others,
+            one without keeps more. The best counts as 0.99 at most, 0.01 at least.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -26,21 +32,39 @@ class Threshold:
 
     min_score: float
     min_keep: int = 0
+    relative: float = 0.0
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.min_score):
             raise InputError(f"min_score must be finite, got {self.min_score!r}")
         if self.min_keep < 0:
             raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
+        if not 0 <= self.relative <= 1:
+            raise InputError(f"relative must be from 0 to 1, got {self.relative!r}")
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        spared = {s.key for s in best_first(segments)[: self.min_keep]}
-        least, kept = rounded(self.min_score), []
+        ranked = best_first(segments)
+        spared = {s.key for s in ranked[: self.min_keep]}
+        least = self.min_score
+        if self.relative and ranked:
+            least = shifted(least, rounded(ranked[0].score), self.relative)
+        kept = []
         for segment in segments:
-            if rounded(segment.score) >= least or segment.key in spared:
+            if rounded(segment.score) >= rounded(least) or segment.key in spared:
                 kept.append(segment)
             else:
-                explain(segment, f"score {segment.score:.3f} is below min_score={self.min_score}")
+                explain(segment, f"score {segment.score:.3f} is below min_score={least:.6g}")
         given = tuple(segments)
-        cut(Cutoff("min_score", least, "at least", given, min_keep=self.min_keep))
+        cut(Cutoff("min_score", rounded(least), "at least", given, min_keep=self.min_keep))
         return kept
+
+
+def shifted(probability: float, best: float, share: float) -> float:
+    """The probability whose log-odds are higher by ``share`` of those of ``best``."""
+    sure = min(max(best, _SURE), 1 - _SURE)
+    odds = _log_odds(min(max(probability, _TINY), 1 - _TINY)) + share * _log_odds(sure)
+    return 1 / (1 + math.exp(-odds))
+
+
+def _log_odds(probability: float) -> float:
+    return math.log(probability / (1 - probability))

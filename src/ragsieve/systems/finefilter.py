@@ -50,7 +50,7 @@ def finefilter_one_pass(
     Differs: A trained encoder gives probabilities where the paper's LLM writes clues out, and the
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
-    cutting = cut or select.Threshold(pruner.threshold(keep_answer), min_keep)
+    cutting = cut or select.Threshold(pruner.threshold(keep_answer), min_keep, pruner.relative)
     return System(
         Pipeline(
             split.Blocks(),

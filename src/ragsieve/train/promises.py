@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
-from ragsieve.train.pruner import labelled
+from ragsieve.select.threshold import shifted
+from ragsieve.train.pruner import has_answer, labelled
 from ragsieve.train.risk import Scored, calibrate
 
 CARD = "README.md"
@@ -27,14 +28,28 @@ PROMISES = tuple(n / 100 for n in range(80, 100))
 
 
 def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list[Scored]:
-    """Questions with documents as the default filter scores their segments, and the evidence.
+    """Questions with documents as the default filter cuts their segments, and the evidence.
+
+    A score is a probability less the share of the question's best one by which a threshold goes
+    with it. Evidence is marked sentences with an answer, or all marked ones where none has one.
 
     Args:
         pruner: What scores.
         records: Questions as `ragsieve.train.pruner.train_pruner` reads them; of each, the passages
             stand in the order of its documents.
     """
-    return [Scored(scores, labels == 1) for scores, labels, _ in _read(pruner, records)]
+    return [
+        Scored(_levels(scores, pruner.relative), holds)
+        for scores, holds, *_ in _read(pruner, records)
+    ]
+
+
+def _levels(scores: NDArray[np.float64], relative: float) -> NDArray[np.float64]:
+    """What is compared with one threshold for all questions."""
+    if not relative or not len(scores):
+        return scores
+    best = float(scores.max())
+    return np.array([shifted(score, best, -relative) for score in scores])
 
 
 def figures(
@@ -50,12 +65,13 @@ def figures(
     """
     threshold = pruner.threshold(keep_answer)
     areas, survived, words = [], [], []
-    for scores, labels, lengths in _read(pruner, records):
-        kept = (scores >= threshold) | (np.arange(len(scores)) == scores.argmax())
+    for scores, holds, labels, lengths in _read(pruner, records):
+        levels = _levels(scores, pruner.relative)
+        kept = (levels >= threshold) | (np.arange(len(scores)) == scores.argmax())
         words.append((lengths * kept).sum() / max(lengths.sum(), 1))
         good, other = scores[labels == 1], scores[labels == 0]
         if len(good):
-            survived.append(kept[labels == 1].any())
+            survived.append(kept[holds].any())
         if len(good) and len(other):
             apart = good[:, None] - other  # (n_evidence, n_others)
             areas.append(((apart > 0) + 0.5 * (apart == 0)).mean())
@@ -66,17 +82,24 @@ def figures(
 
 def _read(
     pruner: SentencePruner, records: Iterable[Mapping[str, Any]]
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]]:
-    """Probability, label and words of each sentence of a question; none of one without text."""
+) -> Iterator[
+    tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64]]
+]:
+    """Of each sentence of a question probability, whether it holds the answer, label and words.
+
+    Questions without text are left out.
+    """
     for record in records:
         documents = [*labelled(record)]
         if not documents:
             continue
         passages = [passage for passage, _ in documents]
         labels = np.concatenate([labels for _, labels in documents])
-        lengths = [len(text.split()) for passage in passages for text in passage.sentences]
+        texts = [text for passage in passages for text in passage.sentences]
+        named = (labels == 1) & [has_answer(text, record) for text in texts]
         (pruned,) = pruner.prune([record["question"]], [passages])
-        yield np.array(pruned.sentences), labels, np.array(lengths)
+        lengths = np.array([len(text.split()) for text in texts])
+        yield np.array(pruned.sentences), named if named.any() else labels == 1, labels, lengths
 
 
 def thresholds(

@@ -125,8 +125,6 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
     is ignored; where it is not, a sentence that holds a gold answer is evidence.
     """
     marked = any("evidence" in given for given in record["documents"])
-    answers = [f" {a} " for a in map(normalise, record.get("answers", [])) if len(a) > 1]
-    answers = [a for a in answers if a not in (" yes ", " no ")]
     repeated = IGNORED if marked else 1.0
     for given in record["documents"]:
         document = Document(given.get("id", ""), given["text"], title=given.get("title", ""))
@@ -134,11 +132,18 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
         labels, texts = [], []
         for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
             touched = any(a < sentence.end and sentence.start < b for a, b in spans)
-            text = f" {normalise(sentence.text)} "
-            labels.append(1.0 if touched else repeated if any(a in text for a in answers) else 0.0)
+            named = has_answer(sentence.text, record)
+            labels.append(1.0 if touched else repeated if named else 0.0)
             texts.append(sentence.text)
         if texts:
             yield Passage(document.title, texts), labels
+
+
+def has_answer(text: str, record: Mapping[str, Any]) -> bool:
+    """Whether a gold answer of a question stands in a text; yes and no stand nowhere."""
+    read = f" {normalise(text)} "
+    answers = (normalise(answer) for answer in record.get("answers", []))
+    return any(len(a) > 1 and a not in ("yes", "no") and f" {a} " in read for a in answers)
 
 
 def reworded(question: str, chance: random.Random | None) -> str:
