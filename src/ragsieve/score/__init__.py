@@ -2,7 +2,6 @@
 
 from ragsieve.score.calibrated import Calibrated
 from ragsieve.score.combine import Hybrid, Mean
-from ragsieve.score.context import Coreference, Lead
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.helpful import Helpful
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
@@ -19,14 +18,12 @@ __all__ = [
     "BM25",
     "CXMI",
     "Calibrated",
-    "Coreference",
     "Cosine",
     "Critique",
     "Expected",
     "Helpful",
     "Hybrid",
     "Inclusion",
-    "Lead",
     "Likelihood",
     "Listwise",
     "Mean",
