@@ -32,8 +32,8 @@ SHOWN_AS = {
     r"ScriptedLLM\([^()]*\)": "LLM",
     r"HashingEmbedder\([^()]*\)": "embedder",
     r"OverlapPruner\([^()]*\)": "sentence pruner",
-    r"Remembered\((?:model=)?embedder\)": "embedder",
-    r"PERank\([^()]*\)": "list ranker",
+    r"MemoryCached\((?:model=)?embedder\)": "embedder",
+    r"PERank\([^()]*\)": "listwise reranker",
     r", on_error='raise'": "",
     r"Gold\(\)": "gold answers",
 }

@@ -45,7 +45,7 @@ BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 INCLUDED = re.compile(r'^--8<-- "(.+)"$')
 OUTPUT = ("text", "json")
 EXTRAS = re.compile(r"ragsieve\[([\w,-]+)\]")
-FAKES = {"LLM": "fake:echo", "sentence pruner": "fake:pruner", "pair scorer": "fake:overlap"}
+FAKES = {"LLM": "fake:echo", "sentence pruner": "fake:pruner", "cross-encoder": "fake:overlap"}
 A_MODEL = {part: FAKES[kinds[0]] for part, kinds in building.MODELS.items()}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

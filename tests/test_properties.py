@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from ragsieve import finefilter, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.coalesce import Coalesced
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, Result, System
 from ragsieve.text import sentence_spans
@@ -171,8 +171,8 @@ def agree(questions: Sequence[Question], folder: Path) -> None:
     plain = finefilter(scripted(), HashingEmbedder(), max_tokens=BUDGET)
     expected = [told(plain.ask(*question)) for question in questions]
     with (
-        Coalesced(scripted(), wait_s=0.001) as llm,
-        Coalesced(HashingEmbedder(), wait_s=0.001) as embedder,
+        DynamicBatcher(scripted(), wait_s=0.001) as llm,
+        DynamicBatcher(HashingEmbedder(), wait_s=0.001) as embedder,
         Cached(llm, folder / "llm.sqlite") as kept_llm,
         Cached(embedder, folder / "embedder.sqlite") as kept_embedder,
     ):

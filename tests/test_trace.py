@@ -11,10 +11,10 @@ from ragsieve.trace import (
     Step,
     Trace,
     Usage,
-    explain,
     note,
+    record_drop,
+    record_usage,
     segment_to_dict,
-    spend,
     step,
     warn,
 )
@@ -27,8 +27,8 @@ HE, SHE = Segment(DOCUMENT, 0, 8), Segment(DOCUMENT, 9, 20)
 def test_without_a_step_nothing_is_told() -> None:
     """Elsewhere than in a step the three words do nothing, and a later trace does not hear them."""
     note("unheard")
-    explain(HE, "unheard")
-    spend([Usage("m", 1)])
+    record_drop(HE, "unheard")
+    record_usage([Usage("m", 1)])
     trace = Trace()
     with trace.recording(), step("stage"):
         pass
@@ -53,7 +53,7 @@ def test_without_a_trace_a_step_leaves_nothing_behind() -> None:
 def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
     """The stage's own reason where it gave one, else its name."""
     with Trace().recording(), step("TopK(k=0)", [HE, SHE]) as record:
-        explain(SHE, "rank 2 is past k=0")
+        record_drop(SHE, "rank 2 is past k=0")
 
     assert [
         Dropped(HE, "not kept by TopK(k=0)"),
@@ -64,8 +64,8 @@ def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
 def test_the_first_reason_stands() -> None:
     """A particular reason is not lost to a general one that follows."""
     with Trace().recording(), step("stage", [HE]) as record:
-        explain(HE, "too long to be read")
-        explain(HE, "not named")
+        record_drop(HE, "too long to be read")
+        record_drop(HE, "not named")
 
     assert ["too long to be read"] == [d.reason for d in record.dropped]
 
@@ -88,8 +88,8 @@ def test_a_split_text_is_not_dropped() -> None:
 def test_totals_count_what_was_paid() -> None:
     """Cached items are counted apart: they cost no call and no token."""
     with Trace().recording(), step("stage") as record:
-        spend([Usage("m", 10, 2), Usage("m", 5, 1)])
-        spend([Usage("m", 100, 50, cached=True)])
+        record_usage([Usage("m", 10, 2), Usage("m", 5, 1)])
+        record_usage([Usage("m", 100, 50, cached=True)])
     shown = record.to_dict()
 
     assert (2, 1) == (shown["calls"], shown["cached"])
@@ -152,7 +152,7 @@ def test_threads_have_their_own_traces() -> None:
         with trace.recording(), step(f"stage {number}", [HE]):
             together.wait(10)
             note(f"note {number}")
-            explain(HE, f"reason {number}")
+            record_drop(HE, f"reason {number}")
             together.wait(10)
         return trace
 
@@ -180,8 +180,8 @@ def test_a_trace_is_json() -> None:
     trace = Trace()
     trace.notes.append("of the question")
     with trace.recording(), step("TopK(k=0)", [HE]):
-        explain(HE, "rank 1 is past k=0")
-        spend([Usage("m", 3)])
+        record_drop(HE, "rank 1 is past k=0")
+        record_usage([Usage("m", 3)])
     shown = json.loads(json.dumps(trace.to_dict()))
     seconds = shown["steps"][0].pop("seconds")
 

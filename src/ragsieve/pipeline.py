@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from ragsieve.errors import InputError
-from ragsieve.trace import Trace, explain, note, segment_to_dict, step
+from ragsieve.trace import Trace, note, record_drop, segment_to_dict, step
 from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 logger = logging.getLogger(__name__)
@@ -149,7 +149,9 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Se
                 kept[segment.key] = segment
                 used = trial
                 continue
-        explain(segment, f"{own[segment.key]} tokens more than {used} pass max_tokens={max_tokens}")
+        record_drop(
+            segment, f"{own[segment.key]} tokens more than {used} pass max_tokens={max_tokens}"
+        )
     return [s for s in segments if s.key in kept]
 
 

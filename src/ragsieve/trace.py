@@ -231,13 +231,13 @@ def warn(text: str) -> None:
         current.warnings.append(text)
 
 
-def misread() -> None:
+def record_unreadable() -> None:
     """Count a reply that could not be read; a no-op outside a step."""
     if current := _step.get():
         current.unreadable += 1
 
 
-def tell(text: str, event: str, **facts: Any) -> None:
+def log_event(text: str, event: str, **facts: Any) -> None:
     """Tell the running step what happened: a line for people, and the same as JSON values."""
     if current := _step.get():
         current.notes.append(text)
@@ -256,7 +256,7 @@ def unanswered() -> Iterator[None]:
             one.answer = None
 
 
-def conclude(answer: Answer) -> None:
+def set_answer(answer: Answer) -> None:
     """Tell the running step that its stage has answered the question; a no-op elsewhere."""
     if current := _step.get():
         current.answer = answer
@@ -268,7 +268,7 @@ def set_answerable(probability: float) -> None:
         current.answerable = probability
 
 
-def explain(segment: Segment, reason: str) -> None:
+def record_drop(segment: Segment, reason: str) -> None:
     """Tell the running step why ``segment`` goes; the first reason stands; a no-op elsewhere."""
     if current := _step.get():
         current.reasons.setdefault(segment.key, reason)
@@ -285,7 +285,7 @@ def listening() -> bool:
     return _step.get() is not None
 
 
-def spend(usages: Sequence[Usage]) -> None:
+def record_usage(usages: Sequence[Usage]) -> None:
     """Charge the running step for a model call, one `Usage` an item; a no-op elsewhere."""
     if current := _step.get():
         current.usages.extend(usages)

@@ -102,7 +102,7 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
         ('pruner = "smollm2"\n' + PLAIN, "smollm2 is no sentence pruner"),
         (PLAIN + 'models = { extractor = "minilm" }', "minilm is no LLM"),
         ('judge = "minilm"\n' + PLAIN, "minilm is no LLM"),
-        (PLAIN + 'models = { reranker = "smollm2" }', "smollm2 is no pair scorer"),
+        (PLAIN + 'models = { reranker = "smollm2" }', "smollm2 is no cross-encoder"),
         (
             PLAIN + 'models = { critic = "smollm2" }',
             "models of finefilter-point are .* got 'critic'",

@@ -208,7 +208,7 @@ def test_scorers_bring_what_they_need_once() -> None:
 
 
 def test_models_are_asked_for_only_where_needed() -> None:
-    """BM25 needs none, a pair scorer its own."""
+    """BM25 needs none, a cross-encoder its own."""
     asked = []
 
     def model(role: str) -> Any:

@@ -11,7 +11,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.retrieve.route import Named, Only, Routed
 from ragsieve.systems import pruningrag, winnowrag
 from ragsieve.systems.recomp import recomp_abstractive
-from ragsieve.trace import tell
+from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang Summer Breeze?"
@@ -53,7 +53,9 @@ def test_hostile_values_become_json() -> None:
     """Control characters, lone surrogates and what is no JSON value, wherever they stand."""
 
     def odd(query: Query, segments: Any) -> list[Segment]:
-        tell("told \x1b[31m", "odd\ud800", value=float("nan"), thing=object, inner=({"\x00": 1},))
+        log_event(
+            "told \x1b[31m", "odd\ud800", value=float("nan"), thing=object, inner=({"\x00": 1},)
+        )
         return list(segments)
 
     documents = [{"id": "a\x07", "title": "\u202eevil", "text": "x\ud800y\x00z"}, "", "\ud800"]

@@ -34,8 +34,8 @@ def ways() -> dict[str, Found]:
     """What a system of the two default models makes of questions, by how it is called."""
     from ragsieve import Pipeline, System, datasets, score, select, split
     from ragsieve.answer import Reader
+    from ragsieve.models.batcher import DynamicBatcher
     from ragsieve.models.cache import Cached
-    from ragsieve.models.coalesce import Coalesced
     from ragsieve.models.sentence_transformers import SentenceTransformer
     from ragsieve.models.transformers import Transformers
 
@@ -59,8 +59,8 @@ def ways() -> dict[str, Found]:
     found = {"alone": run(Transformers(prefix_mb=0), embedder)}
     with (
         TemporaryDirectory() as folder,
-        Coalesced(kept) as llm,
-        Coalesced(embedder) as encoder,
+        DynamicBatcher(kept) as llm,
+        DynamicBatcher(embedder) as encoder,
         Cached(llm, Path(folder, "llm")) as stored_llm,
         Cached(encoder, Path(folder, "encoder")) as stored_encoder,
     ):

@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 
 from ragsieve.errors import ContextOverflow, InputError, Unsupported
 from ragsieve.models.base import Message, Passage, Prompt, Pruned
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, _checksum
-from ragsieve.models.coalesce import Coalesced
 from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Usage, spend, step
+from ragsieve.trace import Usage, record_usage, step
 
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
 
@@ -76,7 +76,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
     embedder, scorer = HashingEmbedder(16), OverlapPairScorer()
     with (
         TemporaryDirectory() as folder,
-        Coalesced(echo()) as together,
+        DynamicBatcher(echo()) as together,
         Cached(together, Path(folder, "c")) as llm,
         Cached(embedder, Path(folder, "c")) as vectors,
         Cached(scorer, Path(folder, "c")) as scores,
@@ -123,21 +123,21 @@ class Noting(Vectors):
     """Says of every text of more than one letter that it was cut."""
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        spend([Usage(self.identity, 1, note="cut" if text[1:] else "") for text in texts])
+        record_usage([Usage(self.identity, 1, note="cut" if text[1:] else "") for text in texts])
         return super().embed(texts, query=query)
 
 
 def test_notes_of_an_item_come_alone_shared_and_cached(tmp_path: Path) -> None:
     """What a person should know of how a text was read depends on nothing but the text."""
 
-    def told(embedder: Cached | Coalesced | Noting, texts: Sequence[str]) -> list[str]:
+    def told(embedder: Cached | DynamicBatcher | Noting, texts: Sequence[str]) -> list[str]:
         with step("test") as seen:
             embedder.embed(texts)
         return seen.told
 
     asked = [["a"], ["bc", "de", "f"], ["g"], ["hi"]]
     alone = [told(Noting(1.0), texts) for texts in asked]
-    with Coalesced(Noting(1.0), callers=4) as shared, Cached(shared, tmp_path / "c") as cached:
+    with DynamicBatcher(Noting(1.0), callers=4) as shared, Cached(shared, tmp_path / "c") as cached:
         with ThreadPoolExecutor(4) as pool:
             together = list(pool.map(lambda texts: told(cached, texts), asked))
         again = [told(cached, texts) for texts in asked]

@@ -7,7 +7,7 @@ import pytest
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message
-from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.deferred import Deferred
 from ragsieve.models.pruner import Pruner
 
@@ -22,7 +22,7 @@ def loaded(model: Deferred) -> bool:
 def test_counting_needs_no_llm() -> None:
     """Tokens are those of the bundled sentence pruner, through wrappers too."""
     model = models.load("deferred:smollm2")
-    with Coalesced(model) as shared:
+    with DynamicBatcher(model) as shared:
         counts = shared.count(["The Eiffel Tower.", ""])
 
     assert Pruner().count(["The Eiffel Tower.", ""]) == counts

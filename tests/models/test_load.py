@@ -68,7 +68,7 @@ def test_an_unknown_option_is_refused() -> None:
 
 
 def test_fakes_need_no_weights() -> None:
-    """For trying a pipeline: an LLM, an embedder, a pair scorer and a sentence pruner."""
+    """For trying a pipeline: an LLM, an embedder, a cross-encoder and a sentence pruner."""
     (reply,) = models.load("fake:echo").complete([(Message("user", "Hello there."),)])
 
     assert isinstance(reply, str)
@@ -82,7 +82,7 @@ def test_the_kind_of_a_name_is_known_without_its_packages() -> None:
     """A misplaced model is refused before anything is imported."""
     models.check("smollm2", "LLM")
     models.check("minilm", "embedder")
-    models.check("cross_encoder:org/model", "pair scorer")
+    models.check("cross_encoder:org/model", "cross-encoder")
     models.check("pruner", "LLM", "sentence pruner")
     with pytest.raises(InputError, match="minilm is no LLM"):
         models.check("minilm", "LLM")

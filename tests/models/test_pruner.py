@@ -22,8 +22,8 @@ pytest.importorskip("onnxscript")
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
 from ragsieve.models.base import Passage, Pruned  # noqa: E402
+from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
-from ragsieve.models.coalesce import Coalesced  # noqa: E402
 from ragsieve.models.onnx import cores  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
@@ -162,7 +162,7 @@ def test_company_changes_no_bit(
     )
     alone = [Pruner(folder).prune([q], [p])[0] for q, p in ASKED.items()]
     with (
-        Coalesced(Pruner(folder)) as shared,
+        DynamicBatcher(Pruner(folder)) as shared,
         Cached(shared, tmp_path / "cache") as cached,
         ThreadPoolExecutor(4) as pool,
     ):
@@ -343,7 +343,7 @@ def test_names_and_options(exported: Path) -> None:
     with pytest.raises(InputError, match="threads must be at least 1"):
         Pruner(threads=0)
     with pytest.raises(Unsupported, match="has no prune"):
-        Coalesced(models.load("fake:overlap")).prune(["a"], [[CITY]])
+        DynamicBatcher(models.load("fake:overlap")).prune(["a"], [[CITY]])
 
 
 @pytest.fixture
@@ -361,7 +361,7 @@ def test_a_threshold_keeps_at_least_what_is_promised(
     promising: Path, promise: float, expected: float
 ) -> None:
     """Between two values of the table the more careful one counts; a wrapper says the same."""
-    with Coalesced(Pruner(str(promising))) as shared:
+    with DynamicBatcher(Pruner(str(promising))) as shared:
         assert expected == Pruner(str(promising)).threshold(promise) == shared.threshold(promise)
 
 

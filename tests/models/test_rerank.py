@@ -19,8 +19,8 @@ import pytest
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import PairScorer
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.coalesce import Coalesced
 from ragsieve.trace import Usage, step
 
 pytest.importorskip("cohere")
@@ -432,7 +432,7 @@ def test_a_scorer_is_cached_and_coalesced(serve: Serve, tmp_path: Path) -> None:
     server = serve(by_length)
     pairs = [("q", "x" * n) for n in range(1, 7)]
     with (
-        Coalesced(model(server), callers=3) as together,
+        DynamicBatcher(model(server), callers=3) as together,
         Cached(together, tmp_path / "c") as scorer,
         ThreadPoolExecutor(3) as pool,
     ):
@@ -495,9 +495,9 @@ def test_an_option_that_breaks_its_rule_is_refused(options: dict[str, Any], says
 
 def test_rerankers_are_pair_scorers_by_name() -> None:
     """Known without their packages."""
-    models.check("cohere:rerank-v3.5", "pair scorer")
-    models.check("rerank:org/model", "pair scorer")
-    with pytest.raises(InputError, match="rerank:m is no LLM, it is of kind pair scorer"):
+    models.check("cohere:rerank-v3.5", "cross-encoder")
+    models.check("rerank:org/model", "cross-encoder")
+    with pytest.raises(InputError, match="rerank:m is no LLM, it is of kind cross-encoder"):
         models.check("rerank:m", "LLM")
 
 

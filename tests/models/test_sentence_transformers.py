@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
 from ragsieve.errors import InputError, ModelError  # noqa: E402
-from ragsieve.models.coalesce import Coalesced  # noqa: E402
+from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.sentence_transformers import CrossEncoder, SentenceTransformer  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
@@ -77,7 +77,7 @@ def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransfo
     backwards = embedder.embed(texts[::-1])[::-1]
     alone = np.concatenate([embedder.embed([text]) for text in texts])
     small = SentenceTransformer(embedder.model, batch_size=2).embed(texts)
-    with Coalesced(embedder) as shared, ThreadPoolExecutor(4) as pool:
+    with DynamicBatcher(embedder) as shared, ThreadPoolExecutor(4) as pool:
         threads = np.concatenate(list(pool.map(lambda text: embedder.embed([text]), texts)))
         joined = np.concatenate(list(pool.map(lambda text: shared.embed([text]), texts)))
 

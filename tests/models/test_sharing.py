@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import ModelError
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.coalesce import Coalesced
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.models.sharing import sharing
 
@@ -26,8 +26,8 @@ def test_many_callers_share_batches_and_a_cache(tmp_path: Path) -> None:
         llm, embedder = share(echo()), share(HashingEmbedder())
 
         assert isinstance(llm, Cached)
-        assert isinstance(llm.model, Coalesced)
-        assert isinstance(embedder.model, Coalesced)
+        assert isinstance(llm.model, DynamicBatcher)
+        assert isinstance(embedder.model, DynamicBatcher)
         assert llm.model.wait_s > embedder.model.wait_s
 
 

@@ -20,7 +20,7 @@ from tokenizers.models import BPE  # noqa: E402
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
-from ragsieve.models.coalesce import Coalesced  # noqa: E402
+from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.surprisal import windowed  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
@@ -104,7 +104,7 @@ def test_replies_are_the_same_alone_together_and_from_threads(
     prompts = [ask(text * n) for n in (0, 1, 3, 9) for text in SENTENCES]
     together = llm.complete(prompts, max_tokens=16, schema=schema)
     alone = [llm.complete([p], max_tokens=16, schema=schema)[0] for p in reversed(prompts)]
-    with Coalesced(llm) as shared, ThreadPoolExecutor(8) as pool:
+    with DynamicBatcher(llm) as shared, ThreadPoolExecutor(8) as pool:
         threads = list(
             pool.map(lambda p: shared.complete([p], max_tokens=16, schema=schema)[0], prompts)
         )
@@ -439,7 +439,7 @@ def test_the_default_model_is_the_same_alone_together_and_from_threads(
     prompts = [ask(text) for text in ("", "Hi", *SENTENCES, " ".join(SENTENCES * 8))]
     together = smollm2.complete(prompts, max_tokens=12)
     alone = [smollm2.complete([prompt], max_tokens=12)[0] for prompt in prompts]
-    with Coalesced(smollm2) as shared, ThreadPoolExecutor(6) as pool:
+    with DynamicBatcher(smollm2) as shared, ThreadPoolExecutor(6) as pool:
         threads = list(pool.map(lambda p: shared.complete([p], max_tokens=12)[0], prompts))
 
     assert together == alone

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models.base import Message, Passage, Pruned
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.coalesce import Coalesced
 from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
-from ragsieve.models.wrap import Columns, Wrapper, bare, canonical, check_columns
+from ragsieve.models.wrap import Columns, Wrapper, canonical, check_columns, unwrap
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -39,8 +39,8 @@ class Plain(Wrapper):
 
 def test_calls_are_those_of_the_model_inside() -> None:
     """All of an LLM's, and what it says of itself."""
-    bare = ScriptedLLM(lambda prompt: prompt[0].content, context=99, identity="me")
-    wrapper, prompt = Plain(bare), (Message("user", "a b"),)
+    unwrap = ScriptedLLM(lambda prompt: prompt[0].content, context=99, identity="me")
+    wrapper, prompt = Plain(unwrap), (Message("user", "a b"),)
     found = (
         wrapper.complete([prompt], max_tokens=1),
         wrapper.choose([prompt], [["x", "y"]]),
@@ -51,7 +51,7 @@ def test_calls_are_those_of_the_model_inside() -> None:
     nats = [[(0, 1, 1.0), (1, 3, 1.0)]]
 
     assert (["a"], [[0.5, 0.5]], [[-1.0, -1.0, -1.0]], nats, [3]) == found
-    assert ("me", 99, bare.can) == (wrapper.identity, wrapper.context, wrapper.can)
+    assert ("me", 99, unwrap.can) == (wrapper.identity, wrapper.context, wrapper.can)
     assert ["complete", "choose", "loglik", "surprisals"] == wrapper.called
 
 
@@ -68,9 +68,9 @@ def test_encoders_are_wrapped_alike() -> None:
 def test_the_model_inside_all_wrappers_can_be_seen(tmp_path: Path) -> None:
     """A wrapper has every call, so only the model inside says what it is."""
     model = HashingEmbedder(8)
-    with Coalesced(model) as shared:
-        assert bare(model) is model
-        assert bare(Cached(shared, tmp_path / "cache.db")) is model
+    with DynamicBatcher(model) as shared:
+        assert unwrap(model) is model
+        assert unwrap(Cached(shared, tmp_path / "cache.db")) is model
 
 
 def test_a_call_that_the_model_has_not_is_unsupported() -> None:
@@ -94,7 +94,7 @@ def test_results_must_be_one_an_item() -> None:
 
 def test_repr_is_that_of_the_model_inside(tmp_path: Path) -> None:
     """However deep: a trace names stages by it, and no wrapper changes what a stage does."""
-    with Coalesced(HashingEmbedder(8)) as shared:
+    with DynamicBatcher(HashingEmbedder(8)) as shared:
         assert "HashingEmbedder(dim=8)" == repr(Cached(shared, tmp_path / "cache.db"))
 
 

@@ -48,7 +48,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Result, System
 from ragsieve.systems import chunkrag
-from ragsieve.trace import Step, Usage, spend
+from ragsieve.trace import Step, Usage, record_usage
 
 pytest.importorskip("sklearn")
 
@@ -77,7 +77,7 @@ class Plane:
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
         assert all(query == (text in (QUESTION, REWRITE)) for text in texts)
-        spend([Usage("plane", 1) for _ in texts])
+        record_usage([Usage("plane", 1) for _ in texts])
         return np.array([PLACES[text] for text in texts], np.float32)
 
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result
 from ragsieve.systems.corrective import crag, self_crag
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Document, Query, Segment
 
 QUESTION, REWRITE = "Who sang the song?", "singer of the song"
@@ -51,7 +51,7 @@ class Evaluator:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         assert {QUESTION} == {question for question, _ in pairs}
-        spend([Usage("evaluator", 1) for _ in pairs])
+        record_usage([Usage("evaluator", 1) for _ in pairs])
         return np.array([SAYS[text] for _, text in pairs], np.float32)
 
 

@@ -26,8 +26,8 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Measure, Silver
-from ragsieve.train.lessons import Lesson
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang Summer Breeze?")
@@ -85,7 +85,7 @@ def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
 @pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
 def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
     """That of the answer, not of the question."""
-    lesson = Lesson(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
+    lesson = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
     taught = Silver(measure, Generator([]))(lesson)
 
     assert (kept,) == taught.clues

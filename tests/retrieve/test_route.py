@@ -25,7 +25,17 @@ from ragsieve.retrieve.route import (
     ask,
     nothing,
 )
-from ragsieve.trace import Step, Trace, Usage, misread, note, spend, step, tell, warn
+from ragsieve.trace import (
+    Step,
+    Trace,
+    Usage,
+    log_event,
+    note,
+    record_unreadable,
+    record_usage,
+    step,
+    warn,
+)
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang it?")
@@ -153,9 +163,9 @@ def test_a_late_source_writes_into_no_trace() -> None:
     def late(_: Query) -> list[Segment]:
         go.wait(10)
         note("too late")
-        spend([Usage("m", 1)])
+        record_usage([Usage("m", 1)])
         with step("late stage"):
-            tell("too late", "late")
+            log_event("too late", "late")
         gone.set()
         return giving("late")(QUERY)
 
@@ -247,10 +257,10 @@ def test_what_sources_note_and_spend_reaches_the_trace() -> None:
         def search(_: Query) -> list[Segment]:
             time.sleep(seconds)
             note(f"said {name}")
-            misread()
+            record_unreadable()
             with step("inner"):
-                spend([Usage(f"model {name}", 3, 2)])
-                tell("seen", "page", place=1)
+                record_usage([Usage(f"model {name}", 3, 2)])
+                log_event("seen", "page", place=1)
             return []
 
         return named(name, search)
@@ -267,7 +277,7 @@ def test_what_a_failing_source_spent_is_charged() -> None:
     """It costs though it gives nothing."""
 
     def search(_: Query) -> list[Segment]:
-        spend([Usage("m", 7)])
+        record_usage([Usage("m", 7)])
         raise ModelError("broken")
 
     _, record = routed(named("bad", search))

@@ -16,7 +16,7 @@ QUERY = Query("who sang summer breeze")
 
 
 class Recorder:
-    """A pair scorer that remembers its pairs and gives what it was told to."""
+    """A cross-encoder that remembers its pairs and gives what it was told to."""
 
     identity = "recorder"
 

@@ -13,7 +13,7 @@ import ragsieve
 from ragsieve.pipeline import System
 from ragsieve.server import Settings, create_app
 from ragsieve.server.ranking import ranked
-from ragsieve.trace import explain
+from ragsieve.trace import record_drop
 from ragsieve.types import Document, Query, Segment
 
 MakeClient = Callable[..., TestClient]
@@ -26,7 +26,7 @@ def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> S
     def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
         found = []
         for place, segment in enumerate(segments):
-            explain(segment, "a test's")
+            record_drop(segment, "a test's")
             value = scores[place]
             if place in kept:
                 found.append(segment if value is None else segment.scored("s", value))

@@ -16,7 +16,7 @@ from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import Named, Routed
 from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
-from ragsieve.trace import conclude
+from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Document, Example, Query, Segment
 
 QUESTION = "Who sang it?"
@@ -254,7 +254,7 @@ def test_a_filter_does_not_answer() -> None:
     """What prunes may conclude an answer of its own: the system's reader is asked all the same."""
 
     def concludes(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        conclude(Answer("not this"))
+        set_answer(Answer("not this"))
         return list(segments)
 
     result = made("red", source=finds, prune=concludes).ask(QUESTION)

@@ -18,12 +18,12 @@ from ragsieve.cli import main
 from ragsieve.cluster import inequality
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
-from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Pipeline, Result, System
 from ragsieve.systems import SYSTEMS, build, winnowrag
-from ragsieve.trace import conclude
+from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Query, Segment
 
 pytest.importorskip("sklearn")
@@ -209,7 +209,7 @@ def test_an_answer_of_a_stage_that_failed_does_not_count() -> None:
         return debater(prompt) if debates else "all of it"
 
     def hasty(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        conclude(Answer("too early"))
+        set_answer(Answer("too early"))
         raise ModelError("the end is missing")
 
     broken = winnowrag(llm(reply), HashingEmbedder())
@@ -354,7 +354,7 @@ def test_threads_that_share_batches_pay_for_their_own() -> None:
     asked = [f"{QUESTION} {n}" for n in range(6)]
     alone = winnowrag(llm(), HashingEmbedder(), clusters=4)
     expected = [bytes_of(alone.ask(question, DOCUMENTS)) for question in asked]
-    with Coalesced(llm(), callers=6) as model, ThreadPoolExecutor(6) as pool:
+    with DynamicBatcher(llm(), callers=6) as model, ThreadPoolExecutor(6) as pool:
         shared = winnowrag(model, HashingEmbedder(), clusters=4)
         found = pool.map(lambda question: bytes_of(shared.ask(question, DOCUMENTS)), asked)
 

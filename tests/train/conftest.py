@@ -13,7 +13,7 @@ import pytest
 
 from ragsieve import datasets
 from ragsieve.evaluate.run import Done
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.types import Document, Example, Query
 
 MakeLLM = Callable[..., Path]
@@ -130,18 +130,18 @@ def words() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def taught() -> list[Lesson]:
+def taught() -> list[TrainingExample]:
     """Twelve lessons to learn from."""
     return _lessons(12, seed=0)
 
 
 @pytest.fixture(scope="session")
-def held_back() -> list[Lesson]:
+def held_back() -> list[TrainingExample]:
     """Six others."""
     return _lessons(6, seed=1)
 
 
-def _lessons(count: int, seed: int) -> list[Lesson]:
+def _lessons(count: int, seed: int) -> list[TrainingExample]:
     """Questions with three documents of two sentences; the clue is the one with "the ... in"."""
     chance = random.Random(seed)
     found = []
@@ -150,5 +150,7 @@ def _lessons(count: int, seed: int) -> list[Lesson]:
         texts = [f"The {answer} in {others[0]}. It {others[1]}."]
         texts += [f"Old {word} {others[4]}. It {others[1]}." for word in others[2:4]]
         documents = tuple(Document(f"d{k}", text, rank=k) for k, text in enumerate(texts))
-        found.append(Lesson.of(Example(Query(f"Who {n}?", id=f"own:{n}"), documents, (answer,))))
+        found.append(
+            TrainingExample.of(Example(Query(f"Who {n}?", id=f"own:{n}"), documents, (answer,)))
+        )
     return found

@@ -11,16 +11,18 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.train.bottleneck import Candidate, Candidates, figures
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.types import Document, Example, Query
 
 WORDS = ["seals", "sang", "rain", "snow", "fell", "who", ".", "?", "NONE"]
 
 
-def lesson(question: str = "who sang ?", *answers: str, texts: Sequence[str] = ()) -> Lesson:
+def lesson(
+    question: str = "who sang ?", *answers: str, texts: Sequence[str] = ()
+) -> TrainingExample:
     given = texts or ("seals sang . rain fell .", "snow fell .")
     documents = tuple(Document(str(n), text) for n, text in enumerate(given))
-    return Lesson.of(Example(Query(question), documents, answers or (" ", "seals")))
+    return TrainingExample.of(Example(Query(question), documents, answers or (" ", "seals")))
 
 
 class Generator(ScriptedLLM):

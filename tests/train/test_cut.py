@@ -10,14 +10,16 @@ pytest.importorskip("sklearn")
 
 from ragsieve.errors import InputError
 from ragsieve.train.cut import fit_odds
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.types import Query
 
 
-def lesson(*right: bool, best: float) -> Lesson:
+def lesson(*right: bool, best: float) -> TrainingExample:
     """Ranked sentences, one fewer than ``right``, all with the score ``best``."""
     some = len(right) - 1
-    return Lesson(Query("Who?"), ("x",), (), {}, tuple(range(some)), 1, (best,) * some, right)
+    return TrainingExample(
+        Query("Who?"), ("x",), (), {}, tuple(range(some)), 1, (best,) * some, right
+    )
 
 
 def test_the_generator_answers_where_the_best_score_is_high() -> None:

@@ -17,24 +17,24 @@ from ragsieve import datasets, models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.helpful import Helpful
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.exit import CLUES, ExitPlan, make_exit, samples, train_exit
-from ragsieve.train.lessons import Lesson
 from ragsieve.train.sft import Tuning
 from ragsieve.types import Document, Example, Query
 
 WORDS = ["Yes", "No", "sang", "ran", "Seals", "He", "Who", "Document"]
 
 
-def lesson(*texts: str, answer: str = "Seals") -> Lesson:
+def lesson(*texts: str, answer: str = "Seals") -> TrainingExample:
     documents = tuple(Document(f"d{n}", text) for n, text in enumerate(texts))
-    return Lesson.of(Example(Query("Who sang?", "own:1"), documents, (answer,)))
+    return TrainingExample.of(Example(Query("Who sang?", "own:1"), documents, (answer,)))
 
 
 SONG = lesson("Seals sang. He ran.", "He sang. He slept.")
 FAST = Tuning(epochs=8, lr=0.03, checks=1)
 
 
-def asked(given: Lesson) -> list[tuple[str, str]]:
+def asked(given: TrainingExample) -> list[tuple[str, str]]:
     """Of each sample the sentence asked about, and the reply."""
     found = samples(given, Helpful(ScriptedLLM([])))
     mark = "Sentence of this document: "

@@ -19,8 +19,8 @@ from ragsieve.models.base import Prompt  # noqa: E402
 from ragsieve.models.fake import ScriptedLLM, echo  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.select import Extract  # noqa: E402
+from ragsieve.train.examples import TrainingExample  # noqa: E402
 from ragsieve.train.extractor import figures, samples, train_extractor  # noqa: E402
-from ragsieve.train.lessons import Lesson  # noqa: E402
 from ragsieve.train.sft import Tuning  # noqa: E402
 from ragsieve.types import Document, Example, Query  # noqa: E402
 
@@ -30,9 +30,9 @@ DOCUMENTS = (
     Document("b", "Who sang? Nobody knows who."),
     Document("c", "Seals sang. Seals swam\nfar."),
 )
-LESSON = Lesson.of(Example(Query("Who sang?", id="own:1"), DOCUMENTS, ("Seals", "Whales")))
-NOTHING = Lesson.of(Example(Query("Who swam?", id="own:2"), DOCUMENTS, ("Crabs",)))
-WHETHER = Lesson.of(Example(Query("Did it rain?", id="own:3"), DOCUMENTS, ("yes",)))
+LESSON = TrainingExample.of(Example(Query("Who sang?", id="own:1"), DOCUMENTS, ("Seals", "Whales")))
+NOTHING = TrainingExample.of(Example(Query("Who swam?", id="own:2"), DOCUMENTS, ("Crabs",)))
+WHETHER = TrainingExample.of(Example(Query("Did it rain?", id="own:3"), DOCUMENTS, ("yes",)))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def replying(known: dict[Prompt, str]) -> ScriptedLLM:
 
 def test_all_clues_are_named_the_useful_ones_first() -> None:
     """Sentences 2, 5 and 6 hold an answer; the generator can answer from 5 alone."""
-    lesson = Lesson(LESSON.query, LESSON.answers, LESSON.sentences, {1: False, 4: True})
+    lesson = TrainingExample(LESSON.query, LESSON.answers, LESSON.sentences, {1: False, 4: True})
 
     assert ["[5,2,6]"] == [s.target for s in samples(lesson, Extract(echo()))]
 

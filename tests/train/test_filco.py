@@ -9,15 +9,15 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Extract
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Silver
-from ragsieve.train.lessons import Lesson
 from ragsieve.types import Document, Query, Segment
 
 samples = pytest.importorskip("ragsieve.train.extractor").samples
 
 TEXTS = ["Rain fell.", "Seals sang it.", "Seals did.", "Snow fell."]
 SENTENCES = tuple(Segment.whole(Document(str(n), text)) for n, text in enumerate(TEXTS))
-LESSON = Lesson(Query("Who sang?", "own:q"), ("Seals",), SENTENCES, {})
+LESSON = TrainingExample(Query("Who sang?", "own:q"), ("Seals",), SENTENCES, {})
 
 
 def test_the_target_is_what_an_extractor_reads_back() -> None:
@@ -39,7 +39,7 @@ def test_more_sentences_may_be_chosen() -> None:
 
 def test_where_nothing_has_an_answer_nothing_is_to_be_written() -> None:
     """That is a target, too."""
-    bare = Lesson(LESSON.query, ("Crofts",), SENTENCES, {})
+    bare = TrainingExample(LESSON.query, ("Crofts",), SENTENCES, {})
     taught = Silver("strinc")(bare)
 
     assert [""] == [s.target for s in samples(taught, Extract(ScriptedLLM([]), mode="write"))]

@@ -12,7 +12,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.train.lessons import Lesson, write
+from ragsieve.train.examples import TrainingExample, write
 from ragsieve.train.recomp import Chosen, Labeller, RecompPlan, card, first_gain, taught
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -84,7 +84,7 @@ def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
 def test_chosen_places_are_the_clues() -> None:
     """Whatever stands in the sentences."""
     sentences = tuple(Segment.whole(Document(str(n), "Seals")) for n in range(3))
-    lesson = Lesson(Query("Who?"), ("Seals",), sentences, {0: True})
+    lesson = TrainingExample(Query("Who?"), ("Seals",), sentences, {0: True})
 
     assert (2, 1) == Chosen.by(lesson, [2, 1], {}).clues
     assert {1: False} == Chosen.by(lesson, [1], {1: False}).useful

@@ -19,7 +19,7 @@ from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.sentence_transformers import SentenceTransformer  # noqa: E402
 from ragsieve.train import reranker  # noqa: E402
-from ragsieve.train.lessons import Lesson  # noqa: E402
+from ragsieve.train.examples import TrainingExample  # noqa: E402
 from ragsieve.train.reranker import Pair, Ranked, measure, pairs, train_reranker  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 
@@ -58,14 +58,14 @@ def lesson(
     texts: list[str] = TEXTS,
     ranking: tuple[int, ...] = (),
     answers: tuple[str, ...] = ("1990",),
-) -> Lesson:
+) -> TrainingExample:
     documents = [Document(str(n), text) for n, text in enumerate(texts)]
     sentences = tuple(Segment.whole(document) for document in documents)
     known = {0: True, 1: False} if useful is None else useful
-    return Lesson(Query(question, "own:q"), answers, sentences, known, ranking)
+    return TrainingExample(Query(question, "own:q"), answers, sentences, known, ranking)
 
 
-def year(n: int) -> Lesson:
+def year(n: int) -> TrainingExample:
     """That who sang won, whatever the year."""
     texts = [text.replace("1990", str(n)) for text in TEXTS]
     return lesson(f"who won in {n}", texts=texts, answers=(str(n),))

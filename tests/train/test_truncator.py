@@ -14,7 +14,7 @@ from ragsieve import models
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.select import Truncate
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.sft import Tuning
 from ragsieve.train.truncator import figures, samples, train_truncator
 from ragsieve.types import Document, Example, Query
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = "Seals sang. It rained. Whales swam. Nobody knew."
 
 
-def lesson(question: str, ranking: tuple[int, ...], k: int | None) -> Lesson:
+def lesson(question: str, ranking: tuple[int, ...], k: int | None) -> TrainingExample:
     example = Example(Query(question), (Document("d", TEXT),), ("Whales",))
-    plain = Lesson.of(example)
-    return Lesson(plain.query, plain.answers, plain.sentences, {}, ranking, k)
+    plain = TrainingExample.of(example)
+    return TrainingExample(plain.query, plain.answers, plain.sentences, {}, ranking, k)
 
 
 LESSONS = [lesson("a", (2, 0, 1), 1), lesson("b", (0, 2), 2), lesson("c", (1, 3), 0)]
@@ -51,7 +51,7 @@ def test_the_cut_point_is_taught_on_the_ranking() -> None:
 
 
 @pytest.mark.parametrize("unknown", [lesson("a", (0,), None), lesson("a", (), 0)])
-def test_without_a_label_nothing_is_taught(unknown: Lesson) -> None:
+def test_without_a_label_nothing_is_taught(unknown: TrainingExample) -> None:
     """No ranking, or no cut point of it."""
     assert [] == samples(unknown, Truncate(echo()))
 

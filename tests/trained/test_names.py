@@ -11,7 +11,7 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.models.wrap import bare
+from ragsieve.models.wrap import unwrap
 from ragsieve.trained import Base, Trained, build, identity, load, save
 
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
@@ -68,7 +68,7 @@ def test_models_of_a_folder_are_shared_as_asked(folder: Path) -> None:
 
     load(folder, share=share)
 
-    assert ["echo"] == [bare(model).identity for model in seen]
+    assert ["echo"] == [unwrap(model).identity for model in seen]
 
 
 def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ragsieve.answer.parts import bare, parts, schema, text
 from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed, spoken
+from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
@@ -59,7 +59,7 @@ class Agent:
         """The answer from each set of documents."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
-        return [bare(" ".join(spoken(reply).split())) for reply in replies]
+        return [bare(" ".join(strip_thinking(reply).split())) for reply in replies]
 
     def asked(self, query: Query, group: Sequence[Segment], remark: str = "", /) -> Prompt:
         """What is asked of the agent with these documents, after a critic's remark if there is one.

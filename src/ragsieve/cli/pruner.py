@@ -90,7 +90,7 @@ def exit_command(opened: training.Open, **options: Any) -> int:
 @training.WORK
 def pruner_command(opened: training.Open, **options: Any) -> int:
     """Train, calibrate, then say how good it is and was."""
-    from ragsieve.train.pruner_course import PrunerPlan, make_pruner
+    from ragsieve.train.pruner_training import PrunerPlan, make_pruner
 
     plan = PrunerPlan(**options)
     to = opened()

@@ -69,12 +69,12 @@ def router_command(
     **options: Any,
 ) -> int:
     """Label what is missing, train, then say how good it is."""
-    from ragsieve.train.router_course import RouterCourse, RouterPlan
+    from ragsieve.train.router_training import RouterPlan, RouterTraining
 
     plan = RouterPlan(**options)
     to = training.opened(folder, questions, data, work, "the router's")
-    course = RouterCourse(plan, to.sources, sources, to.work, workers, _told, data)
-    figures = course.run(to.folder).figures
+    run = RouterTraining(plan, to.sources, sources, to.work, workers, _told, data)
+    figures = run.run(to.folder).figures
     rows = {name: row for name, row in figures.items() if isinstance(row, dict)}
     columns = ("exact", "covered", "right", "asked", "accuracy")
     cells = [

@@ -59,7 +59,7 @@ KINDS = {
     "critic": "LLM",
     "embedder": "embedder",
     "pruner": "sentence pruner",
-    "pair": "pair scorer",
+    "pair": "cross-encoder",
 }
 
 

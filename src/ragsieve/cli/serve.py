@@ -25,7 +25,7 @@ from ragsieve.cli.opening import (
     on_error_option,
 )
 from ragsieve.errors import InputError
-from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.batcher import DynamicBatcher
 
 if TYPE_CHECKING:
     from ragsieve.pipeline import System
@@ -139,7 +139,7 @@ def _batched(model: Any) -> Any:
         size = 32
     elif any(hasattr(model, call) for call in ("prune", "rank")):  # one at a time
         size = 1
-    return Coalesced(model, max_batch=size, wait_s=_JOIN_S)
+    return DynamicBatcher(model, max_batch=size, wait_s=_JOIN_S)
 
 
 def _settings(options: Mapping[str, Any]) -> Settings:

@@ -198,12 +198,12 @@ def finefilter_command(
     opened: training.Open, workers: int, reranker: bool, truncator: bool, **options: Any
 ) -> int:
     """Train what is missing, then say how good it is."""
-    from ragsieve.train.course import Course, Plan
+    from ragsieve.train.finefilter import FineFilterTraining, Plan
 
     asked = {"reranker": reranker, "truncator": truncator}
     plan = Plan(more=tuple(name for name, wanted in asked.items() if wanted), **options)
     to = opened()
-    made = Course(plan, to.sources, to.work, workers, training.told).run(to.folder)
+    made = FineFilterTraining(plan, to.sources, to.work, workers, training.told).run(to.folder)
     for name in ("before", "after"):
         figures = made.figures[name]
         what = "5 documents" if name == "before" else "the filter"

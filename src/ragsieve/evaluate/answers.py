@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ragsieve.answer.reader import Reader
 from ragsieve.errors import BadReply, InputError, MissingExtra
-from ragsieve.models.base import LLM, affirmed
+from ragsieve.models.base import LLM, yes_probability
 from ragsieve.prompts import render
 from ragsieve.text import begins, contains_answer, normalise, safe, unsure, word_counts, word_f1
 from ragsieve.trace import note
@@ -160,7 +160,7 @@ class Judge:
             answers="\n".join(map(_quoted, answers)),
             output=_quoted(output[:JUDGED_CHARS]),
         )
-        (reply,) = affirmed(self.llm, [prompt])
+        (reply,) = yes_probability(self.llm, [prompt])
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so exact match judges: {reply}")
             return exact_match(output, answers)

@@ -47,7 +47,7 @@ class Timed(Wrapper):
     """A model whose calls a clock counts; counting tokens is not such a call.
 
     Args:
-        model: An LLM, an embedder, a pair scorer or a sentence pruner.
+        model: An LLM, an embedder, a cross-encoder or a sentence pruner.
         clock: What counts.
     """
 

@@ -13,13 +13,13 @@ BACKENDS = {  # prefix: (module, what makes the model, what it is)
     "openai": ("openai", "OpenAI", "LLM"),
     "deferred": ("deferred", "Deferred", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
-    "cross_encoder": ("sentence_transformers", "CrossEncoder", "pair scorer"),
-    "cohere": ("rerank", "Cohere", "pair scorer"),
-    "rerank": ("rerank", "Rerank", "pair scorer"),
+    "cross_encoder": ("sentence_transformers", "CrossEncoder", "cross-encoder"),
+    "cohere": ("rerank", "Cohere", "cross-encoder"),
+    "rerank": ("rerank", "Rerank", "cross-encoder"),
     "jina_bert": ("jina_bert", "JinaBert", "embedder"),
     "provence": ("provence", "Provence", "sentence pruner"),
     "pruner": ("pruner", "Pruner", "sentence pruner"),
-    "pe_rank": ("pe_rank", "PERank", "list ranker"),
+    "pe_rank": ("pe_rank", "PERank", "listwise reranker"),
 }
 NAMED = {
     "smollm2": "transformers",
@@ -29,7 +29,7 @@ NAMED = {
 FAKE = {  # for trying a pipeline without weights
     "fake:echo": ("fake", "echo", "LLM"),
     "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
-    "fake:overlap": ("fake", "OverlapPairScorer", "pair scorer"),
+    "fake:overlap": ("fake", "OverlapPairScorer", "cross-encoder"),
     "fake:pruner": ("fake", "OverlapPruner", "sentence pruner"),
 }
 
@@ -61,8 +61,8 @@ def load(name: str, **options: Any) -> Any:
 def check(name: str, *kinds: str) -> None:
     """Raise `InputError` unless ``name`` names a model of one of ``kinds``; imports nothing.
 
-    Kinds are ``"LLM"``, ``"embedder"``, ``"pair scorer"``, ``"sentence pruner"``
-    and ``"list ranker"``.
+    Kinds are ``"LLM"``, ``"embedder"``, ``"cross-encoder"``, ``"sentence pruner"``
+    and ``"listwise reranker"``.
     """
     if (found := _row(name)[2]) not in kinds:
         raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {found}")

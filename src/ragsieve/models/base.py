@@ -3,7 +3,7 @@
 Replies are a function of the input alone: no sampling, and the same text whether an item comes
 alone, in a batch, from a thread or out of a cache. Numbers then agree within the tolerance of the
 model's precision, 1e-4 in float32 and 0.1 in bfloat16; decisions compare them `rounded`. A backend
-charges the running step of the trace by `ragsieve.trace.spend`, once a call, one usage an item.
+charges the running step of the trace, `ragsieve.trace.record_usage`, once a call, a usage an item.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.trace import misread, note
+from ragsieve.trace import note, record_unreadable
 from ragsieve.types import rounded
 
 
@@ -172,15 +172,15 @@ def complete_parsed(
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; what is unreadable is asked for once more, the error named.
 
-    ``parse`` is given what was `spoken`, and raises `BadReply`. A prompt whose second reply is
-    unreadable too, or that has no room for a second one, yields that error: what stands in for it
-    is the caller's to say and to note.
+    ``parse`` is given a reply without thoughts (`strip_thinking`), and raises `BadReply`. A prompt
+    whose second reply is unreadable too, or that has no room for a second one, yields that error:
+    what stands in for it is the caller's to say and to note.
     """
     replies = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
     results = [_parsed(parse, reply) for reply in replies]
     for place, result in enumerate(results):
         if isinstance(result, BadReply):
-            misread()
+            record_unreadable()
             note(f"unreadable reply, asked once more: {result}")
             wrong = (
                 Message("assistant", replies[place]),
@@ -194,7 +194,7 @@ def complete_parsed(
                 continue
             results[place] = second = _parsed(parse, again[0])
             if isinstance(second, BadReply):
-                misread()
+                record_unreadable()
     return results
 
 
@@ -216,7 +216,7 @@ def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
     return complete_parsed(llm, [prompt], number, max_tokens=8, schema=schema)[0]
 
 
-def affirmed(
+def yes_probability(
     llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
 ) -> list[float | BadReply]:
     """How probable the first of two words is as the reply to each prompt, in [0, 1].
@@ -237,7 +237,7 @@ def affirmed(
     return complete_parsed(llm, prompts, said, max_tokens=8, schema=schema)
 
 
-def spoken(reply: str) -> str:
+def strip_thinking(reply: str) -> str:
     """A reply without what a model thinks first; empty where it was cut off thinking."""
     said = _THOUGHTS.sub("", reply)
     return "" if said.lstrip().startswith("<think>") else said
@@ -245,6 +245,6 @@ def spoken(reply: str) -> str:
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
     try:
-        return parse(spoken(reply))
+        return parse(strip_thinking(reply))
     except BadReply as error:
         return error

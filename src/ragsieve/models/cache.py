@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.base import Pruned
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.trace import Usage, note, overheard, spend
+from ragsieve.trace import Usage, note, overheard, record_usage
 
 _log = logging.getLogger(__name__)
 _VERSION = 3  # of keys and values; another version's entries are never read
@@ -43,7 +43,7 @@ class Cached(Wrapper):
     disk that cannot be read or written costs a warning, never an answer.
 
     Args:
-        model: An LLM, an embedder, a pair scorer or a sentence pruner.
+        model: An LLM, an embedder, a cross-encoder or a sentence pruner.
         path: The SQLite file; made, with its folder, where there is none.
         timeout_s: Seconds to wait for other processes' writing before going on without.
 
@@ -109,7 +109,7 @@ class Cached(Wrapper):
             with overheard() as seen:
                 fresh = self._inner(method, columns, options)
         finally:  # a call that fails has its cost, too
-            spend(seen.usages)
+            record_usage(seen.usages)
             for text in seen.notes:
                 note(text)
         if len(seen.usages) != len(fresh):  # not one an item: who paid what is not known
@@ -127,7 +127,7 @@ class Cached(Wrapper):
             else:
                 tokens_in, tokens_out, text = values[key][1]
                 free.append(Usage(self.identity, tokens_in, tokens_out, cached=True, note=text))
-        spend(free)
+        record_usage(free)
 
     def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
         asked = [_VERSION, self.identity, method, item, options]

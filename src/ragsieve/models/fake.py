@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Nats, Passage, Prompt, Pruned
 from ragsieve.text import sentence_spans
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
@@ -86,7 +86,7 @@ class ScriptedLLM:
         sizes = self._read("complete", prompts, [max_tokens] * len(prompts))
         replies = [_cut(reply, max_tokens) for reply in self._script(prompts)]
         tokens = zip(sizes, self.count(replies), strict=True)
-        spend([Usage(self.identity, read, written) for read, written in tokens])
+        record_usage([Usage(self.identity, read, written) for read, written in tokens])
         return replies
 
     def choose(
@@ -96,7 +96,7 @@ class ScriptedLLM:
         _check_lengths("options", prompts, options)
         sizes = self._read("choose", prompts, [max(self.count(o), default=0) for o in options])
         chosen = [self._weigh(*item) for item in zip(prompts, options, strict=True)]
-        spend([Usage(self.identity, size) for size in sizes])
+        record_usage([Usage(self.identity, size) for size in sizes])
         return chosen
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
@@ -104,7 +104,9 @@ class ScriptedLLM:
         _check_lengths("continuations", prompts, continuations)
         added = self.count(continuations)
         sizes = self._read("loglik", prompts, added)
-        spend([Usage(self.identity, size + more) for size, more in zip(sizes, added, strict=True)])
+        record_usage(
+            [Usage(self.identity, size + more) for size, more in zip(sizes, added, strict=True)]
+        )
         return [[-1.0] * tokens for tokens in added]
 
     def surprisals(
@@ -115,7 +117,7 @@ class ScriptedLLM:
         if "surprisals" not in self.can:
             raise Unsupported(f"{self.identity} cannot surprisals, it can {sorted(self.can)!r}")
         sizes = self.count(["\n".join([*p, text]) for p, text in zip(prefixes, texts, strict=True)])
-        spend([Usage(self.identity, size) for size in sizes])
+        record_usage([Usage(self.identity, size) for size in sizes])
         return [self._surprised("".join(p), text) for p, text in zip(prefixes, texts, strict=True)]
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -233,7 +235,7 @@ class HashingEmbedder:
             buckets = [value % self.dim for value in hashed] or [0]
             counts = np.bincount(buckets, minlength=self.dim)  # (dim,)
             vectors[place] = counts / np.sqrt(np.square(counts).sum())
-        spend([Usage(self.identity, len(found)) for found in words])
+        record_usage([Usage(self.identity, len(found)) for found in words])
         return vectors
 
 
@@ -250,7 +252,7 @@ class OverlapPairScorer:
         """The shares, ``(len(pairs),)``; 0 where the first text has no word."""
         words = [(_words(asked), _words(text)) for asked, text in pairs]
         shares = [len({*a} & {*b}) / max(len({*a}), 1) for a, b in words]
-        spend([Usage(self.identity, len(a) + len(b)) for a, b in words])
+        record_usage([Usage(self.identity, len(a) + len(b)) for a, b in words])
         return np.array(shares, dtype=np.float32)
 
 
@@ -282,7 +284,7 @@ class OverlapPruner:
             best = [max(some, default=0.0) for some in shares]
             found.append(Pruned([share for some in shares for share in some], best))
             usages.append(Usage(self.identity, len(asked) + tokens))
-        spend(usages)
+        record_usage(usages)
         return found
 
     @property

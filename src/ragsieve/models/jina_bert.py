@@ -27,7 +27,7 @@ from torch.nn import functional
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.loading import compute, fetched, found_device, loaded, marked, once
 from ragsieve.text import safe
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 _FILES = ("*.json", "model.safetensors", "*.txt")
 Tensors = Mapping[str, torch.Tensor]
@@ -84,7 +84,7 @@ class JinaBert:
         long = f"a text has over {limit} tokens: only these count"
         notes = [long if len(row) > limit else "" for row in rows]
         sizes = zip(cut, notes, strict=True)
-        spend([Usage(self.identity, len(row), note=text) for row, text in sizes])
+        record_usage([Usage(self.identity, len(row), note=text) for row, text in sizes])
         return np.array(found, np.float32).reshape(len(texts), net.dim)
 
     @once

@@ -23,7 +23,7 @@ from ragsieve.errors import (
 from ragsieve.models import protocol
 from ragsieve.models.base import Nats, Prompt, complete_parsed
 from ragsieve.text import estimated_tokens, safe
-from ragsieve.trace import Usage, note, spend
+from ragsieve.trace import Usage, note, record_usage
 
 try:
     import openai
@@ -332,7 +332,7 @@ class OpenAI:
             note(f"tokens unknown and charged as 0: {error}")
             sizes = [0] * len(texts)
         counted = iter(zip(sizes[::2], sizes[1::2], strict=True))
-        spend([Usage(self.identity, *(r.tokens or next(counted))) for r in replies])
+        record_usage([Usage(self.identity, *(r.tokens or next(counted))) for r in replies])
 
     @cached_property
     def _counter(self) -> tuple[Callable[[str], int], str]:

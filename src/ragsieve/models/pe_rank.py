@@ -36,7 +36,7 @@ from ragsieve.models.loading import (
 from ragsieve.models.wrap import check_columns
 from ragsieve.prompts import render
 from ragsieve.text import safe
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 PUBLISHED = "liuqi6777/pe-rank-mistral-jina"
 PLACE = "<PLACEHOLDER>"  # the token in whose place a passage's vector is read
@@ -109,7 +109,7 @@ class PERank:
             tokens = self._tokens(question, len(passages))
             vectors = torch.from_numpy(self._encoder.embed(passages))
             found.append(compute(net.order, tokens, vectors) if passages else [])
-            spend([Usage(self.identity, len(tokens), len(passages))])
+            record_usage([Usage(self.identity, len(tokens), len(passages))])
         return found
 
     def _tokens(self, question: str, count: int) -> list[int]:

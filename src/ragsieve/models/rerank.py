@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, MissingExtra, ModelError
 from ragsieve.models import protocol
 from ragsieve.text import safe
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 try:
     import cohere
@@ -40,7 +40,7 @@ _TOKENS = (  # where replies say what was read: Jina and vLLM; Cohere and Xinfer
 
 @dataclass(frozen=True)
 class Rerank:
-    """A reranker behind a server's ``/rerank``, as a pair scorer.
+    """A reranker behind a server's ``/rerank``, as a cross-encoder.
 
     Pairs of one first text, the query, are one request, of ``max_documents`` at most; all their
     documents must come back, each once. Control characters become U+FFFD, and a blank text is sent
@@ -109,7 +109,7 @@ class Rerank:
                 scores[part] = reply.scores
                 for place, used in zip(part, reply.tokens, strict=True):
                     tokens[place] = used
-        spend([Usage(self.identity, used) for used in tokens])
+        record_usage([Usage(self.identity, used) for used in tokens])
         return scores
 
     @cached_property

@@ -23,7 +23,7 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.text import safe
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 STEP = 8  # texts of a batch differ by less than so many tokens: padding costs time on a CPU
 
@@ -93,7 +93,9 @@ class _Encoder:
         sizes = dict(zip(different, lengths, strict=True))
         long = f"a text has over {limit} tokens: only these count"
         tokens = [sizes[item] for item in inputs]
-        spend([Usage(self.identity, min(n, limit), note=long if n > limit else "") for n in tokens])
+        record_usage(
+            [Usage(self.identity, min(n, limit), note=long if n > limit else "") for n in tokens]
+        )
         return np.stack([rows[item] for item in inputs]).astype(np.float32)
 
 

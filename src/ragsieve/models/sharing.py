@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.coalesce import Coalesced
 
 Share = Callable[[Any], Any]
 
@@ -34,7 +34,7 @@ def sharing(
                 size, wait = 1, 0.0  # one question at a time
             model = inner(model) if inner else model
             if callers > 1:
-                shared = Coalesced(model, max_batch=size, wait_s=wait, callers=callers)
+                shared = DynamicBatcher(model, max_batch=size, wait_s=wait, callers=callers)
                 model = stack.enter_context(shared)
             return stack.enter_context(Cached(model, cache)) if cache else model
 

@@ -42,7 +42,7 @@ from ragsieve.models.loading import (
 from ragsieve.models.surprisal import spanned, windowed
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 PLAIN = {"granite", "llama", "mistral", "olmo2", "qwen2", "qwen3", "smollm3"}
 ROTATIONS = {"default", "linear", "llama3", "yarn"}  # their angles depend on the place alone
@@ -351,7 +351,7 @@ class Transformers:
         cut = f"a reply ended at max_tokens={limit}"
         notes = [cut if tokens == limit else "" for tokens in out]
         items = zip(rows, out, notes, strict=True)
-        spend([Usage(self.identity, len(row), n, note=text) for row, n, text in items])
+        record_usage([Usage(self.identity, len(row), n, note=text) for row, n, text in items])
 
 
 _MARK = re.compile("\ue000\\d+\ue001")

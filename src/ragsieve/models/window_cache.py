@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ragsieve.models.windows import Laid, Window
-from ragsieve.trace import Usage, spend
+from ragsieve.trace import Usage, record_usage
 
 NOTHING = -100.0  # the logit of a passage or sentence without a token
 REMEMBERED = 4096  # windows whose logits are kept for the next call, some kilobytes each
@@ -70,7 +70,7 @@ class WindowCache:
             tokens = sum(len(windows[key].ids) for key in fresh or mine)
             cached = bool(mine and not fresh)
             usages.append(Usage(identity, tokens, cached=cached, note=one.note))
-        spend(usages)
+        record_usage(usages)
         self._remember(known)
         return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
 

@@ -85,7 +85,7 @@ class Wrapper(ABC):
         return np.asarray(self._call("embed", [texts], {"query": query}), dtype=np.float32)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """The scores that the pair scorer inside gives, ``(len(pairs),)``."""
+        """The scores that the cross-encoder inside gives, ``(len(pairs),)``."""
         return np.asarray(self._call("score", [pairs], {}), dtype=np.float32)
 
     def prune(
@@ -104,7 +104,7 @@ class Wrapper(ABC):
         return cast(SentencePruner, self.model).threshold(keep_answer)
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The orders that the list ranker inside gives."""
+        """The orders that the listwise reranker inside gives."""
         return list(self._call("rank", [questions, texts], {}))
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Wrapper(ABC):
         return results
 
 
-def bare(model: Any) -> Any:
+def unwrap(model: Any) -> Any:
     """The model inside all wrappers; of a wrapper one cannot see which calls it has."""
     while isinstance(model, Wrapper):
         model = model.model

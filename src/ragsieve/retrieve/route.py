@@ -13,10 +13,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Embedder, Prompt, affirmed
+from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
-from ragsieve.trace import Step, Trace, misread, note, overheard, spend, tell, warn
+from ragsieve.trace import (
+    Step,
+    Trace,
+    log_event,
+    note,
+    overheard,
+    record_unreadable,
+    record_usage,
+    warn,
+)
 from ragsieve.types import Document, Query, Segment, rounded
 
 MAX_LATE = 64
@@ -132,7 +141,7 @@ class LLMRouter:
 
     def probabilities(self, query: Query, sources: Sequence[Named], /) -> list[float]:
         """How probably each source helps, in [0, 1]; 1 where a reply stays unreadable."""
-        replies = affirmed(self.llm, [asked(query, source) for source in sources])
+        replies = yes_probability(self.llm, [asked(query, source) for source in sources])
         for source, reply in zip(sources, replies, strict=True):
             if isinstance(reply, BadReply):
                 note(f"unreadable twice, so {source.name} is asked: {reply}")
@@ -236,7 +245,7 @@ class Routed:
         said = (
             f"asked: {', '.join(_names(taken)) or 'none'}; not asked: {', '.join(left) or 'none'}"
         )
-        tell(said, "sources", asked=_names(taken), left=left)
+        log_event(said, "sources", asked=_names(taken), left=left)
         return _merged(ask(taken, query))
 
 
@@ -304,14 +313,14 @@ class _Asked:
         seconds = heard[1].seconds
         said = f"{name}: {len(self._found)} found"
         facts = {"name": name, "found": len(self._found), "seconds": round(seconds, 4)}
-        tell(said, "source", **facts, **({"story": story} if story else {}))
+        log_event(said, "source", **facts, **({"story": story} if story else {}))
         return Evidence(name, self._found, "", seconds)
 
     def _left_out(self, reason: str, story: Sequence[Any] = ()) -> Evidence:
         name, seconds = self._source.name, time.monotonic() - self._began
         facts = {"name": name, "error": reason, "seconds": round(seconds, 4)}
         said = f"{name} was left out: {reason}"
-        tell(f"warning: {said}", "source", **facts, story=[*story])
+        log_event(f"warning: {said}", "source", **facts, story=[*story])
         warn(said)
         return Evidence(name, [], reason, seconds)
 
@@ -328,14 +337,14 @@ def _charged(name: str, trace: Trace, own: Step) -> list[dict[str, Any]]:
     for text in trace.notes:
         note(f"{name}: {text}")
     for step in (*trace.steps, own):
-        spend(step.usages)
+        record_usage(step.usages)
         story += step.story
         for text in step.notes:  # what is said of single items goes with the usages
             note(f"{name}: {text}")
         for text in step.warnings:
             warn(f"{name}: {text}")
         for _ in range(step.unreadable):
-            misread()
+            record_unreadable()
     return story
 
 

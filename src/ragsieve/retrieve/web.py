@@ -17,7 +17,7 @@ from ragsieve.errors import InputError
 from ragsieve.pipeline import as_documents
 from ragsieve.retrieve.markdown import to_markdown
 from ragsieve.text import normalise, safe, stemmed, words
-from ragsieve.trace import tell
+from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
 
 OffTopic = Literal["drop", "last"]
@@ -214,4 +214,4 @@ def _shingles(said: str) -> frozenset[int]:
 def _tell(page: _LeftOut) -> None:
     name = f"page {page.place}" + (f" ({safe(page.url)[:200]})" if page.url else "")
     facts = {"place": page.place, "url": page.url, "reason": page.reason}
-    tell(f"{name} is {page.reason}", "page", **facts)
+    log_event(f"{name} is {page.reason}", "page", **facts)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, affirmed
+from ragsieve.models.base import LLM, Prompt, yes_probability
 from ragsieve.prompts import context, quoted, render, titled
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
@@ -82,7 +82,7 @@ class Helpful(Scorer):
         return spans, prompts
 
     def _yes(self, prompts: Sequence[Prompt]) -> list[float]:
-        replies = affirmed(self.llm, prompts, (YES, NO))
+        replies = yes_probability(self.llm, prompts, (YES, NO))
         for reply in replies:
             if isinstance(reply, BadReply):
                 note(f"unreadable twice, so the segment counts as helpful: {reply}")

@@ -13,7 +13,7 @@ from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
-from ragsieve.trace import Cutoff, cut, explain, note, tell
+from ragsieve.trace import Cutoff, cut, log_event, note, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 _NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
@@ -60,11 +60,11 @@ class Adaptive:
         least = 0 if self.llm and self.allow_empty else 1
         cut(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=least))
         text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
-        tell(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
+        log_event(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
         for segment in segments:
             if rounded(segment.score) < threshold:
                 why = f"score {segment.score:.3f} is below the threshold {threshold:.3f} ({by})"
-                explain(segment, why)
+                record_drop(segment, why)
         return kept
 
     def asked(self, scores: Sequence[float], /) -> Prompt:

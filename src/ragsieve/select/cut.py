@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, cut, explain
+from ragsieve.trace import Cutoff, cut, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 FLOOR = 1e-3  # scores nearer to 0 or 1 count as this near
@@ -118,7 +118,7 @@ class Cut:
         odds = np.array([rounded(p) for p in self.odds(scores)[: len(ranked) + 1]])
         k = max(int(np.argmax(odds - self.price * np.arange(len(odds)))), self.min_keep)
         for place, segment in enumerate(ranked[k:], k + 1):
-            explain(segment, f"rank {place} is past the cut point {k}")
+            record_drop(segment, f"rank {place} is past the cut point {k}")
         worth, least = tuple(odds.tolist()), self.min_keep
         cut(Cutoff("price", self.price, "worth", tuple(segments), min_keep=least, worth=worth))
         return ranked[:k]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, cut, explain, listening
+from ragsieve.trace import Cutoff, cut, listening, record_drop
 from ragsieve.types import Query, Segment
 
 try:
@@ -63,7 +63,9 @@ class Distinct:
                 better = next((n for n in near if n < place and n not in dropped), None)
                 if better is not None:
                     dropped.add(place)
-                    explain(ranked[place], f"nearly the same as the better {ranked[better].key}")
+                    record_drop(
+                        ranked[place], f"nearly the same as the better {ranked[better].key}"
+                    )
         if len(pairs) <= PAIRS:
             cut(
                 Cutoff(

@@ -16,7 +16,7 @@ from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, numbered, render, titled
 from ragsieve.text import normalise
-from ragsieve.trace import explain, note
+from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 
 WRITTEN_TOKENS = 1024  # room for the sentences an LLM writes
@@ -80,7 +80,7 @@ class Extract:
         others = [s for s in best_first(segments) if s.key not in keys]
         missing = max(0, self.min_keep - len(kept))
         for segment in others[missing:]:
-            explain(segment, "not named as useful")
+            record_drop(segment, "not named as useful")
         return kept + others[:missing]
 
     def asked(
@@ -166,7 +166,7 @@ class Extract:
         left = room
         for segment, cost in zip(segments, costs, strict=True):
             if cost > room:
-                explain(segment, f"{cost} tokens, the model has room for {room}")
+                record_drop(segment, f"{cost} tokens, the model has room for {room}")
                 note(f"segment {segment.key} has {cost} tokens, over the room of {room}: not read")
                 continue
             if cost > left:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, cut, explain
+from ragsieve.trace import Cutoff, cut, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 _TINY = 1e-6  # probabilities lie at least so far from 0 and 1
@@ -53,7 +53,7 @@ class Threshold:
             if rounded(segment.score) >= rounded(least) or segment.key in spared:
                 kept.append(segment)
             else:
-                explain(segment, f"score {segment.score:.3f} is below min_score={least:.6g}")
+                record_drop(segment, f"score {segment.score:.3f} is below min_score={least:.6g}")
         given = tuple(segments)
         cut(Cutoff("min_score", rounded(least), "at least", given, min_keep=self.min_keep))
         return kept

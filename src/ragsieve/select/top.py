@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ragsieve.errors import InputError
 from ragsieve.pipeline import Reader, best_first, fit
 from ragsieve.text import safe
-from ragsieve.trace import Cutoff, cut, explain
+from ragsieve.trace import Cutoff, cut, record_drop
 from ragsieve.types import Query, Segment
 
 
@@ -33,7 +33,7 @@ class TopK:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         ranked = best_first(segments)
         for place, segment in enumerate(ranked[self.k :], self.k + 1):
-            explain(segment, f"rank {place} is past k={self.k}")
+            record_drop(segment, f"rank {place} is past k={self.k}")
         cut(Cutoff("k", self.k, "best", tuple(segments)))
         return ranked[: self.k]
 

@@ -9,7 +9,7 @@ from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, chosen
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import numbered, render
-from ragsieve.trace import Cutoff, cut, explain, note
+from ragsieve.trace import Cutoff, cut, note, record_drop
 from ragsieve.types import Query, Segment
 
 
@@ -50,7 +50,7 @@ class Truncate:
         shown = ranked[: self.max_clues]
         k = max(self._choose(query, shown), min(self.min_keep, len(ranked)))
         for place, segment in enumerate(ranked[k:], k + 1):
-            explain(segment, f"rank {place} is past the cut point {k}")
+            record_drop(segment, f"rank {place} is past the cut point {k}")
         cut(Cutoff("k", k, "best", tuple(segments)))
         return ranked[:k]
 

@@ -10,7 +10,7 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder, PairScorer
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.text import contains_answer
-from ragsieve.trace import explain
+from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment
 
 
@@ -94,5 +94,5 @@ class _Holding:
             if contains_answer(segment.text, self.answers.get(query.text, ())):
                 kept.append(segment)
             else:
-                explain(segment, "holds no gold answer")
+                record_drop(segment, "holds no gold answer")
         return kept

@@ -9,7 +9,7 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, PairScorer
-from ragsieve.models.remember import Remembered
+from ragsieve.models.memory import MemoryCached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.score.base import Scorer
@@ -89,7 +89,7 @@ def chunkrag(
     Raises:
         InputError: If an option breaks its rule.
     """
-    embedder = Remembered(embedder)
+    embedder = MemoryCached(embedder)
     rewriter = Rewrite(llm) if rewrite else None
     ranked = _ranked(embedder, retrieval)
     ratings = _ratings(llm, (critic or llm) if critique else None, rating, reflection)

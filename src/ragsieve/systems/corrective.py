@@ -12,13 +12,13 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, PairScorer
-from ragsieve.models.remember import Remembered
-from ragsieve.models.wrap import bare
+from ragsieve.models.memory import MemoryCached
+from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, Source, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.score.base import Scorer
 from ragsieve.systems.selfrag import Reflecting, self_rag
-from ragsieve.trace import explain, note, step, tell
+from ragsieve.trace import log_event, note, record_drop, step
 from ragsieve.types import Document, Query, Segment, rounded
 
 
@@ -80,14 +80,14 @@ class Judged:
             verdict = "correct"
         shown = f"the best of {len(segments)} scores {best:.3f}" if segments else "nothing to judge"
         told = f"{verdict}: {shown}; upper={self.upper}, lower={self.lower}"
-        tell(told, "verdict", verdict=verdict, documents=len(segments))
+        log_event(told, "verdict", verdict=verdict, documents=len(segments))
         if verdict == "correct":
             return list(segments)
         found = self._found(query, segments)
         if verdict == "ambiguous":
             return [*segments, *found]
         for segment in segments:
-            explain(segment, f"judged incorrect: {segment.score:.3f} < lower={self.lower}")
+            record_drop(segment, f"judged incorrect: {segment.score:.3f} < lower={self.lower}")
         return found
 
     def _found(self, query: Query, given: Sequence[Segment]) -> list[Segment]:
@@ -198,8 +198,8 @@ def crag(
         question in other words. Documents and what the fallback finds share the best k strips.
     """
     cuts = SHARE
-    judge: Scorer = score.Cosine(Remembered(embedder))
-    if hasattr(bare(evaluator), "complete"):  # of a wrapper one cannot see it
+    judge: Scorer = score.Cosine(MemoryCached(embedder))
+    if hasattr(unwrap(evaluator), "complete"):  # of a wrapper one cannot see it
         judge = score.Relevance(cast(LLM, evaluator))
     elif evaluator is not None:
         judge, cuts = score.Pair(cast(PairScorer, evaluator)), PAPER

@@ -17,7 +17,7 @@ from ragsieve.errors import BadReply
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.prompts import render, titled
 from ragsieve.text import contains_answer
-from ragsieve.trace import explain, note, tell
+from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Answer, Query, Segment
 
 NOTHING = Argument("")
@@ -88,7 +88,7 @@ class Debate:
         self.members = [Member(number, rows) for number, rows in enumerate(sets, 1)]
         owner = {row: member.number for member in self.members for row in member.rows}
         places = cluster.projected(self.vectors).round(4).tolist()  # (n_documents, 2)
-        tell(
+        log_event(
             f"{len(self.given)} documents in {len(sets)} clusters, an agent each",
             "clusters",
             documents=[
@@ -105,7 +105,9 @@ class Debate:
             member.argument = Argument(text)
             note(f"agent {member.number} answers {_cut(text)!r} from {self._titles(member)}")
         said = [{"agent": m.number, "answer": m.argument.answer} for m in self.members]
-        tell(f"{len(self._by_answer(self.members))} different answers", "answers", answers=said)
+        log_event(
+            f"{len(self._by_answer(self.members))} different answers", "answers", answers=said
+        )
 
     def unite(self, *, at_random: bool) -> None:
         """Members with the same answer become one.
@@ -136,7 +138,7 @@ class Debate:
         wrong = [self.members[place].number for place in found.incorrect]
         verdict = f"incorrect: {_names(wrong)}" if wrong else "none is incorrect"
         stands = f"consistent: {_cut(found.answer)!r}" if found.answer else "no consistent answer"
-        tell(
+        log_event(
             f"round {number}: {verdict}; {stands}; because {_cut(found.explanation)!r}",
             "round",
             round=number,
@@ -216,11 +218,13 @@ class Debate:
         for row in sorted({*found.members} - {*found.kept}):
             value, threshold = values.get(row), found.threshold if values else None
             broken = inequality(value, threshold) or _CHANCE[by]
-            explain(self.given[row], f"{by} of agents {into.number} and {other.number}: {broken}")
+            record_drop(
+                self.given[row], f"{by} of agents {into.number} and {other.number}: {broken}"
+            )
             gone.append(
                 {"document": self.given[row].document.id, "value": value, "threshold": threshold}
             )
-        tell(
+        log_event(
             f"agent {other.number} merges into agent {into.number} by {by}: "
             f"{len(found.kept)} documents stay, {len(gone)} fall",
             "merge",
@@ -252,9 +256,9 @@ class Debate:
             if member not in standing:
                 why = f"agent {member.number}'s answer {_cut(member.argument.answer)!r}"
                 for row in member.rows:
-                    explain(self.given[row], f"{why} does not stand")
+                    record_drop(self.given[row], f"{why} does not stand")
         numbers = [m.number for m in standing]
-        tell(
+        log_event(
             f"the answer of {_names(numbers)} stands: {_cut(answer)!r}, {self.ending}",
             "end",
             answer=answer,

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder, spoken
+from ragsieve.models.base import LLM, Embedder, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import render
 from ragsieve.retrieve.rewrite import Rewrite
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.text import safe
-from ragsieve.trace import note, tell
+from ragsieve.trace import log_event, note
 from ragsieve.types import Query
 
 PASSAGE = 128  # tokens of a hypothetical passage
@@ -26,7 +26,7 @@ class Hypothetical:
 
     def __call__(self, query: Query, /) -> Searching:
         reply = self.llm.complete([render("hyde", question=query.text)], max_tokens=PASSAGE)[0]
-        passage = safe(spoken(reply)).strip()
+        passage = safe(strip_thinking(reply)).strip()
         if not passage:
             note("no passage was made up: the question as it is searches")
         by = Query(f"{query.text}\n{passage}".strip(), query.id)
@@ -56,9 +56,9 @@ class Alternating:
     def __call__(self, query: Query, /) -> Searching:
         by, found = query, (yield Search(query, query))
         for number in range(2, self.iterations + 1):
-            said = " ".join(safe(spoken(self.reader(query, found).reply)).split())
+            said = " ".join(safe(strip_thinking(self.reader(query, found).reply)).split())
             after = Query(f"{said} {query.text}".strip(), query.id)
-            tell(f"answer {number - 1}: {said[:SHOWN]!r}", "answer", answer=said)
+            log_event(f"answer {number - 1}: {said[:SHOWN]!r}", "answer", answer=said)
             if after == by:
                 note(f"search {number} would be the last one again: it is over")
                 break

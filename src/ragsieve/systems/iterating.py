@@ -10,12 +10,12 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.remember import Remembered
+from ragsieve.models.memory import MemoryCached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED
 from ragsieve.systems.pruningrag import Within
 from ragsieve.text import safe
-from ragsieve.trace import step, tell, unanswered
+from ragsieve.trace import log_event, step, unanswered
 from ragsieve.types import Document, Query, Segment
 
 CHUNK = 200  # tokens of a chunk of documents in hand: PruningRAG, table 6
@@ -36,7 +36,7 @@ class Strategy(Protocol):
     """Yields searches one by one, is sent the evidence of each, and returns what is kept."""
 
     def __call__(self, query: Query, /) -> Searching:
-        """The searches for ``query``; may `conclude` an answer of its own before it returns."""
+        """The searches for ``query``; before it returns it may `set_answer`."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Iterate:
         with unanswered():
             kept = Pipeline(self.prune)(search.about, found) if self.prune else found
         text = " ".join(safe(search.by.text).split())
-        tell(
+        log_event(
             f"searched by {text[:SHOWN]!r}: {len(found)} found, {len(kept)} kept",
             "search",
             query=text,
@@ -194,7 +194,7 @@ def iterating(
     """
     chunks = Within(split.Windows(llm, max_tokens=CHUNK))
     return System(
-        Pipeline(chunks, Iterate(strategy, Remembered(embedder), chunks, source, prune, k)),
+        Pipeline(chunks, Iterate(strategy, MemoryCached(embedder), chunks, source, prune, k)),
         Reader(llm),
         max_tokens,
         Deferred(source) if source else None,

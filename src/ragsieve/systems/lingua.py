@@ -14,7 +14,7 @@ from ragsieve.models.base import LLM, Nats
 from ragsieve.pipeline import Reader, best_first, fit
 from ragsieve.score.surprisal import Expected, Surprisal
 from ragsieve.text import sentence_spans
-from ragsieve.trace import explain, note
+from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 
 _WORD = re.compile(r"\s*\S{1,32}")  # what a tokenizer reads alike alone and in its text
@@ -79,7 +79,7 @@ class Prune:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         for segment in segments:
             if not segment.text.strip():
-                explain(segment, "it is blank")
+                record_drop(segment, "it is blank")
         given = list({s.key: s for s in segments if s.text.strip()}.values())
         total = _length(self.reader, given)
         budget = _tokens(self.keep, total)
@@ -163,7 +163,7 @@ class Keep:
                 kept.append(segment)
             else:
                 level = _LEVELS.get(list(segment.scores)[-1], "segment")
-                explain(segment, f"{-segment.score:.3g} below the least {level} that stays")
+                record_drop(segment, f"{-segment.score:.3g} below the least {level} that stays")
         return fit(kept, _tokens(self.keep, _length(self.reader, segments)), self.reader)
 
 

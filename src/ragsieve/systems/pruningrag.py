@@ -10,12 +10,12 @@ from ragsieve import score, select, split
 from ragsieve.answer.reasoning import Reasoning
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.remember import Remembered
+from ragsieve.models.memory import MemoryCached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED, RECORD
 from ragsieve.score.base import Scorer
 from ragsieve.text import unsure
-from ragsieve.trace import conclude, note
+from ragsieve.trace import note, set_answer
 from ragsieve.types import Query, Segment
 
 Pages = Literal["few", "many", "hybrid", "sparse"]
@@ -76,7 +76,7 @@ class MemoryFirst:
         if not readable or unsure(answer.text):
             note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
             return self.source(query)
-        conclude(answer)
+        set_answer(answer)
         note("the model answered by itself: no source was asked")
         return []
 
@@ -121,7 +121,7 @@ def pruningrag(
     Raises:
         InputError: If an option breaks its rule.
     """
-    embedder = Remembered(embedder)
+    embedder = MemoryCached(embedder)
     reader = Reasoning(
         llm,
         None if domain else embedder,

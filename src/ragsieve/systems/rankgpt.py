@@ -8,7 +8,7 @@ from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
-from ragsieve.models.wrap import bare
+from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.listwise import ListRanker, Listwise, Mode, Permuting
 
@@ -45,7 +45,7 @@ def rankgpt(
     Source: RankGPT (arXiv 2304.09542), sections 3.1 and 3.2: windows of 20, steps of 10.
     Differs: See `ragsieve.score.listwise.Permuting`.
     """
-    if not hasattr(bare(ranker), "rank"):  # of a wrapper one cannot see it
+    if not hasattr(unwrap(ranker), "rank"):  # of a wrapper one cannot see it
         ranker = Permuting(cast(LLM, ranker or llm), mode, max_words)
     return _ordered(llm, cast(ListRanker, ranker), k, window, step, max_tokens)
 
@@ -83,7 +83,7 @@ def pe_rank(
         from ragsieve.models.pe_rank import PERank
 
         ranker = PERank()
-    if not hasattr(bare(ranker), "rank"):
+    if not hasattr(unwrap(ranker), "rank"):
         raise InputError(f"ranker must be a model that orders lists, got {ranker!r:.80}")
     return _ordered(llm, ranker, k, window, step, max_tokens)
 

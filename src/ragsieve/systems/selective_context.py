@@ -16,7 +16,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.surprisal import Per, Surprisal
-from ragsieve.trace import explain
+from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment, rounded
 
 Unit = Literal["sentence", "phrase", "token"]
@@ -98,7 +98,7 @@ class Percentile:
         least = min(rounded(float(np.percentile(scores, self.percent))), max(scores))
         for segment in segments:
             if rounded(segment.score) < least:
-                explain(segment, f"{segment.score:.2f} is below the percentile {least:.2f}")
+                record_drop(segment, f"{segment.score:.2f} is below the percentile {least:.2f}")
         return [s for s in segments if rounded(s.score) >= least]
 
 

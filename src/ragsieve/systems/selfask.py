@@ -13,7 +13,7 @@ from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import render
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.text import safe
-from ragsieve.trace import conclude, note, tell
+from ragsieve.trace import log_event, note, set_answer
 from ragsieve.types import Answer, Query, Segment
 
 MAX_CHARS = 300  # of a follow-up question
@@ -51,7 +51,7 @@ class SelfAsking:
             found = yield Search(said, said)
             kept += found
             answer = " ".join(safe(self.reader(said, found).text).split()) or "unknown"
-            tell(
+            log_event(
                 f"follow-up {said.text[:SHOWN]!r}: {answer[:SHOWN]!r}",
                 "follow-up",
                 question=said.text,
@@ -64,7 +64,7 @@ class SelfAsking:
             said = self._said(query, turns)
         if isinstance(said, str):
             transcript = "\n".join(turn.content for turn in turns)
-            conclude(Answer(said, tuple(kept), f"{transcript}\n{said}".strip()))
+            set_answer(Answer(said, tuple(kept), f"{transcript}\n{said}".strip()))
             return kept
         note("no final answer that can be read: the reader answers from what was found")
         return kept or (yield Search(query, query))

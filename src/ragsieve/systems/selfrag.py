@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 from ragsieve.answer.reader import FRAME
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder, Prompt, spoken
+from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import context
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
-from ragsieve.trace import conclude, note, tell
+from ragsieve.trace import log_event, note, set_answer
 from ragsieve.types import Answer, Query, Segment, rounded
 
 Reflecting = Literal["tokens", "prompted"]
@@ -112,7 +112,7 @@ class Reflective:
                     seen += passages
                     grown += self._grown(query, path, passages)
             paths = sorted(grown, key=lambda path: -rounded(path.score))[: self.beam]
-            tell(
+            log_event(
                 f"level {level}: {len(paths)} of {len(grown)} beginnings stay, "
                 f"the best {paths[0].score:.3f}: {paths[0].said[-SHOWN:]!r}",
                 "level",
@@ -124,7 +124,7 @@ class Reflective:
         read = best.read if best.said else seen
         kept = tuple({s.key: s for passage in read for s in passage}.values())
         if best.said:
-            conclude(Answer(best.said, kept, best.marked))
+            set_answer(Answer(best.said, kept, best.marked))
         else:
             note("nothing was written: the reader answers from what was found")
         return kept
@@ -135,7 +135,7 @@ class Reflective:
         """What the next segment may be written from: passages, or one of nothing."""
         draft = Draft(query.text, path.said, path.marked)
         (odds,), _ = self._judged("retrieve", [draft])
-        tell(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)
+        log_event(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)
         if rounded(odds) <= self.threshold:
             return [()]
         found = yield Search(Query(f"{query.text} {path.said}".strip(), query.id), query)
@@ -164,7 +164,7 @@ class Reflective:
             drafts = [replace(d, relevant=mark) for d, mark in zip(drafts, marks, strict=True)]
         prompts = [self._prompt("write", draft) for draft in drafts]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
-        written = [first_segment(spoken(reply)) for reply in replies]
+        written = [first_segment(strip_thinking(reply)) for reply in replies]
         new = [n for n, (text, _) in enumerate(written) if _is_new(text, path.said)]
         if not new:
             return [replace(path, finished=True)]

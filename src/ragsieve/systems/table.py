@@ -198,7 +198,7 @@ SYSTEMS: dict[str, Entry] = {
     "pe-rank": Entry(
         pe_rank,
         "the same by a model that reads each document as one vector",
-        "list ranker",
+        "listwise reranker",
         "arXiv 2406.14848",
     ),
     "recomp": Entry(

@@ -14,7 +14,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.debate import Debate, Oracle
-from ragsieve.trace import conclude
+from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Query, Segment
 
 Clustering = Literal["query", "random"]
@@ -79,7 +79,7 @@ class Winnow:
         if not segments:
             return []
         answer = self.answer(query, segments)
-        conclude(answer)
+        set_answer(answer)
         return list(answer.segments)
 
     def answer(self, query: Query, segments: Sequence[Segment], /) -> Answer:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, spoken
+from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import context
 from ragsieve.text import normalise, safe
-from ragsieve.trace import explain, note
+from ragsieve.trace import note, record_drop
 from ragsieve.types import Document, Query, Segment
 
 NOTHING = "none"
@@ -56,7 +56,7 @@ class Write:
         # Without segments it would be asked to answer by itself, so that prompt is this one, too.
         writer = Reader(self.llm, most, self.prompt, self.prompt)
         reply = writer(query, segments)
-        text = spoken(reply.reply) if reply.segments else ""
+        text = strip_thinking(reply.reply) if reply.segments else ""
         made = written(
             "" if normalise(text) == NOTHING else text,
             by=self.llm.identity,
@@ -66,7 +66,7 @@ class Write:
         )
         told = "read for what it wrote" if made else "read, but it wrote nothing"
         for segment in reply.segments:  # of the others it is told why they do not fit
-            explain(segment, f"{self.llm.identity}: {told}")
+            record_drop(segment, f"{self.llm.identity}: {told}")
         if reply.segments and not made:
             note(f"{self.llm.identity} wrote nothing: nothing is kept")
         return made

@@ -17,8 +17,8 @@ from ragsieve.score import Inclusion, Overlap
 from ragsieve.score.bottleneck import bottleneck
 from ragsieve.systems.bottleneck import PROMPT
 from ragsieve.systems.written import NOTHING, Write
-from ragsieve.train.lessons import Lesson, gold
-from ragsieve.train.making import RECIPE, adapter_of
+from ragsieve.train.artifacts import RECIPE, adapter_of
+from ragsieve.train.examples import TrainingExample, gold
 from ragsieve.types import Example, Segment
 
 if TYPE_CHECKING:  # labels need none of its libraries
@@ -62,7 +62,7 @@ class Candidates:
     beta: float = 1.0
     written_tokens: int = 256
 
-    def __call__(self, lesson: Lesson) -> list[Candidate]:
+    def __call__(self, lesson: TrainingExample) -> list[Candidate]:
         """The candidates of a question, best first."""
         query, read = lesson.query, lesson.sentences
         holding = [s for s in Inclusion({query.text: lesson.answers})(query, read) if s.score]
@@ -75,13 +75,13 @@ class Candidates:
         ]
         return sorted(self.rated(lesson, list(dict.fromkeys(texts))), key=lambda one: one.score)
 
-    def writes(self, lesson: Lesson) -> str:
+    def writes(self, lesson: TrainingExample) -> str:
         """What ``writer`` writes, as a generator reads it."""
         return context(
             Write(self.writer, PROMPT, self.written_tokens)(lesson.query, lesson.sentences)
         )
 
-    def rated(self, lesson: Lesson, texts: Sequence[str]) -> list[Candidate]:
+    def rated(self, lesson: TrainingExample, texts: Sequence[str]) -> list[Candidate]:
         """Filtered texts of a question with their scores, in order."""
         documents = {s.document.id: s.document for s in lesson.sentences}.values()
         given = [Segment.whole(document) for document in documents]
@@ -92,12 +92,12 @@ class Candidates:
     def labels(self, example: Example) -> dict[str, list[Candidate]]:
         """``candidates``: text and score of each, best first; none where they do not fit."""
         try:
-            return {"candidates": self(Lesson.of(example))}
+            return {"candidates": self(TrainingExample.of(example))}
         except ContextOverflow as error:
             logger.info("question %r is left out: %s", example.query.id, error)
             return {"candidates": []}
 
-    def asked(self, lesson: Lesson) -> Prompt:
+    def asked(self, lesson: TrainingExample) -> Prompt:
         """What a filter is asked of a question, as `ragsieve.systems.bottleneck` asks."""
         reader = Reader(self.writer, prompt=PROMPT, closed_prompt=PROMPT)
         return reader.messages(lesson.query, lesson.sentences)
@@ -164,7 +164,7 @@ def train_bottleneck(
     return prefer(folder, *pairs, llm=model, adapter=tuned, tuning=preference, about=about or {})
 
 
-def figures(rate: Candidates, lessons: Sequence[Lesson]) -> dict[str, float]:
+def figures(rate: Candidates, lessons: Sequence[TrainingExample]) -> dict[str, float]:
     """How good what ``rate.writer`` writes is.
 
     Returns:

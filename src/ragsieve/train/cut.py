@@ -15,10 +15,12 @@ except ModuleNotFoundError as error:
 
 from ragsieve.errors import InputError
 from ragsieve.select.cut import Odds, inputs
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 
 
-def fit_odds(lessons: Sequence[Lesson], *, max_clues: int = 4, strength: float = 0.1) -> Odds:
+def fit_odds(
+    lessons: Sequence[TrainingExample], *, max_clues: int = 4, strength: float = 0.1
+) -> Odds:
     """How probably the generator answers from the best K sentences, by their probabilities.
 
     Args:

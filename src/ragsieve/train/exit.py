@@ -16,8 +16,7 @@ from ragsieve import models
 from ragsieve.datasets import Dataset
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.lessons import Lesson, check_usable, lessons
-from ragsieve.train.making import (
+from ragsieve.train.artifacts import (
     PARTS,
     RECIPE,
     adapter_of,
@@ -29,6 +28,7 @@ from ragsieve.train.making import (
     recipe_of,
     write_questions,
 )
+from ragsieve.train.examples import TrainingExample, check_usable, lessons
 from ragsieve.train.ranking import Judged, figures
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 
@@ -137,8 +137,8 @@ def make_exit(
 
 def train_exit(
     folder: Path,
-    lessons: Sequence[Lesson],
-    validation: Sequence[Lesson],
+    lessons: Sequence[TrainingExample],
+    validation: Sequence[TrainingExample],
     *,
     llm: str = "smollm2",
     window: int = 512,
@@ -188,14 +188,14 @@ def train_exit(
     )
 
 
-def _figures(llm: LLM, window: int, validation: Sequence[Lesson]) -> dict[str, float]:
+def _figures(llm: LLM, window: int, validation: Sequence[TrainingExample]) -> dict[str, float]:
     """Of a model, on the first questions of ``validation`` that have clues and others."""
     scorer, some = Helpful(llm, window), [lesson for lesson in validation if lesson.usable]
     judged = [Judged.of(o, scorer.scores(o.query, o.sentences)) for o in some[:MEASURED]]
     return {"questions": len(judged), **figures(judged)["mean"]}
 
 
-def samples(lesson: Lesson, scorer: Helpful, seed: int = 0) -> list[Sample]:
+def samples(lesson: TrainingExample, scorer: Helpful, seed: int = 0) -> list[Sample]:
     """What ``scorer`` asks of some sentences of a question, with the word to reply.
 
     At most `CLUES` clues, and as many other sentences: in turns one of a document that has a clue,

@@ -12,15 +12,15 @@ from ragsieve.models.base import LLM
 from ragsieve.pipeline import best_first
 from ragsieve.score import BM25
 from ragsieve.select import Extract
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 from ragsieve.types import Segment
 
 
 def train_extractor(
     folder: Path,
-    lessons: Sequence[Lesson],
-    validation: Sequence[Lesson],
+    lessons: Sequence[TrainingExample],
+    validation: Sequence[TrainingExample],
     *,
     llm: str = "smollm2",
     mode: Literal["point", "write"] = "point",
@@ -69,7 +69,9 @@ def train_extractor(
     )
 
 
-def samples(lesson: Lesson, extract: Extract, max_documents: int | None = None) -> list[Sample]:
+def samples(
+    lesson: TrainingExample, extract: Extract, max_documents: int | None = None
+) -> list[Sample]:
     """What ``extract`` asks of a question, a window each, with the reply that names its clues."""
     clues = sorted(lesson.clues, key=lambda n: not lesson.useful.get(n, False))
     found = []
@@ -82,7 +84,7 @@ def samples(lesson: Lesson, extract: Extract, max_documents: int | None = None) 
 
 
 def figures(
-    llm: LLM, lessons: Sequence[Lesson], *, mode: Literal["point", "write"] = "point"
+    llm: LLM, lessons: Sequence[TrainingExample], *, mode: Literal["point", "write"] = "point"
 ) -> dict[str, float]:
     """How well a model names clues.
 
@@ -109,11 +111,11 @@ def figures(
     }
 
 
-def _teaches(lesson: Lesson) -> bool:
+def _teaches(lesson: TrainingExample) -> bool:
     return bool(lesson.sentences) and not lesson.asks_whether
 
 
-def _shown(lesson: Lesson, most: int | None) -> Sequence[Segment]:
+def _shown(lesson: TrainingExample, most: int | None) -> Sequence[Segment]:
     """The sentences of the documents that matter, in order."""
     documents = list({s.document.id: s.document for s in lesson.sentences}.values())
     if most is None or len(documents) <= most:

@@ -9,7 +9,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import best_first
 from ragsieve.score.inclusion import CXMI, Answers, Inclusion, Overlap
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.recomp import Chosen
 from ragsieve.types import Example
 
@@ -50,7 +50,7 @@ class Silver:
         if self.measure == "cxmi" and self.llm is None:
             raise InputError("measure='cxmi' needs llm, the generator")
 
-    def __call__(self, lesson: Lesson) -> Chosen:
+    def __call__(self, lesson: TrainingExample) -> Chosen:
         """The lesson whose clues are these sentences."""
         measured = self._scorer({lesson.query.text: lesson.answers})
         scored = measured(lesson.query, lesson.sentences)
@@ -60,7 +60,7 @@ class Silver:
 
     def labels(self, example: Example) -> dict[str, list[int]]:
         """``clues``: their places, best first."""
-        return {"clues": [*self(Lesson.of(example)).clues]}
+        return {"clues": [*self(TrainingExample.of(example)).clues]}
 
     def _scorer(self, answers: Answers) -> Inclusion | Overlap | CXMI:
         if self.measure == "cxmi" and self.llm is not None:

@@ -20,14 +20,13 @@ from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy, exact_match, f1
-from ragsieve.models.base import LLM, spoken
+from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.models.sharing import sharing
 from ragsieve.prompts import titled
 from ragsieve.systems.demonstrated import ANSWER, explaining
 from ragsieve.text import contains_answer
-from ragsieve.train import making
-from ragsieve.train.lessons import by_line, gold
-from ragsieve.train.making import (
+from ragsieve.train import artifacts
+from ragsieve.train.artifacts import (
     ADAPTER,
     PARTS,
     RECIPE,
@@ -40,6 +39,7 @@ from ragsieve.train.making import (
     recipe_of,
     write_questions,
 )
+from ragsieve.train.examples import by_line, gold
 from ragsieve.types import Document, Example, Query, Segment
 
 if TYPE_CHECKING:  # what is learned needs none of its libraries
@@ -205,7 +205,7 @@ class Explainer:
         # the answer rides on the question: the reader then fits the documents into the context
         query = Query(f"{example.query.text}\nRight answer: {gold(example.answers)}")
         ask = Reader(self.llm, RATIONALE_TOKENS, "rationale", "rationale")
-        reply = spoken(ask(query, _segments(example)).reply)
+        reply = strip_thinking(ask(query, _segments(example)).reply)
         return {"rationale": " ".join(reply.split())}
 
 
@@ -230,7 +230,7 @@ def figures(llm: LLM, examples: Sequence[Example], kind: Target) -> dict[str, fl
 
 def card(recipe: Mapping[str, Any], plan: GeneratorPlan, sources: Sequence[Dataset]) -> str:
     """The model card: what it is, from what, how good."""
-    return making.card(
+    return artifacts.card(
         f"A generator made of {plan.llm}",
         f"It learnt to answer from {plan.context} documents with {plan.target}. Load it as "
         f"`transformers:FOLDER`, or as {plan.llm} with the adapter `FOLDER/{ADAPTER}`.",

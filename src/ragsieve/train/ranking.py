@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 
 FIRST = (1, 3, 5)  # sentences among which a clue is looked for
 TENTH = 0.1  # share of the words that is kept
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
     words: NDArray[np.int64]
 
     @classmethod
-    def of(cls, lesson: Lesson, scores: Sequence[float] | NDArray[np.float32]) -> Judged:
+    def of(cls, lesson: TrainingExample, scores: Sequence[float] | NDArray[np.float32]) -> Judged:
         """A lesson by the scores of its sentences."""
         clues = np.isin(np.arange(len(lesson.sentences)), lesson.clues)
         words = np.array([len(s.text.split()) for s in lesson.sentences])

@@ -24,20 +24,20 @@ from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
 from ragsieve.score import Cosine
 from ragsieve.score.inclusion import gains
-from ragsieve.train import making
-from ragsieve.train.lessons import Lesson, by_line, gold, lessons
-from ragsieve.train.making import (
+from ragsieve.train import artifacts
+from ragsieve.train.artifacts import (
     PARTS,
     Told,
+    atomic_dir,
     check_counts,
     check_free,
     first_documents,
     label,
     labels_of,
     recipe_of,
-    whole,
     write_questions,
 )
+from ragsieve.train.examples import TrainingExample, by_line, gold, lessons
 from ragsieve.trained.recipe import place
 from ragsieve.types import Example, Segment
 
@@ -89,7 +89,7 @@ class RecompPlan:
 
 
 @dataclass(frozen=True)
-class Chosen(Lesson):
+class Chosen(TrainingExample):
     """A question whose clues are the sentences at places ``chosen``, by whatever measure."""
 
     chosen: tuple[int, ...] = ()
@@ -100,7 +100,9 @@ class Chosen(Lesson):
         return self.chosen
 
     @classmethod
-    def by(cls, lesson: Lesson, chosen: Sequence[int], useful: Mapping[int, bool]) -> Chosen:
+    def by(
+        cls, lesson: TrainingExample, chosen: Sequence[int], useful: Mapping[int, bool]
+    ) -> Chosen:
         """``lesson`` with other clues, and for places of them whether they are useful."""
         return cls(
             lesson.query, lesson.answers, lesson.sentences, dict(useful), chosen=tuple(chosen)
@@ -128,7 +130,7 @@ class Labeller:
     margin: float = 1.0
 
     def __call__(self, example: Example) -> dict[str, Any]:
-        """The labels as JSON values, as `ragsieve.train.lessons.lessons` reads them.
+        """The labels as JSON values, as `ragsieve.train.examples.lessons` reads them.
 
         Returns:
             ``sentences``: the document's id, start and end of each; ``gains`` of each, in nats;
@@ -221,7 +223,7 @@ def train_recomp(
     tuned = models.load(f"sentence_transformers:{made}")
     for name, embedder in (("before", models.load(plan.embedder)), ("after", tuned)):
         recipe["validation"][name] |= first_gain(work, "validation", embedder)
-    with whole(folder, recipe, card(recipe, plan, sources)) as fresh:
+    with atomic_dir(folder, recipe, card(recipe, plan, sources)) as fresh:
         shutil.copytree(made, fresh, dirs_exist_ok=True)
     return recipe
 
@@ -234,7 +236,7 @@ def _label(plan: RecompPlan, work: Path, workers: int, told: Told | None) -> Non
         label(work, "labels", labeller, by=plan.labels, workers=workers, told=told)
 
 
-def taught(work: Path, part: str) -> list[Lesson]:
+def taught(work: Path, part: str) -> list[TrainingExample]:
     """Lessons of the questions of ``part``: by `Labeller` the positive is useful, negatives not."""
     found = lessons(work / f"{part}.jsonl", work / f"{part}.labels.jsonl")
     return [Chosen.by(o, tuple(o.useful), o.useful) for o in found]
@@ -259,7 +261,7 @@ def first_gain(work: Path, part: str, embedder: Embedder) -> dict[str, float]:
 
 def card(recipe: Mapping[str, Any], plan: RecompPlan, sources: Sequence[Dataset]) -> str:
     """The model card: what it is, from what, how good."""
-    return making.card(
+    return artifacts.card(
         f"An extractive compressor for {plan.llm}",
         "It ranks sentences by how much likelier they make this generator's right answer (RECOMP, "
         "arXiv 2310.04408).\n\n"

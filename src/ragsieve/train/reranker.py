@@ -39,7 +39,7 @@ from ragsieve.models.base import Embedder
 from ragsieve.models.loading import found_device, loaded, marked
 from ragsieve.models.sentence_transformers import SentenceTransformer
 from ragsieve.text import safe
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.resuming import Clock, last_checkpoint
 
 RECIPE = "recipe.json"
@@ -98,8 +98,8 @@ class _Options:
 
 def train_reranker(
     folder: Path,
-    lessons: Sequence[Lesson],
-    validation: Sequence[Lesson],
+    lessons: Sequence[TrainingExample],
+    validation: Sequence[TrainingExample],
     *,
     work: Path,
     embedder: str = "minilm",
@@ -185,7 +185,7 @@ def train_reranker(
 
 
 def pairs(
-    lessons: Sequence[Lesson], *, extra_negatives: int = 0, seed: int = 0
+    lessons: Sequence[TrainingExample], *, extra_negatives: int = 0, seed: int = 0
 ) -> tuple[list[Pair], dict[str, int]]:
     """Each useful clue with each other one, and how many questions give no pair, and why.
 
@@ -207,7 +207,7 @@ def pairs(
     return found, dict(left_out)
 
 
-def measure(lessons: Sequence[Lesson], embedder: Embedder) -> Ranked:
+def measure(lessons: Sequence[TrainingExample], embedder: Embedder) -> Ranked:
     """How well ``embedder`` ranks the clues of those questions where only some are useful.
 
     Raises:
@@ -228,13 +228,13 @@ def measure(lessons: Sequence[Lesson], embedder: Embedder) -> Ranked:
     return Ranked(len(mixed), float(np.mean(first)), float(np.mean(right)))
 
 
-def _sides(lesson: Lesson) -> tuple[list[int], list[int]]:
+def _sides(lesson: TrainingExample) -> tuple[list[int], list[int]]:
     """Places of useful and of other clues; none where the answer is yes or no."""
     asked = [n for n in lesson.clues if n in lesson.useful]
     return [n for n in asked if lesson.useful[n]], [n for n in asked if not lesson.useful[n]]
 
 
-def _others(lesson: Lesson, draw: random.Random) -> list[int]:
+def _others(lesson: TrainingExample, draw: random.Random) -> list[int]:
     clues = set(lesson.clues)
     hard = [n for n in lesson.ranking if n not in clues]
     easy = sorted(set(range(len(lesson.sentences))) - clues - set(hard))
@@ -251,7 +251,7 @@ def _claim(work: Path, wanted: dict[str, Any]) -> None:
 
 
 def _trainer(
-    options: _Options, given: Sequence[Pair], validation: Sequence[Lesson], work: Path
+    options: _Options, given: Sequence[Pair], validation: Sequence[TrainingExample], work: Path
 ) -> SentenceTransformerTrainer:
     transformers.set_seed(options.seed)  # the adapter's first weights are drawn here
     model = _model(options)
@@ -328,7 +328,7 @@ def _rows(given: Sequence[Pair], prompts: dict[str, str]) -> Dataset:
 class _Evaluator(SentenceEvaluator):
     """`measure` as the trainer calls it."""
 
-    def __init__(self, lessons: Sequence[Lesson]) -> None:
+    def __init__(self, lessons: Sequence[TrainingExample]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.lessons = lessons
         self.primary_metric = "pairs"

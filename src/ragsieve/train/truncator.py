@@ -10,15 +10,15 @@ from typing import Any
 
 from ragsieve.models.base import LLM
 from ragsieve.select import Truncate
-from ragsieve.train.lessons import Lesson
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 from ragsieve.types import Segment
 
 
 def train_truncator(
     folder: Path,
-    lessons: Sequence[Lesson],
-    validation: Sequence[Lesson],
+    lessons: Sequence[TrainingExample],
+    validation: Sequence[TrainingExample],
     *,
     llm: str = "smollm2",
     max_clues: int = 20,
@@ -61,7 +61,7 @@ def train_truncator(
     )
 
 
-def samples(lesson: Lesson, truncate: Truncate) -> list[Sample]:
+def samples(lesson: TrainingExample, truncate: Truncate) -> list[Sample]:
     """What ``truncate`` asks of a question, with its cut point; none where that is not known."""
     shown = _ranked(lesson)[: truncate.max_clues]
     if lesson.k is None or not shown or lesson.k > len(shown):
@@ -69,7 +69,7 @@ def samples(lesson: Lesson, truncate: Truncate) -> list[Sample]:
     return [Sample(truncate.asked(lesson.query, shown), str(lesson.k))]
 
 
-def figures(llm: LLM, lessons: Sequence[Lesson], max_clues: int = 20) -> dict[str, Any]:
+def figures(llm: LLM, lessons: Sequence[TrainingExample], max_clues: int = 20) -> dict[str, Any]:
     """How well a model chooses the cut points of lessons that have one.
 
     Returns:
@@ -99,7 +99,7 @@ def figures(llm: LLM, lessons: Sequence[Lesson], max_clues: int = 20) -> dict[st
     }
 
 
-def _ranked(lesson: Lesson) -> list[Segment]:
+def _ranked(lesson: TrainingExample) -> list[Segment]:
     return [lesson.sentences[n] for n in lesson.ranking]
 
 

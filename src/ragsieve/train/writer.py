@@ -19,11 +19,8 @@ from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Process
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.train import making
-from ragsieve.train.bottleneck import Candidate, Candidates, Rated, figures, train_bottleneck
-from ragsieve.train.filco import Silver
-from ragsieve.train.lessons import Lesson, by_line
-from ragsieve.train.making import (
+from ragsieve.train import artifacts
+from ragsieve.train.artifacts import (
     PARTS,
     RECIPE,
     Told,
@@ -37,6 +34,9 @@ from ragsieve.train.making import (
     recipe_of,
     write_questions,
 )
+from ragsieve.train.bottleneck import Candidate, Candidates, Rated, figures, train_bottleneck
+from ragsieve.train.examples import TrainingExample, by_line
+from ragsieve.train.filco import Silver
 from ragsieve.train.recomp import Chosen
 
 if TYPE_CHECKING:  # labels need none of its libraries
@@ -154,7 +154,7 @@ def train_writer(
 def card(recipe: Mapping[str, Any], plan: WriterPlan, sources: Sequence[Dataset]) -> str:
     """The model card: what it is, from what, how good."""
     role = "writer" if plan.by == "ib" else "extractor"
-    return making.card(
+    return artifacts.card(
         f"A filter model for system {plan.system}",
         "It writes what an answer needs out of retrieved documents.\n\n"
         f"    ragsieve ask --system {plan.system} --model {role}=transformers:FOLDER …",
@@ -210,10 +210,12 @@ def _silver(
     return made, {"after": extractor.figures(tuned, taught[1][:MEASURED], mode="write")}
 
 
-def _labelled(plan: WriterPlan, work: Path, part: str) -> list[tuple[Lesson, Mapping[str, Any]]]:
+def _labelled(
+    plan: WriterPlan, work: Path, part: str
+) -> list[tuple[TrainingExample, Mapping[str, Any]]]:
     """The questions of ``part``, each with what the measure chose, in order."""
     known = by_line(work / f"{part}.{plan.by}.jsonl")
     return [
-        (Lesson.of(parse_record(line)), known[number])
+        (TrainingExample.of(parse_record(line)), known[number])
         for number, line in lines(work / f"{part}.jsonl")
     ]

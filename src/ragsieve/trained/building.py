@@ -34,10 +34,10 @@ from ragsieve.trained.weights import verify
 MODELS: dict[str, tuple[str, ...]] = {
     "extractor": ("LLM",),
     "truncator": ("LLM",),
-    "reranker": ("pair scorer",),
+    "reranker": ("cross-encoder",),
     "critic": ("LLM",),
-    "evaluator": ("pair scorer", "LLM"),
-    "ranker": ("LLM", "list ranker"),
+    "evaluator": ("cross-encoder", "LLM"),
+    "ranker": ("LLM", "listwise reranker"),
     "judge": ("LLM",),
     "pruner": ("LLM",),
     "writer": ("LLM",),

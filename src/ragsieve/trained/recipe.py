@@ -32,7 +32,7 @@ _KINDS = {
     "pruner": "sentence pruner",
     "llm": "LLM",
     "embedder": "embedder",
-    "pair": "pair scorer",
+    "pair": "cross-encoder",
 }
 _LOCAL = ("transformers", "seq2seq", "sentence_transformers", "cross_encoder", "pruner")
 _FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -12,10 +12,10 @@ from itertools import accumulate, chain
 from typing import ClassVar, NamedTuple
 
 from ragsieve.errors import InputError, ModelError, RagsieveError
-from ragsieve.models.base import LLM, Prompt, spoken
+from ragsieve.models.base import LLM, Prompt, strip_thinking
 from ragsieve.systems.written import written
 from ragsieve.text import safe, sentence_spans
-from ragsieve.trace import explain, tell
+from ragsieve.trace import log_event, record_drop
 from ragsieve.types import Query, Segment
 
 EXTRA = "peers"
@@ -95,7 +95,7 @@ class Peer(ABC):
     ) -> list[Segment]:
         name = type(self).__name__
         if part.start is None:
-            explain(segment, f"{name}: read for what it wrote")
+            record_drop(segment, f"{name}: read for what it wrote")
             return written(part.text, by=name, parents=[segment], beside=[*chain(*beside)])
         start, end = segment.start + part.start, segment.start + part.end
         span = Segment(segment.document, start, end, segment.scores)
@@ -107,7 +107,7 @@ class Asking(Peer):
     """A filter that asks an LLM.
 
     Args:
-        llm: What it asks; of a reply it reads what is `spoken`.
+        llm: What it asks; thoughts in a reply are left out.
         reply_tokens: Of a reply at most; at least 1.
 
     Raises:
@@ -124,7 +124,7 @@ class Asking(Peer):
     def replies(self, prompts: Sequence[Prompt]) -> list[str]:
         """What the LLM says to each prompt."""
         said = self.llm.complete(prompts, max_tokens=self.reply_tokens)
-        return [spoken(reply) for reply in said]
+        return [strip_thinking(reply) for reply in said]
 
 
 class _Part(NamedTuple):
@@ -246,4 +246,4 @@ def _count(
         "invented_words": sum(invented),
         "repeated_words": sum(repeated),
     }
-    tell(f"{name}: " + ", ".join(f"{k} {v}" for k, v in counts.items()), "peer", **counts)
+    log_event(f"{name}: " + ", ".join(f"{k} {v}" for k, v in counts.items()), "peer", **counts)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
 from ragsieve.systems.peers.base import EXTRA, Asking, Given, Peer, Returned
-from ragsieve.trace import misread
+from ragsieve.trace import record_unreadable
 
 try:
     from llama_index.core import postprocessor
@@ -139,7 +139,7 @@ def _named(reply: str, choices: int) -> tuple[list[int], list[float]]:
     """What the framework itself reads of a reply."""
     found = default_parse_choice_select_answer_fn(reply, choices)
     if reply.strip() and not found[0]:
-        misread()
+        record_unreadable()
     return found
 
 

@@ -11,7 +11,7 @@ from ragsieve.datasets import load
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.train.lessons import Lesson, gather, lessons, write
+from ragsieve.train.examples import TrainingExample, gather, lessons, write
 from ragsieve.types import Document, Example, Query
 
 EXAMPLE = Example(
@@ -53,21 +53,24 @@ def test_yes_and_no_have_no_clues() -> None:
     """The word may stand anywhere."""
     example = Example(EXAMPLE.query, (Document("d", "Yes. It rained."),), ("yes",))
 
-    assert () == Lesson.of(example).clues
+    assert () == TrainingExample.of(example).clues
 
 
 def test_labels_of_other_documents_are_refused() -> None:
     """Places would point at other sentences."""
     with pytest.raises(InputError, match="labels of question 'own:q' are for other documents"):
-        Lesson.of(EXAMPLE, {"sentences": [["d", 0, 4]]})
+        TrainingExample.of(EXAMPLE, {"sentences": [["d", 0, 4]]})
 
 
 def test_near_sentences_are_clues_on_request() -> None:
     """The same words again are at distance 0; a question without a clue stays as it is."""
     text = "Seals sang. Crofts ran. Crofts ran."
     example = Example(EXAMPLE.query, (Document("d", text),), ("Seals",))
-    alone, wide = Lesson.of(example), Lesson.of(example).widened(HashingEmbedder(), 2.0)
-    other = Lesson.of(Example(EXAMPLE.query, example.documents, ("Bees",)))
+    alone, wide = (
+        TrainingExample.of(example),
+        TrainingExample.of(example).widened(HashingEmbedder(), 2.0),
+    )
+    other = TrainingExample.of(Example(EXAMPLE.query, example.documents, ("Bees",)))
 
     assert ((0,), (0, 1, 2)) == (alone.clues, wide.clues)
     assert other is other.widened(HashingEmbedder(), 2.0)

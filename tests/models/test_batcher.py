@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message, Passage, Prompt
-from ragsieve.models.coalesce import Coalesced
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Trace, Usage, note, spend, step
+from ragsieve.trace import Trace, Usage, note, record_usage, step
 
 T = TypeVar("T")
 LONG_S = 5.0  # a wait that a batch's becoming full ends, long before it is over
@@ -55,11 +55,11 @@ class Recorder:
         self.started.set()
         assert self.go.wait(10)
         note(f"batch of {len(texts)}")
-        spend([Usage("recorder", len(text)) for text in texts])
+        record_usage([Usage("recorder", len(text)) for text in texts])
         return np.array([[len(text), query] for text in texts], dtype=np.float32).reshape(-1, 2)
 
 
-def behind(model: Recorder, wrapper: Coalesced, calls: Sequence[Callable[[], T]]) -> list[T]:
+def behind(model: Recorder, wrapper: DynamicBatcher, calls: Sequence[Callable[[], T]]) -> list[T]:
     """The results of calls that all came in while the model was busy with another one."""
     with ThreadPoolExecutor(len(calls) + 1) as pool:
         pool.submit(wrapper.embed, ["first"])
@@ -81,10 +81,10 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
     embedder, pairs = HashingEmbedder(16), [(text, texts[0]) for text in texts]
     passages = [Passage("", texts)]
     with (
-        Coalesced(bare, max_batch=max_batch) as llm,
-        Coalesced(embedder, max_batch=max_batch) as vectors,
-        Coalesced(OverlapPairScorer(), max_batch=max_batch) as scorer,
-        Coalesced(OverlapPruner(), max_batch=max_batch) as pruner,
+        DynamicBatcher(bare, max_batch=max_batch) as llm,
+        DynamicBatcher(embedder, max_batch=max_batch) as vectors,
+        DynamicBatcher(OverlapPairScorer(), max_batch=max_batch) as scorer,
+        DynamicBatcher(OverlapPruner(), max_batch=max_batch) as pruner,
         ThreadPoolExecutor(8) as pool,
     ):
         replies = list(pool.map(lambda text: llm.complete([ask(text)])[0], texts))
@@ -101,7 +101,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
 def test_calls_that_wait_become_one_batch() -> None:
     """What comes in while the model is busy is one call, in the order it came."""
     model = Recorder()
-    with Coalesced(model) as wrapper:
+    with DynamicBatcher(model) as wrapper:
         calls = [lambda n=n: wrapper.embed(["x" * n, "x"]) for n in range(4)]
         results = behind(model, wrapper, calls)
 
@@ -112,7 +112,7 @@ def test_calls_that_wait_become_one_batch() -> None:
 def test_other_options_are_another_batch() -> None:
     """Questions are never embedded with texts."""
     model = Recorder()
-    with Coalesced(model) as wrapper:
+    with DynamicBatcher(model) as wrapper:
         calls = [lambda n=n: wrapper.embed([f"{n}"], query=n % 2 == 1) for n in range(4)]
         results = behind(model, wrapper, calls)
 
@@ -123,7 +123,7 @@ def test_other_options_are_another_batch() -> None:
 def test_a_batch_has_at_most_max_batch_items() -> None:
     """Three calls of two items each fill batches of four; one of nine goes whole."""
     model = Recorder()
-    with Coalesced(model, max_batch=4) as wrapper:
+    with DynamicBatcher(model, max_batch=4) as wrapper:
         sizes = (2, 9, 2, 2)
         behind(model, wrapper, [lambda n=n: wrapper.embed(["x"] * n) for n in sizes])
 
@@ -133,7 +133,7 @@ def test_a_batch_has_at_most_max_batch_items() -> None:
 def test_a_full_batch_does_not_wait() -> None:
     """Once ``max_batch`` items are there, the rest of ``wait_s`` is not waited."""
     model = HashingEmbedder(4)
-    with Coalesced(model, max_batch=1, wait_s=LONG_S) as wrapper:
+    with DynamicBatcher(model, max_batch=1, wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
         at_once([lambda: wrapper.embed(["x"])] * 4)
         seconds = time.perf_counter() - began
@@ -143,7 +143,7 @@ def test_a_full_batch_does_not_wait() -> None:
 
 def test_a_lone_caller_does_not_wait() -> None:
     """With nobody else inside there is nothing to wait for."""
-    with Coalesced(HashingEmbedder(4), wait_s=LONG_S) as wrapper:
+    with DynamicBatcher(HashingEmbedder(4), wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
         for _ in range(20):
             wrapper.embed(["x"])
@@ -156,12 +156,12 @@ def test_each_caller_pays_for_its_own_items() -> None:
     """Usages and notes of the batch arrive in the steps of the callers."""
     model = Recorder()
 
-    def call(wrapper: Coalesced, text: str) -> tuple[list[Usage], list[str]]:
+    def call(wrapper: DynamicBatcher, text: str) -> tuple[list[Usage], list[str]]:
         with Trace().recording(), step(text) as seen:
             wrapper.embed([text, "x"])
         return seen.usages, seen.notes
 
-    with Coalesced(model) as wrapper:
+    with DynamicBatcher(model) as wrapper:
         results = behind(model, wrapper, [lambda t=t: call(wrapper, t) for t in ("aa", "bbb")])
 
     one = Usage("recorder", 1)
@@ -176,16 +176,16 @@ def test_usages_that_fit_no_item_are_not_lost() -> None:
         def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
             with step("inner"):
                 vectors = super().embed(texts, query=query)
-            spend([Usage("once", len(texts))])
+            record_usage([Usage("once", len(texts))])
             return vectors
 
-    def call(wrapper: Coalesced) -> list[Usage]:
+    def call(wrapper: DynamicBatcher) -> list[Usage]:
         with step("outer") as seen:
             wrapper.embed(["x"])
         return seen.usages
 
     model = Once()
-    with Coalesced(model) as wrapper:
+    with DynamicBatcher(model) as wrapper:
         usages = behind(model, wrapper, [lambda: call(wrapper)] * 3)
 
     assert [[Usage("once", 3)], [], []] == usages
@@ -194,7 +194,7 @@ def test_usages_that_fit_no_item_are_not_lost() -> None:
 def test_the_workers_steps_enter_no_trace() -> None:
     """The thread that starts the worker may be recording."""
     trace = Trace()
-    with trace.recording(), Coalesced(HashingEmbedder(4)) as wrapper:
+    with trace.recording(), DynamicBatcher(HashingEmbedder(4)) as wrapper:
         wrapper.embed(["x"])
 
     assert [] == trace.steps
@@ -204,13 +204,13 @@ def test_a_bad_input_fails_only_its_caller() -> None:
     """Of eight calls at once one is too long; it gets its own error, the others their replies."""
     llm = ScriptedLLM(lambda prompt: prompt[0].content, context=20)
 
-    def call(wrapper: Coalesced, text: str) -> object:
+    def call(wrapper: DynamicBatcher, text: str) -> object:
         try:
             return wrapper.complete([ask(text)], max_tokens=5)
         except ContextOverflow as error:
             return error.needed
 
-    with Coalesced(llm, wait_s=0.1) as wrapper:
+    with DynamicBatcher(llm, wait_s=0.1) as wrapper:
         texts = [f"word {n}" for n in range(7)] + ["long " * 30]
         results = at_once([lambda t=t: call(wrapper, t) for t in texts])
         after = wrapper.complete([ask("well again")], max_tokens=5)
@@ -226,7 +226,7 @@ def test_the_models_own_exception_arrives() -> None:
     def reply(prompt: Prompt) -> str:
         raise error
 
-    with Coalesced(ScriptedLLM(reply)) as wrapper, pytest.raises(ZeroDivisionError) as caught:
+    with DynamicBatcher(ScriptedLLM(reply)) as wrapper, pytest.raises(ZeroDivisionError) as caught:
         wrapper.complete([ask("a")])
 
     assert error is caught.value
@@ -241,15 +241,15 @@ def test_a_worker_that_dies_leaves_nobody_waiting() -> None:
             raise SystemExit
         return "alive"
 
-    def call(wrapper: Coalesced) -> str:
+    def call(wrapper: DynamicBatcher) -> str:
         with pytest.raises(ModelError, match="the worker of scripted died"):
             wrapper.complete([ask("die")])
         return "failed"
 
-    with Coalesced(ScriptedLLM(reply), wait_s=0.1) as wrapper:
+    with DynamicBatcher(ScriptedLLM(reply), wait_s=0.1) as wrapper:
         failed = at_once([lambda: call(wrapper)] * 4)
         for thread in threading.enumerate():
-            if thread.name == "ragsieve-coalesce":
+            if thread.name == "ragsieve-batcher":
                 thread.join(10)
         after = wrapper.complete([ask("live")])
 
@@ -264,14 +264,17 @@ def test_too_few_results_are_an_error() -> None:
         def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
             return np.zeros((1, 2), dtype=np.float32)
 
-    with Coalesced(Short()) as wrapper, pytest.raises(ModelError, match="give 2 results, got 1"):
+    with (
+        DynamicBatcher(Short()) as wrapper,
+        pytest.raises(ModelError, match="give 2 results, got 1"),
+    ):
         wrapper.embed(["a", "b"])
 
 
 def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
     """The end of the block waits for the calls that were accepted."""
     model = Recorder()
-    wrapper = Coalesced(model)
+    wrapper = DynamicBatcher(model)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(wrapper.embed, ["a"])
         assert model.started.wait(10)
@@ -289,7 +292,7 @@ def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_has_its_own_worker() -> None:
     """The worker stays in the parent, so the child starts another."""
-    with Coalesced(HashingEmbedder(4)) as wrapper:
+    with DynamicBatcher(HashingEmbedder(4)) as wrapper:
         wrapper.embed(["x"])
         child = os.fork()
         if child == 0:
@@ -301,26 +304,29 @@ def test_a_forked_process_has_its_own_worker() -> None:
 
 def test_an_empty_call_is_an_empty_result() -> None:
     """With the model's own dimension."""
-    with Coalesced(HashingEmbedder(4)) as wrapper:
+    with DynamicBatcher(HashingEmbedder(4)) as wrapper:
         assert (0, 4) == wrapper.embed([]).shape
 
 
 def test_what_the_model_lacks_is_unsupported() -> None:
     """An embedder completes nothing."""
-    with Coalesced(HashingEmbedder(4)) as wrapper, pytest.raises(Unsupported, match="no complete"):
+    with (
+        DynamicBatcher(HashingEmbedder(4)) as wrapper,
+        pytest.raises(Unsupported, match="no complete"),
+    ):
         wrapper.complete([ask("a")])
 
 
 def test_columns_must_be_of_one_length() -> None:
     """Else one caller's continuations would go to another's prompts."""
-    with Coalesced(ScriptedLLM([])) as wrapper, pytest.raises(InputError, match="one length"):
+    with DynamicBatcher(ScriptedLLM([])) as wrapper, pytest.raises(InputError, match="one length"):
         wrapper.loglik([ask("a"), ask("b")], ["x"])
 
 
 def test_the_llm_shows_through() -> None:
     """Identity, abilities, context and token counts are the model's own."""
     llm = ScriptedLLM([], context=99, can=frozenset({"choose"}))
-    with Coalesced(llm) as wrapper:
+    with DynamicBatcher(llm) as wrapper:
         seen = (wrapper.identity, wrapper.can, wrapper.context, wrapper.count(["a b"]))
 
         assert ("scripted", frozenset({"choose"}), 99, [2]) == seen
@@ -333,4 +339,4 @@ def test_options_are_checked(options: dict[str, float]) -> None:
     (name,) = options
 
     with pytest.raises(InputError, match=name):
-        Coalesced(ScriptedLLM([]), **options)  # type: ignore[arg-type]
+        DynamicBatcher(ScriptedLLM([]), **options)  # type: ignore[arg-type]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.models.remember import Remembered
-from ragsieve.trace import Step, Usage, note, overheard, spend
+from ragsieve.models.memory import MemoryCached
+from ragsieve.trace import Step, Usage, note, overheard, record_usage
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Counting(HashingEmbedder):
         return vectors[:, ::-1] if query else vectors
 
 
-def spent(model: Remembered, *texts: str, query: bool = False) -> Step:
+def spent(model: MemoryCached, *texts: str, query: bool = False) -> Step:
     """What a call notes and spends."""
     with overheard() as seen:
         model.embed(texts, query=query)
@@ -40,7 +40,7 @@ def spent(model: Remembered, *texts: str, query: bool = False) -> Step:
 def test_each_text_is_embedded_once() -> None:
     """In one call or in several; only what is new is asked for, in the order of the texts."""
     inner = Counting()
-    model = Remembered(inner)
+    model = MemoryCached(inner)
     model.embed(["one", "two", "one"])
     model.embed(["three", "two", "four"])
 
@@ -48,8 +48,8 @@ def test_each_text_is_embedded_once() -> None:
 
 
 def test_vectors_are_those_of_the_model_inside() -> None:
-    """Remembered, new and twice in one call, each in its place."""
-    model = Remembered(HashingEmbedder())
+    """MemoryCached, new and twice in one call, each in its place."""
+    model = MemoryCached(HashingEmbedder())
     model.embed(["one", "two"])
     texts = ["three", "two", "three", "one", "two"]
     expected, found = HashingEmbedder().embed(texts), model.embed(texts)
@@ -61,7 +61,7 @@ def test_vectors_are_those_of_the_model_inside() -> None:
 def test_questions_and_texts_are_kept_apart() -> None:
     """The same words have another vector where they ask."""
     inner = Counting()
-    model = Remembered(inner)
+    model = MemoryCached(inner)
     text, query = model.embed(["one"]), model.embed(["one"], query=True)
 
     assert [("one", False), ("one", True)] == inner.asked
@@ -74,7 +74,7 @@ def test_questions_and_texts_are_kept_apart() -> None:
 def test_what_was_asked_for_longest_ago_goes_first() -> None:
     """Of three kept, asking for the oldest again makes the second the oldest."""
     inner = Counting()
-    model = Remembered(inner, most=3)
+    model = MemoryCached(inner, most=3)
     model.embed(["a", "b", "c"])
     model.embed(["a"])
     model.embed(["d"])  # b goes
@@ -87,7 +87,7 @@ def test_what_was_asked_for_longest_ago_goes_first() -> None:
 def test_more_texts_than_are_kept_are_all_answered() -> None:
     """The last ones are remembered."""
     inner = Counting()
-    model = Remembered(inner, most=2)
+    model = MemoryCached(inner, most=2)
     texts = ["a", "b", "c", "a"]
 
     assert HashingEmbedder().embed(texts).tolist() == model.embed(texts).tolist()
@@ -99,7 +99,7 @@ def test_more_texts_than_are_kept_are_all_answered() -> None:
 
 def test_a_hit_is_charged_as_cached_with_the_tokens_it_once_cost() -> None:
     """One usage an item, paid ones first."""
-    model = Remembered(HashingEmbedder(8))
+    model = MemoryCached(HashingEmbedder(8))
     paid = spent(model, "one two", "three")
     mixed = spent(model, "one two", "four", "one two", "four")
 
@@ -120,10 +120,10 @@ def test_what_a_hit_says_of_its_item_is_said_again() -> None:
             with overheard():
                 vectors = super().embed(texts)
             note("on the CPU")
-            spend([Usage("cutting", 512, note="cut to 512 tokens") for _ in texts])
+            record_usage([Usage("cutting", 512, note="cut to 512 tokens") for _ in texts])
             return vectors
 
-    model = Remembered(Cutting())
+    model = MemoryCached(Cutting())
     first, again = spent(model, "one"), spent(model, "one")
 
     assert ["on the CPU", "cut to 512 tokens"] == first.told
@@ -137,10 +137,10 @@ def test_a_model_that_charges_by_the_batch_is_charged_once() -> None:
         def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
             with overheard():
                 vectors = super().embed(texts)
-            spend([Usage("batch", 7)])
+            record_usage([Usage("batch", 7)])
             return vectors
 
-    model = Remembered(Batch())
+    model = MemoryCached(Batch())
 
     assert [Usage("batch", 7)] == spent(model, "one", "two").usages
     assert [Usage("hashing:256", 0, cached=True)] == spent(model, "two").usages
@@ -148,7 +148,7 @@ def test_a_model_that_charges_by_the_batch_is_charged_once() -> None:
 
 def test_callers_own_what_they_get() -> None:
     """Writing into a vector changes nobody else's."""
-    model = Remembered(HashingEmbedder())
+    model = MemoryCached(HashingEmbedder())
     expected = model.embed(["one"])
     model.embed(["one"])[:] = 7
 
@@ -160,7 +160,7 @@ def test_callers_own_what_they_get() -> None:
 def test_any_text_is_remembered(text: str) -> None:
     """Empty, unencodable or long."""
     inner = Counting()
-    model = Remembered(inner)
+    model = MemoryCached(inner)
 
     assert model.embed([text]).tolist() == model.embed([text]).tolist()
     assert 1 == len(inner.asked)
@@ -177,7 +177,7 @@ def test_a_failure_is_not_remembered() -> None:
             return found
 
     inner = Flaky()
-    model = Remembered(inner)
+    model = MemoryCached(inner)
     with pytest.raises(ModelError, match="is gone"):
         model.embed(["one"])
 
@@ -187,7 +187,7 @@ def test_a_failure_is_not_remembered() -> None:
 
 def test_threads_get_their_own_vectors() -> None:
     """Eight at once over a memory that is too small: every vector is right, none is lost."""
-    model = Remembered(HashingEmbedder(), most=16)
+    model = MemoryCached(HashingEmbedder(), most=16)
     barrier = threading.Barrier(8)
 
     def run(worker: int) -> list[bool]:
@@ -206,7 +206,7 @@ def test_threads_get_their_own_vectors() -> None:
 
 def test_no_texts_are_no_vectors_of_the_same_length() -> None:
     """As the model inside has it."""
-    assert (0, 8) == Remembered(HashingEmbedder(8)).embed([]).shape
+    assert (0, 8) == MemoryCached(HashingEmbedder(8)).embed([]).shape
 
 
 def test_a_failure_has_its_cost() -> None:
@@ -219,14 +219,14 @@ def test_a_failure_has_its_cost() -> None:
             raise ModelError("the server is gone")
 
     with overheard() as seen, pytest.raises(ModelError):
-        Remembered(Failing(8)).embed(["one two"])
+        MemoryCached(Failing(8)).embed(["one two"])
 
     assert ([Usage("hashing:8", 2)], ["tried"]) == (seen.usages, seen.notes)
 
 
 def test_it_stands_for_the_model_inside() -> None:
     """In a trace and in a cache; it has no call that the model has not."""
-    model = Remembered(HashingEmbedder(8))
+    model = MemoryCached(HashingEmbedder(8))
 
     assert ("hashing:8", "HashingEmbedder(dim=8)") == (model.identity, repr(model))
     with pytest.raises(Unsupported, match="has no score"):
@@ -241,10 +241,10 @@ def test_a_model_with_too_few_vectors_is_told() -> None:
             return super().embed(texts)[1:]
 
     with pytest.raises(ModelError, match="must give 2 results, got 1"):
-        Remembered(Short()).embed(["one", "two"])
+        MemoryCached(Short()).embed(["one", "two"])
 
 
 def test_most_is_checked() -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match="most must be at least 1, got 0"):
-        Remembered(HashingEmbedder(), most=0)
+        MemoryCached(HashingEmbedder(), most=0)

@@ -17,7 +17,7 @@ from ragsieve import datasets, load  # noqa: E402
 from ragsieve.datasets.parts import part_of  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.fake import ScriptedLLM  # noqa: E402
-from ragsieve.train.course import Course, Plan  # noqa: E402
+from ragsieve.train.finefilter import FineFilterTraining, Plan  # noqa: E402
 
 TEXT = "seals crofts paris rome sang rained ran slept who the in old it"
 WORDS = TEXT.split()
@@ -37,19 +37,19 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def course(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
+def done(source: Path, tmp_path_factory: pytest.TempPathFactory) -> FineFilterTraining:
     """A training that has come to its end; the filter lies beside its work."""
-    work = tmp_path_factory.mktemp("course")
+    work = tmp_path_factory.mktemp("done")
     plan = Plan(llm="fake:echo", embedder="fake:hashing", labelled=6)
-    made = Course(plan, [datasets.load(source)], work / "work", workers=1)
+    made = FineFilterTraining(plan, [datasets.load(source)], work / "work", workers=1)
     made.run(work / "made")
     return made
 
 
 @pytest.mark.slow
-def test_a_trained_filter_is_a_folder_that_loads(course: Course) -> None:
+def test_a_trained_filter_is_a_folder_that_loads(done: FineFilterTraining) -> None:
     """With the pruner, a cut by what the generator answered, and figures."""
-    folder = course.work.parent / "made"
+    folder = done.work.parent / "made"
     system = load(folder, ScriptedLLM(lambda _: "seals"))
     result = system.ask("Who sang?", ["The seals ran. It rained."])
     values = json.loads((folder / "filter.json").read_text())
@@ -64,52 +64,52 @@ def test_a_trained_filter_is_a_folder_that_loads(course: Course) -> None:
 
 
 @pytest.mark.slow
-def test_only_two_parts_of_the_questions_are_read(course: Course) -> None:
+def test_only_two_parts_of_the_questions_are_read(done: FineFilterTraining) -> None:
     """Those of the third are for nobody."""
     for part in ("train", "validation"):
-        rows = [json.loads(line) for line in (course.work / f"{part}.jsonl").open()]
+        rows = [json.loads(line) for line in (done.work / f"{part}.jsonl").open()]
 
         assert rows
         assert {part} == {part_of(row["question"]) for row in rows}
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_done_again(course: Course) -> None:
+def test_what_is_done_is_not_done_again(done: FineFilterTraining) -> None:
     """A second start makes the same folder and asks nothing."""
-    folder = course.work.parent
-    labels = (course.work / "validation.labels.jsonl").read_bytes()
-    course.run(folder / "again")
+    folder = done.work.parent
+    labels = (done.work / "validation.labels.jsonl").read_bytes()
+    done.run(folder / "again")
 
-    assert labels == (course.work / "validation.labels.jsonl").read_bytes()
+    assert labels == (done.work / "validation.labels.jsonl").read_bytes()
     made, again = (folder / name / "filter.json" for name in ("made", "again"))
     assert made.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.slow
-def test_the_page_shows_answers(course: Course) -> None:
+def test_the_page_shows_answers(done: FineFilterTraining) -> None:
     """And needs nothing from elsewhere."""
-    page = (course.work / "report.html").read_text()
+    page = (done.work / "report.html").read_text()
 
     assert "5 documents" in page
     assert "://" not in page.replace("http://www.w3.org", "")
 
 
 @pytest.mark.slow
-def test_another_plan_needs_another_folder(course: Course) -> None:
+def test_another_plan_needs_another_folder(done: FineFilterTraining) -> None:
     """Parts of two plans in one filter would be nobody's."""
-    other = Course(
-        Plan(llm="fake:echo", embedder="fake:hashing", seed=1), course.sources, course.work
+    other = FineFilterTraining(
+        Plan(llm="fake:echo", embedder="fake:hashing", seed=1), done.sources, done.work
     )
 
     with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
-        other.run(course.work.parent / "other")
+        other.run(done.work.parent / "other")
 
 
 def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
     """Without documents or answers."""
     path = tmp_path / "bare.jsonl"
     path.write_text(json.dumps({"question": "Who?", "answers": ["x"], "documents": []}))
-    bare = Course(Plan(llm="fake:echo"), [datasets.load(path)], tmp_path / "work")
+    bare = FineFilterTraining(Plan(llm="fake:echo"), [datasets.load(path)], tmp_path / "work")
 
     with pytest.raises(InputError, match="data must have a question with documents and answers"):
         bare.run(tmp_path / "made")
@@ -175,7 +175,7 @@ def test_an_llm_that_names_no_clue_leaves_nothing_to_cut(
     """A tiny one of random weights does; its filter is written all the same, and answers."""
     some = datasets.load(source).take(24)
     plan = Plan(llm=llama, embedder="fake:hashing", extractor=form, epochs=1, labelled=1)
-    written = Course(plan, [some], tmp_path / "work", workers=1).run(tmp_path / "made")
+    written = FineFilterTraining(plan, [some], tmp_path / "work", workers=1).run(tmp_path / "made")
     result = load(tmp_path / "made").ask("Who 0?", ["The seals ran."])
     stages = [step.stage.split("(")[0] for step in result.trace.steps]
 

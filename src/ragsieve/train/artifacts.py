@@ -19,7 +19,7 @@ from typing import Any
 from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process
-from ragsieve.train.lessons import gather, write
+from ragsieve.train.examples import gather, write
 from ragsieve.trained.card import hub_id, markdown_table
 from ragsieve.trained.recipe import read_json
 from ragsieve.types import Example
@@ -131,7 +131,7 @@ def adapter_of(work: Path, *learned: object) -> Path:
 
 
 @contextmanager
-def whole(folder: Path, recipe: Mapping[str, Any], text: str) -> Iterator[Path]:
+def atomic_dir(folder: Path, recipe: Mapping[str, Any], text: str) -> Iterator[Path]:
     """A new folder to write to, which then takes the place of ``folder``: whole or not at all.
 
     Args:
@@ -163,8 +163,8 @@ def recipe_of(folder: Path) -> dict[str, Any]:
 def publish(
     folder: Path, recipe: Mapping[str, Any], text: str, adapter: Path, merged: Any = None
 ) -> None:
-    """Write `whole` a ``folder`` with an adapter, and the model ``merged`` with it where given."""
-    with whole(folder, recipe, text) as fresh:
+    """Write a folder whole, with an adapter and, where given, the model ``merged`` with it."""
+    with atomic_dir(folder, recipe, text) as fresh:
         shutil.copytree(adapter, fresh / ADAPTER)
         if merged is not None:
             merge(fresh, merged, adapter)

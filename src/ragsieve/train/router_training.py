@@ -30,13 +30,13 @@ from ragsieve.evaluate.questions import to_line
 from ragsieve.evaluate.run import Batch, replace_lines
 from ragsieve.models.base import Embedder
 from ragsieve.models.sharing import sharing
-from ragsieve.models.wrap import bare
+from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.route import LightRouter, LLMRouter, Named
 from ragsieve.systems.indexes import WordCount
 from ragsieve.systems.pruningrag import Within
 from ragsieve.systems.sources import read_sources, sources_content
-from ragsieve.train.making import HELD_OUT, Told
+from ragsieve.train.artifacts import HELD_OUT, Told
 from ragsieve.train.router import Bools, Labeller, Taught, figures, fit_light, questions
 from ragsieve.trained import Base, Data, Split, sha256_of
 from ragsieve.trained.router import Form, Known, TrainedRouter, check_router_folder, save_router
@@ -115,21 +115,21 @@ def pruned(embedder: Embedder) -> Stage:
 
 
 @dataclass(frozen=True)
-class RouterCourse:
+class RouterTraining:
     """The way from questions to a trained router.
 
     Args:
         plan: How.
         data: Questions with gold answers.
         sources: The TOML file of the sources; see `ragsieve.systems.sources`.
-        work: Folder of this course, and of no other; made where missing.
+        work: Folder of this training, and of no other; made where missing.
         workers: Questions at once, where the generator is asked; at least 1.
         told: Runs through questions as they are labelled; it is given the file's name and how many
             there are.
         folder: Where data sets lie that sources name; see `ragsieve.datasets.load`.
 
     Raises:
-        InputError: In `run`, if ``work`` is of another course, or there is nothing to learn.
+        InputError: In `run`, if ``work`` is of another training, or there is nothing to learn.
     """
 
     plan: RouterPlan
@@ -269,7 +269,7 @@ def _measured(
     """Figures on questions that were not learnt from, and the seconds of a choice."""
     names = [source.name for source in sources]
     if isinstance(router, LightRouter):  # a cache would remember the questions
-        router = replace(router, embedder=bare(router.embedder))
+        router = replace(router, embedder=unwrap(router.embedder))
     router(held.queries[0], sources)  # loads its model
     start = perf_counter()
     chosen = [router(query, sources) for query in held.queries]

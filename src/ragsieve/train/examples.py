@@ -67,7 +67,7 @@ def _document(document: Document) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingExample:
     """One question with the sentences of its documents, and what is known of them.
 
     Args:
@@ -115,7 +115,7 @@ class Lesson:
         """Whether there are both clues and other sentences."""
         return 0 < len(self.clues) < len(self.sentences)
 
-    def widened(self, embedder: Embedder, epsilon: float) -> Lesson:
+    def widened(self, embedder: Embedder, epsilon: float) -> TrainingExample:
         """The same with the sentences near to a clue, by cosine distance; see `targets.clues`."""
         if not self.clues:
             return self
@@ -124,7 +124,7 @@ class Lesson:
         return replace(self, near=tuple(found))
 
     @classmethod
-    def of(cls, example: Example, labels: dict[str, Any] | None = None) -> Lesson:
+    def of(cls, example: Example, labels: dict[str, Any] | None = None) -> TrainingExample:
         """A lesson from a question, and from its labels where they are known."""
         documents = as_documents(example.documents)
         given = [Segment.whole(d) for d in documents]
@@ -138,7 +138,7 @@ class Lesson:
         return cls(example.query, example.answers, found, useful, *cut)
 
 
-def lessons(questions: Path, labels: Path | None = None) -> list[Lesson]:
+def lessons(questions: Path, labels: Path | None = None) -> list[TrainingExample]:
     """Lessons of all questions in a JSONL file; with labels only of those that have some.
 
     Raises:
@@ -146,7 +146,7 @@ def lessons(questions: Path, labels: Path | None = None) -> list[Lesson]:
     """
     known = {n: r for n, r in by_line(labels).items() if "k" in r} if labels else {}
     return [
-        Lesson.of(parse_record(line), known.get(number))
+        TrainingExample.of(parse_record(line), known.get(number))
         for number, line in lines(questions)
         if not labels or number in known
     ]
@@ -163,7 +163,7 @@ def gold(answers: Sequence[str]) -> str:
     return next(text for text in answers if text.strip())
 
 
-def check_usable(lessons: Sequence[Lesson], validation: Sequence[Lesson]) -> None:
+def check_usable(lessons: Sequence[TrainingExample], validation: Sequence[TrainingExample]) -> None:
     """Refuse lessons of which none has both clues and other sentences.
 
     Raises:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.trace import Usage, note, overheard, spend
+from ragsieve.trace import Usage, note, overheard, record_usage
 
 _IDLE_S = 10.0  # an idle worker ends then, so that a forgotten wrapper can be collected
 
@@ -43,7 +43,7 @@ class _Call:
         return len(self.columns[0])
 
 
-class Coalesced(Wrapper):
+class DynamicBatcher(Wrapper):
     """A model whose calls from several threads run as one batch, in one worker thread.
 
     Calls with the same method and options are joined. Each caller is charged for its own items, and
@@ -51,7 +51,7 @@ class Coalesced(Wrapper):
     are answered; with ``with``, the end of the block closes it.
 
     Args:
-        model: An LLM, an embedder, a pair scorer or a sentence pruner; only
+        model: An LLM, an embedder, a cross-encoder or a sentence pruner; only
             ``count`` runs in the caller's thread.
         max_batch: Items that are joined at most; a single call of more goes through whole.
         wait_s: Seconds that a call waits for the next one, while others may come.
@@ -121,7 +121,7 @@ class Coalesced(Wrapper):
                 self._changed.notify_all()
                 if call in self._waiting:  # interrupted
                     self._waiting.remove(call)
-        spend(call.usages)
+        record_usage(call.usages)
         for text in call.notes:
             note(text)
         if call.error:
@@ -136,7 +136,7 @@ class Coalesced(Wrapper):
             if not self._worker:
                 # an empty context: no trace is recording in the worker, whoever starts it
                 worker = threading.Thread(
-                    target=Context().run, args=(self._work,), name="ragsieve-coalesce", daemon=True
+                    target=Context().run, args=(self._work,), name="ragsieve-batcher", daemon=True
                 )
                 worker.start()
                 self._worker = worker

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.models.wrap import Columns, Wrapper
-from ragsieve.trace import Usage, note, overheard, spend
+from ragsieve.trace import Usage, note, overheard, record_usage
 
 _Entry = tuple[NDArray[np.float32], Usage]
 
 
-class Remembered(Wrapper):
+class MemoryCached(Wrapper):
     """An embedder that keeps its last vectors in memory; hits are charged as cached.
 
     So a chunk of one sentence costs nothing where its sentence was embedded before.
@@ -52,7 +52,7 @@ class Remembered(Wrapper):
                 with overheard() as seen:
                     vectors = self._inner(method, [texts], options)
             finally:  # a call that fails has its cost, too
-                spend(seen.usages)
+                record_usage(seen.usages)
                 for text in seen.notes:
                     note(text)
             costs = seen.usages if len(seen.usages) == len(texts) else [Usage("", 0)] * len(texts)
@@ -64,7 +64,7 @@ class Remembered(Wrapper):
                 paid.remove(key)
             else:
                 free.append(found[key][1]._replace(model=self.identity, cached=True))
-        spend(free)
+        record_usage(free)
         with self._lock:
             self._known.update(found)
             for key in found:

@@ -26,9 +26,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.loading import fetched
 from ragsieve.models.pruner import BUNDLED, CONFIG, FILES, NET, SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
+from ragsieve.train.artifacts import atomic_dir, check_counts, check_free
 from ragsieve.train.evidence import RULE, SALT, Record, Share, records, share_of
 from ragsieve.train.export import export
-from ragsieve.train.making import check_counts, check_free, whole
 from ragsieve.train.promises import figures, possible, promise, scored
 from ragsieve.train.pruner import labelled, train_pruner
 from ragsieve.train.restore import restore
@@ -141,7 +141,7 @@ def make_pruner(
     made = Pruner(str((work / "made").resolve()))
     promised = promise(work / "made", scored(made, parts["calibration"]))
     recipe = _judged(work / "made", parts["checking"], base, promised, plan)
-    with whole(folder, recipe, _card(recipe, plan, sources)) as fresh:
+    with atomic_dir(folder, recipe, _card(recipe, plan, sources)) as fresh:
         for name in FILES:
             shutil.copyfile(work / "made" / name, fresh / name)
     return recipe

@@ -26,10 +26,10 @@ from ragsieve.evaluate.run import Batch, Done, Process, Tally, judged
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract
+from ragsieve.train.artifacts import Told
 from ragsieve.train.cut import fit_odds
+from ragsieve.train.examples import TrainingExample, gather, lessons, write
 from ragsieve.train.extractor import train_extractor
-from ragsieve.train.lessons import Lesson, gather, lessons, write
-from ragsieve.train.making import Told
 from ragsieve.train.ranking import Judged, figures
 from ragsieve.train.report import Log, to_html
 from ragsieve.train.reranker import train_reranker
@@ -123,7 +123,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Course:
+class FineFilterTraining:
     """The way from questions to a trained filter; what an earlier start has done is kept.
 
     Under ``accelerate launch`` every process takes it; one of them asks the generator and writes.
@@ -131,13 +131,13 @@ class Course:
     Args:
         plan: How.
         sources: Questions with documents and gold answers.
-        work: Folder of this course, and of no other; made where missing.
+        work: Folder of this training, and of no other; made where missing.
         workers: Questions at once, where the generator is asked.
         told: Runs through the questions of a step in which the generator is asked, as they are
             done; it is given the step's name and how many there are.
 
     Raises:
-        InputError: In `run`, if ``work`` is of another course, or there is nothing to learn.
+        InputError: In `run`, if ``work`` is of another training, or there is nothing to learn.
     """
 
     plan: Plan
@@ -169,7 +169,7 @@ class Course:
         state.wait_for_everyone()
         return read(folder)
 
-    def lessons(self, part: str, labels: str = "") -> list[Lesson]:
+    def lessons(self, part: str, labels: str = "") -> list[TrainingExample]:
         """What there is to learn from, or to check by; with labels only what has some."""
         path = self.work / f"{part}.{labels}.jsonl" if labels else None
         return lessons(self.work / f"{part}.jsonl", path)

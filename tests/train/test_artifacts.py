@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.train.lessons import write
-from ragsieve.train.making import adapter_of, check_free, label, whole
+from ragsieve.train.artifacts import adapter_of, atomic_dir, check_free, label
+from ragsieve.train.examples import write
 from ragsieve.types import Document, Example, Query
 
 ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",)) for n in range(3)]
 
 
 def make(folder: Path, *names: str) -> None:
-    with whole(folder, {"part": "x"}, "# A card") as fresh:
+    with atomic_dir(folder, {"part": "x"}, "# A card") as fresh:
         for name in names:
             (fresh / name).write_text(name)
 
@@ -24,7 +24,7 @@ def make(folder: Path, *names: str) -> None:
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     """A start that is ended while it writes leaves nothing that the next could stumble over."""
     folder = tmp_path / "made"
-    with pytest.raises(KeyboardInterrupt), whole(folder, {}, "") as fresh:
+    with pytest.raises(KeyboardInterrupt), atomic_dir(folder, {}, "") as fresh:
         (fresh / "weights").write_text("half")
         raise KeyboardInterrupt
     check_free(folder, "model")
