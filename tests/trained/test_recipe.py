@@ -53,7 +53,7 @@ def test_parts_may_be_missing() -> None:
         ({"embedder": {"model": "smollm2"}}, "smollm2 is no embedder"),
         ({"extractor": []}, "extractor must be an object"),
         ({"extractor": {**LLM, "kind": "pickle"}}, "extractor.kind must be one of pruner, "),
-        ({"extractor": {**LLM, "kind": "pair"}}, "pair"),
+        ({"extractor": {**LLM, "kind": "pair"}}, "smollm2 is no cross-encoder"),
         ({"extractor": {**LLM, "mode": "both"}}, "extractor.mode has a wrong type or value"),
         ({"truncator": {**LLM, "mode": "write"}}, "truncator.mode is not known of kind llm"),
         ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),

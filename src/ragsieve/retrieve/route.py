@@ -242,9 +242,8 @@ class Routed:
             raise InputError(f"router must choose among {', '.join(names)}, got {unknown.pop()!r}")
         taken = [source for source in self.sources if source.name in chosen]
         left = [name for name in names if name not in chosen]
-        said = (
-            f"asked: {', '.join(_names(taken)) or 'none'}; not asked: {', '.join(left) or 'none'}"
-        )
+        shown_taken, shown_left = ", ".join(_names(taken)), ", ".join(left)
+        said = f"asked: {shown_taken or 'none'}; not asked: {shown_left or 'none'}"
         log_event(said, "sources", asked=_names(taken), left=left)
         return _merged(ask(taken, query))
 
