@@ -241,7 +241,8 @@ def test_the_default_filter_can_be_cut_again(show: Show) -> None:
 
     assert values["kept"] == shown.kept()
     for promise in (0.8, 0.9, 0.99):
-        shown.cut(0, ragsieve.models.load("pruner").threshold(promise))
         other = ragsieve.load("finefilter", options={"keep_answer": promise})
+        steps = other(QUESTION, TEXTS).trace.steps
+        shown.cut(0, next(cut.at for step in steps for cut in step.cutoffs))
         assert kept(other, values) == shown.kept(), promise
     assert [] == shown.errors
