@@ -72,6 +72,15 @@ def test_a_heading_goes_with_what_follows() -> None:
     assert ["Spare parts\n\nIt has three."] == blocks("Spare parts\n\nIt has three.")
 
 
+def test_a_heading_in_the_line_goes_with_what_follows() -> None:
+    """Bold with a mark of its own inside, or a numbered paragraph; what is bold inside splits."""
+    text = "**What ends it?** Damage does. **All** of it. So do races."
+    paragraph = "§ 6 Aircraft. Drones are forbidden. So are kites."
+
+    assert ["**What ends it?** Damage does.", "**All** of it.", "So do races."] == blocks(text)
+    assert ["§ 6 Aircraft. Drones are forbidden.", "So are kites."] == blocks(paragraph)
+
+
 def test_code_stays_with_the_line_that_introduces_it() -> None:
     """Fenced or indented, blank lines in it as well."""
     fenced = "Install it with pip:\n\n```bash\npip install x\n\nx. Run. Now.\n```"

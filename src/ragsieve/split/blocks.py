@@ -14,6 +14,7 @@ from ragsieve.types import Query, Segment
 
 _MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
 _INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
+_NUMBERED = re.compile(r"§ ?\d[\d.]* [^.!?]{1,60}\.")
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example) ", re.IGNORECASE)
 
 
@@ -24,8 +25,8 @@ class Blocks:
     One segment is a list with the line that introduces it, numbered steps, a code block, a table
     with header and caption, a question with its short answer, the fields of a record or a mail's
     header; and each entry of a log, each turn of a chat, if it has at most 300 characters. A
-    heading goes with what follows it. Markdown and plain text alike, also as converted from HTML or
-    PDF: a line break inside a sentence ends none.
+    heading goes with what follows it, also in one line. Markdown and plain text alike, also as
+    converted from HTML or PDF: a line break inside a sentence ends none.
 
     Longer lists and code are cut between items or lines, longer tables into rows; the
     first piece has the lead-in or header. What is only white space yields nothing.
@@ -145,10 +146,19 @@ class _Units:
     def _sentences(self, start: int, end: int) -> list[Span]:
         """Sentences, which may go on behind a line break and a mark that begins no list."""
         shown = _without_false_marks(self.text[start:end])
-        return [
-            (start + first, start + last)
-            for first, last in sentence_spans(shown, language=self.code, max_chars=self.max_chars)
-        ]
+        joined: list[Span] = []
+        for first, last in sentence_spans(shown, language=self.code, max_chars=self.max_chars):
+            before, stop = joined[-1] if joined else (0, 0)
+            if joined and start + last - before <= self.max_chars and self._runs_on(before, stop):
+                joined[-1] = (before, start + last)
+            else:
+                joined.append((start + first, start + last))
+        return joined
+
+    def _runs_on(self, start: int, end: int) -> bool:
+        """Whether it is the title of what follows it: bold up to a mark inside, or a numbered §."""
+        text = self.text[start:end]
+        return text.count("**") % 2 == 1 or bool(_NUMBERED.fullmatch(text))
 
 
 def _without_false_marks(text: str) -> str:
