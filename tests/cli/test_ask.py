@@ -122,8 +122,11 @@ def test_a_system_may_prune(ragsieve: Command, workers: str) -> None:
     many = ragsieve("filter", *reading, *options)
 
     assert (0, "Summer Breeze was sung by Seals and Crofts.") == (one.code, one.out.strip())
+    assert "; 2 model calls, " in one.err
+    assert "; 1 model call, " in ragsieve("filter", *reading, "-q", ASKED, "a.txt").err
     assert 0 == many.code
     assert 3 == len(Path("o.jsonl").read_text().splitlines())
+    assert "pruner=overlap-pruner" in Path("o.jsonl").read_text()
 
 
 def test_a_system_takes_options(ragsieve: Command) -> None:

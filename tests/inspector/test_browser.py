@@ -95,6 +95,7 @@ def test_a_slider_moves_by_keyboard(show: Show, seen: Seen) -> None:
     shown.page.keyboard.press("ArrowRight")
 
     assert 3 == len(shown.kept())
+    assert ["read less", "keep more"] == shown.page.locator(".ends span").all_inner_texts()
     assert "3 of 8 spans stay, 24 tokens of context; the run cut at 2" in shown.page.inner_text(
         ".control output"
     )

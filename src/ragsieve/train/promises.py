@@ -19,7 +19,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import shifted
-from ragsieve.train.pruner import has_answer, labelled
+from ragsieve.train.pruner import gold_answers, has_answer, labelled
 from ragsieve.train.risk import Scored, calibrate
 
 CARD = "README.md"
@@ -96,7 +96,8 @@ def _read(
         passages = [passage for passage, _ in documents]
         labels = np.concatenate([labels for _, labels in documents])
         texts = [text for passage in passages for text in passage.sentences]
-        named = (labels == 1) & [has_answer(text, record) for text in texts]
+        answers = gold_answers(record)
+        named = (labels == 1) & [has_answer(text, answers) for text in texts]
         (pruned,) = pruner.prune([record["question"]], [passages])
         lengths = np.array([len(text.split()) for text in texts])
         yield np.array(pruned.sentences), named if named.any() else labels == 1, labels, lengths

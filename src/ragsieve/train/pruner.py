@@ -125,6 +125,7 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
     is ignored; where it is not, a sentence that holds a gold answer is evidence.
     """
     marked = any("evidence" in given for given in record["documents"])
+    answers = gold_answers(record)
     repeated = IGNORED if marked else 1.0
     for given in record["documents"]:
         document = Document(given.get("id", ""), given["text"], title=given.get("title", ""))
@@ -132,18 +133,23 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
         labels, texts = [], []
         for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
             touched = any(a < sentence.end and sentence.start < b for a, b in spans)
-            named = has_answer(sentence.text, record)
+            named = has_answer(sentence.text, answers)
             labels.append(1.0 if touched else repeated if named else 0.0)
             texts.append(sentence.text)
         if texts:
             yield Passage(document.title, texts), labels
 
 
-def has_answer(text: str, record: Mapping[str, Any]) -> bool:
-    """Whether a gold answer of a question stands in a text; yes and no stand nowhere."""
+def gold_answers(record: Mapping[str, Any]) -> list[str]:
+    """Normalised gold answers that one can see in a text; yes and no are none."""
+    answers = map(normalise, record.get("answers", []))
+    return [a for a in answers if len(a) > 1 and a not in ("yes", "no")]
+
+
+def has_answer(text: str, answers: Sequence[str]) -> bool:
+    """Whether one of `gold_answers` stands in a text, as whole words."""
     read = f" {normalise(text)} "
-    answers = (normalise(answer) for answer in record.get("answers", []))
-    return any(len(a) > 1 and a not in ("yes", "no") and f" {a} " in read for a in answers)
+    return any(f" {answer} " in read for answer in answers)
 
 
 def reworded(question: str, chance: random.Random | None) -> str:

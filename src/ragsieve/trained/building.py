@@ -127,9 +127,9 @@ def load(
 
 def _one_pass(trained: Trained, llm: LLM, given: Mapping[str, Any], share: Share) -> System:
     """A sentence pruner with what was fitted to the generator."""
-    part, options = trained.extractor, {**trained.options, **given}
-    pruner = models.load(part.model if part else "")
-    if part and part.identity and part.identity != pruner.identity:
+    part, options = trained.parts["extractor"], {**trained.options, **given}
+    pruner = models.load(part.model)
+    if part.identity and part.identity != pruner.identity:
         raise ModelError(
             f"the cut was fitted to {part.identity}, the one here is {pruner.identity}: train anew"
         )
