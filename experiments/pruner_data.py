@@ -24,6 +24,7 @@ from typing import Any
 
 import bm25s
 import numpy as np
+from pruner_hops import bridges, joined
 from pruner_structures import as_page, as_thread, made_up
 
 from ragsieve.datasets.parts import part_of
@@ -48,7 +49,9 @@ SPARSE = {"evidence_inference", "covidqa", "cuad", "timeqa", "wice", "fever", "b
 """Sets whose annotators marked few of the sentences that answer: no negatives of the same group."""
 NEGATIVES = 3  # passages without evidence that a question has
 HELD_OUT = 4  # of 100 groups are for validation
-STRUCTURES = 6  # the share of made-up questions over structured texts
+MADE = {"structures": 6, "bridge": 6, "joined": 3}
+"""Shares of made-up questions: over structured texts, and of two questions with marked evidence."""
+SIMPLE = ("squad_train", "squad_dev", "squadshifts_wiki")  # what questions are put together of
 PAGES, THREADS = 0.1, 0.05  # of the questions with marked evidence: their passages in other forms
 MOST_OFTEN = 40  # a passage is a negative at most so often
 
@@ -161,7 +164,7 @@ def mentions(text: str, answers: Iterable[str]) -> bool:
 
 def mixed(sets: dict[str, list[Record]], count: int, chance: random.Random) -> Iterator[Record]:
     """Questions in the shares of their sets; a set begins again when it ends, in another order."""
-    shares = {**SHARES, **RETRIEVED, "structures": STRUCTURES}
+    shares = {**SHARES, **RETRIEVED, **MADE}
     names = [name for name in sets if sets[name]]
     weights = np.array([shares[name] for name in names], float)
     turns = {name: endless(sets[name], chance) for name in names}
@@ -207,6 +210,11 @@ def main() -> None:
         learned[name] = both[0]
         checked += chance.sample(both[1], min(options.validation, len(both[1])))
         print(f"{name}: {len(both[0])} to learn from, {len(both[1])} for validation", flush=True)
+    simple = [
+        r for name in SIMPLE for r in learned[name] if any(d["evidence"] for d in r["documents"])
+    ]
+    learned["bridge"] = [*bridges(simple, chance)]
+    learned["joined"] = [*joined(simple, chance, len(simple) // 4)]
     learned["structures"] = [made_up(number, chance) for number in range(options.count // 8)]
     options.output.mkdir(parents=True, exist_ok=True)
     for file, records in (
