@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 from rich.console import Console
 
 from ragsieve.errors import InputError
+from ragsieve.evaluate.advice import advice
 from ragsieve.evaluate.cells import load_run
 from ragsieve.evaluate.cost import Prices, break_even
 from ragsieve.evaluate.page import to_html
@@ -130,6 +133,50 @@ def one_cell(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
     write_run(folder, ["all"], n=1)
     write_lines(folder / "records" / "0.jsonl", rows)
     return folder
+
+
+def judged(report: Report, value: float, low: float, verdict: str, system: str = "sieve") -> Report:
+    """The report with other accuracy of its second system, and another difference."""
+    rows = []
+    for row in report.rows:
+        if row.system == "sieve":
+            old = row.differences["accuracy"]
+            new = replace(old, value=value, low=low, high=value + 0.02, verdict=verdict)
+            accuracy = replace(row.metrics["accuracy"], value=0.5 + value)
+            row = replace(row, system=system, differences={"accuracy": new})
+        else:
+            accuracy = replace(row.metrics["accuracy"], value=0.5)
+        tokens = replace(row.metrics["tokens_kept"], value=0.8 if row.system == "all" else 0.2)
+        metrics = {**row.metrics, "accuracy": accuracy, "tokens_kept": tokens}
+        rows.append(replace(row, metrics=metrics))
+    return replace(report, rows=tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "verdict", "system", "expected"),
+    [
+        (0.1, 0.05, "better", "sieve", "Take sieve: accuracy 60.0% against 50.0% of all"),
+        (-0.01, -0.03, "tie", "sieve", "no worse than that."),
+        (-0.01, -0.03, "tie", "sieve", "[-3.0, +1.0], with 25% of its tokens on 30 questions"),
+        (-0.05, -0.12, "tie", "sieve", "cannot tell: sieve ties with all, but may be 12.0 points"),
+        (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),
+        (0.1, 0.05, "better", "oracle", "Take all: no system beats it in accuracy"),
+    ],
+)
+def test_one_sentence_says_which_system_to_take(
+    tmp_path: Path, value: float, low: float, verdict: str, system: str, expected: str
+) -> None:
+    report = judged(reported(write_run(tmp_path / "run")), value, low, verdict, system)
+
+    assert expected in advice(report)
+    assert advice(report) in to_markdown(report)
+    assert html.escape(advice(report)) in to_html(report)
+
+
+def test_no_system_is_advised_without_a_baseline(tmp_path: Path) -> None:
+    report = reported(write_run(tmp_path / "run", baseline=""))
+
+    assert advice(report) == ""
 
 
 def test_a_failure_counts_against_the_system(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ragsieve.errors import MissingExtra
 from ragsieve.evaluate import plots
+from ragsieve.evaluate.advice import advice
 from ragsieve.evaluate.cases import Case
 from ragsieve.evaluate.plots import COLOURS, Arrow, Bar, Line, Point, Shares, Spot
 from ragsieve.evaluate.report import Report, Row
@@ -69,6 +70,7 @@ def to_html(report: Report) -> str:
     numbers = {label: n for n, label in enumerate(dict.fromkeys(r.label for r in report.rows), 1)}
     page = environment.get_template("report.html.j2").render(
         report=report,
+        advice=advice(report),
         legend=[(n, label, COLOURS[(n - 1) % len(COLOURS)]) for label, n in numbers.items()],
         runs=[_about(header) for header in report.headers],
         sections=[

@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ragsieve.evaluate.advice import advice
 from ragsieve.evaluate.figures import amount, difference_text, mean_text, number, title
 from ragsieve.evaluate.report import OVERALL, Report, Row
 from ragsieve.evaluate.stats import Mean
@@ -220,7 +221,10 @@ def sections(report: Report, dataset: str) -> list[tuple[str, list[str], list[li
 
 def to_markdown(report: Report) -> str:
     """The report's tables in Markdown, each dataset under its own heading."""
-    parts = [f"# {_plain(report.name)}", *(f"- {_plain(note)}" for note in report.notes)]
+    parts = [f"# {_plain(report.name)}"]
+    if sentence := advice(report):
+        parts.append(f"\n{_plain(sentence)}\n")
+    parts += [f"- {_plain(note)}" for note in report.notes]
     for dataset in report.datasets:
         parts.append(f"\n## {_plain(dataset)}")
         for name, heads, cells in sections(report, dataset):
@@ -318,7 +322,8 @@ def to_terminal(report: Report) -> RenderableType:
             cells = [[str(row.noise), *_short(row, names)] for row in rows]
             parts.append(_table(f"{dataset} with noise, 95% intervals", heads, cells))
     notes = [Text(f"note: {' '.join(note.split())}") for note in report.notes]
-    return Group(*parts, *notes)
+    first = [Text(f"{sentence}\n", style="bold")] if (sentence := advice(report)) else []
+    return Group(*first, *parts, *notes)
 
 
 def _clean(report: Report, dataset: str) -> list[RenderableType]:

@@ -1,0 +1,72 @@
+"""One sentence at the top of a report: which system to take, by how much, and at what cost."""
+
+from __future__ import annotations
+
+import math
+
+from ragsieve.evaluate.figures import number
+from ragsieve.evaluate.report import Report, Row
+from ragsieve.systems import SYSTEMS
+
+ROOM = 0.05  # a tie whose interval reaches further below the baseline says nothing
+
+
+def advice(report: Report) -> str:
+    """Which system to take, on the first dataset of a report: the overall rows where there are any.
+
+    The best of those that beat the baseline in the first metric, by p-values that Holm's method
+    adjusts; else, of those at most `ROOM` worse with 95% confidence, the one that keeps the fewest
+    tokens; else the baseline. Systems that know the gold answers are left out.
+
+    Returns:
+        One sentence; it says so where the questions cannot tell, and is empty where there is no
+        baseline.
+    """
+    rows = [row for row in report.select(report.datasets[0]) if not _knows(row)]
+    base = next((row for row in rows if row.system == report.baseline), None)
+    metric = next((m for m in report.headline if base and m in base.metrics), "")
+    if base is None or not metric or metric == "tokens_kept":
+        return ""
+    rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
+    name = metric.replace("_", " ")
+    where = f" on {base.questions} questions"
+    if better := [row for row in rows if row.differences[metric].verdict == "better"]:
+        best = max(better, key=lambda row: row.metrics[metric].value)
+        return f"Take {best.label}: {_against(best, base, metric, name)}{where}."
+    smaller = [row for row in rows if _kept(row) < _kept(base)]
+    sure = [row for row in smaller if row.differences[metric].low >= -ROOM]
+    if sure:
+        best = min(sure, key=_kept)
+        return (
+            f"Take {best.label}: {_against(best, base, metric, name)}{where}, no worse than that."
+        )
+    if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
+        least = max(ties, key=lambda row: row.differences[metric].low)
+        return (
+            f"These {base.questions} questions cannot tell: {least.label} ties with {base.label}, "
+            f"but may be {number(metric, -least.differences[metric].low)} points of {name} worse."
+        )
+    return (
+        f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens{where}."
+    )
+
+
+def _knows(row: Row) -> bool:
+    """Whether a system is told the gold answers."""
+    entry = SYSTEMS.get(row.system.rpartition("/")[2])
+    return entry is not None and entry.knows
+
+
+def _kept(row: Row) -> float:
+    found = row.metrics.get("tokens_kept")
+    return found.value if found else math.inf
+
+
+def _against(row: Row, base: Row, metric: str, name: str) -> str:
+    """Quality and tokens of a system beside the baseline's."""
+    found = row.differences[metric]
+    ours, theirs = (number(metric, r.metrics[metric].value) for r in (row, base))
+    low, high = (number(metric, v, signed=True) for v in (found.low, found.high))
+    share = _kept(row) / _kept(base) if _kept(base) else math.nan
+    tokens = f", with {share:.0%} of its tokens" if math.isfinite(share) else ""
+    return f"{name} {ours}% against {theirs}% of {base.label} [{low}, {high}]{tokens}"
