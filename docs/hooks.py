@@ -21,7 +21,7 @@ from ragsieve import models, systems, trained
 from ragsieve.evaluate.metrics import METRICS
 from ragsieve.pipeline import System
 from ragsieve.server.settings import Limits
-from ragsieve.systems.table import Entry
+from ragsieve.systems.registry import Entry
 from ragsieve.trained import building
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +72,7 @@ class Gold(dict[str, tuple[str, ...]]):
 
 def names() -> list[str]:
     """Every system that has a page, in the order of `ragsieve systems`."""
-    return [*systems.SYSTEMS]
+    return [n for n, e in systems.SYSTEMS.items() if e.function.__module__.startswith("ragsieve.")]
 
 
 def on_config(config: Any) -> Any:
@@ -218,7 +218,7 @@ def note(name: str) -> str:
 
 def options_table(name: str) -> str:
     """The options with types, defaults and what the docstring says of each."""
-    make = building_function(name)
+    make = trained.entry(name).function
     entry = systems.SYSTEMS[name]
     told = arguments(inspect.getdoc(make) or "")
     summary = (inspect.getdoc(make) or "").partition("\n")[0]
@@ -229,9 +229,7 @@ def options_table(name: str) -> str:
     for option, default in entry.options.items():
         said = cell(told.get(option) or (summary if f"``{option}``" in summary else USUAL[option]))
         lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {said} |")
-    if make.__name__ in systems.__all__:
-        lines += ["", f"API: [`{make.__name__}`][{address(make)}]."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", f"API: [`{make.__name__}`][{address(make)}]."])
 
 
 def address(made: Any) -> str:
@@ -241,16 +239,8 @@ def address(made: Any) -> str:
 
 def reference() -> str:
     """What the reference says of every function that makes a system, by module and name."""
-    public = [getattr(systems, name) for name in systems.__all__ if name not in ("SYSTEMS",)]
-    addresses = sorted({address(one) for one in public if inspect.isroutine(one)})
-    places = [one for one in addresses if one.count(".") > 2]
+    places = sorted({address(trained.entry(name).function) for name in names()})
     return "\n\n".join(f"::: {place}" for place in places)
-
-
-def building_function(name: str) -> Any:
-    """The function that makes a system."""
-    make = trained.entry(name).make
-    return getattr(make, "func", make)  # of a partial its function
 
 
 def arguments(docstring: str) -> dict[str, str]:

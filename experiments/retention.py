@@ -38,7 +38,7 @@ from ragsieve.models.base import Passage, SentencePruner
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import echo
 from ragsieve.pipeline import Pipeline, Stage, System, as_documents
-from ragsieve.systems import finefilter_one_pass
+from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Example, Query, Segment
 

@@ -47,7 +47,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Rooms and systems, loaded when they are first named: ``import ragsieve`` stays quick."""
     if name == "finefilter":
-        return import_module("ragsieve.systems").finefilter
+        return import_module("ragsieve.systems.finefilter").finefilter
     if name == "load":
         return import_module("ragsieve.trained").load
     if name in __all__:

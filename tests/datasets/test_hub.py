@@ -11,7 +11,7 @@ import pytest
 from ragsieve.datasets import DATASETS, Hub, load
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.systems import finefilter
+from ragsieve.systems.finefilter import finefilter
 
 library = pytest.importorskip("datasets")
 hub_room = pytest.importorskip("ragsieve.datasets.hub")

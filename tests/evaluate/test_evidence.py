@@ -22,7 +22,7 @@ from ragsieve.evaluate.evidence import (
 )
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, Result, System, Tokens
-from ragsieve.systems import finefilter
+from ragsieve.systems.finefilter import finefilter
 from ragsieve.trace import Trace
 from ragsieve.types import Document, Example, Query, Segment
 

@@ -13,8 +13,8 @@ from ragsieve import Pipeline, System, select
 from ragsieve.inspector import view
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.select.cut import Odds
-from ragsieve.systems import winnowrag
 from ragsieve.systems.recomp import recomp_abstractive
+from ragsieve.systems.winnowrag import winnowrag
 
 from .conftest import QUESTION, TEXTS, Show, system
 

@@ -13,7 +13,7 @@ from ragsieve.answer import Reader
 from ragsieve.inspector.recut import chain, cut_again, keys, ordering, recuts
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.select.cut import Odds
-from ragsieve.systems import pruningrag
+from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.trace import Step, Trace
 from ragsieve.types import Document, Query, Segment
 

@@ -9,8 +9,9 @@ from ragsieve import Pipeline, System, answer, select, split
 from ragsieve.inspector import view
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.retrieve.route import Named, Only, Routed
-from ragsieve.systems import pruningrag, winnowrag
+from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.systems.recomp import recomp_abstractive
+from ragsieve.systems.winnowrag import winnowrag
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
 

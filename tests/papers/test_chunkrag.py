@@ -47,7 +47,7 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Result, System
-from ragsieve.systems import chunkrag
+from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.trace import Step, Usage, record_usage
 
 pytest.importorskip("sklearn")

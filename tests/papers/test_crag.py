@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result
-from ragsieve.systems.corrective import crag, self_crag
+from ragsieve.systems.crag import crag
+from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Document, Query, Segment
 

@@ -37,7 +37,7 @@ import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Result
-from ragsieve.systems import winnowrag
+from ragsieve.systems.winnowrag import winnowrag
 
 pytest.importorskip("sklearn")
 

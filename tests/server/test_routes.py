@@ -20,7 +20,7 @@ from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import System
 from ragsieve.server import Limits, Settings, create_app
-from ragsieve.systems import finefilter_one_pass
+from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.types import Query, Segment
 
 MakeClient = Callable[..., TestClient]

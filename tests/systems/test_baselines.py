@@ -10,14 +10,14 @@ from ragsieve.models.fake import (
     OverlapPairScorer,
     ScriptedLLM,
 )
-from ragsieve.systems import (
+from ragsieve.systems import build
+from ragsieve.systems.baselines import (
     all_documents,
-    build,
     closed_book,
+    nearest_documents,
     top_documents,
     top_sentences,
 )
-from ragsieve.systems.baselines import nearest_documents
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [

@@ -18,7 +18,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM, echo
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Pipeline, Result, System
-from ragsieve.systems import chunkrag
+from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 

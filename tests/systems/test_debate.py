@@ -18,8 +18,8 @@ from ragsieve.answer.critic import Critic
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems import Winnow
 from ragsieve.systems.debate import Oracle
+from ragsieve.systems.winnowrag import Winnow
 from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Document, Query, Segment
 

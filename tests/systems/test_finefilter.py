@@ -17,7 +17,7 @@ from ragsieve.models.fake import (
     ScriptedLLM,
 )
 from ragsieve.select.cut import Odds
-from ragsieve.systems import finefilter_one_pass
+from ragsieve.systems.finefilter import finefilter_one_pass
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [

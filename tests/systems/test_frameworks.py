@@ -12,7 +12,9 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.records import RECORD
-from ragsieve.systems import hyde, iter_retgen, rewrite_retrieve_read
+from ragsieve.systems.hyde import hyde
+from ragsieve.systems.iter_retgen import iter_retgen
+from ragsieve.systems.rewrite_retrieve_read import rewrite_retrieve_read
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Where was the singer of Breeze born?"

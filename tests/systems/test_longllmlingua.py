@@ -16,7 +16,8 @@ from ragsieve.pipeline import Pipeline
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
 from ragsieve.systems.lingua import Keep, Part, Prune, Pruned, _placed, _tape
-from ragsieve.systems.longllmlingua import llmlingua, longllmlingua, recovered
+from ragsieve.systems.llmlingua import llmlingua
+from ragsieve.systems.longllmlingua import longllmlingua, recovered
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang Summer Breeze?"

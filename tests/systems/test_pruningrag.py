@@ -13,7 +13,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retrieve.records import RECORD
 from ragsieve.retrieve.route import AskAll, Named, Routed
-from ragsieve.systems import pruningrag
+from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang Summer Breeze?"

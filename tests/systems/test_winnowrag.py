@@ -22,7 +22,8 @@ from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Pipeline, Result, System
-from ragsieve.systems import SYSTEMS, build, winnowrag
+from ragsieve.systems import SYSTEMS, build
+from ragsieve.systems.winnowrag import winnowrag
 from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Query, Segment
 

@@ -18,7 +18,7 @@ from ragsieve.cli import main
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Result
-from ragsieve.systems import winnowrag
+from ragsieve.systems.winnowrag import winnowrag
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Where is it?"

@@ -11,7 +11,8 @@ import pytest
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems import bottleneck, filco
+from ragsieve.systems.bottleneck import bottleneck
+from ragsieve.systems.filco import filco
 from ragsieve.train.writer import By, WriterPlan, card, train_writer
 
 YEARS = (1900, 1901, 1902, 1918)  # the salted hash puts the last alone in validation

@@ -17,8 +17,8 @@ from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Source, System
 from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import index_source, ready
+from ragsieve.systems.registry import ROLES
 from ragsieve.systems.sources import read_sources, sources_content
-from ragsieve.systems.table import ROLES
 from ragsieve.trained import building
 from ragsieve.trained.router import check_router, named_router
 

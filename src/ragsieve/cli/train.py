@@ -22,7 +22,7 @@ from ragsieve.evaluate.run import Batch
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import as_documents
 from ragsieve.score import Cosine, Pruner
-from ragsieve.systems.table import SYSTEMS
+from ragsieve.systems.registry import SYSTEMS
 from ragsieve.train.targets import Annotator, Summary
 
 if TYPE_CHECKING:

@@ -46,8 +46,8 @@ from ragsieve.pipeline import Result, Source, System
 from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.systems.peers import PeerError
+from ragsieve.systems.registry import ROLES
 from ragsieve.systems.sources import read_sources, sources_content
-from ragsieve.systems.table import ROLES
 from ragsieve.trace import Usage
 from ragsieve.trained import building
 from ragsieve.trained.router import check_router, named_router, router_content

@@ -12,7 +12,7 @@ from ragsieve import models
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate.noise import Kind, Noise, Position
 from ragsieve.retrieve.corpus import By
-from ragsieve.systems.table import ROLES
+from ragsieve.systems.registry import ROLES
 from ragsieve.trained import building
 
 try:

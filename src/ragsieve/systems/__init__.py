@@ -1,80 +1,20 @@
-"""Whole methods, each a composition of the rooms: one function a method, one row in `SYSTEMS`."""
+"""Whole methods, each a composition of stages: one function a method, its entry beside it.
+
+`SYSTEMS` has them by name and `build` makes them; a function is imported from its module, as in
+``from ragsieve.systems.chunkrag import chunkrag``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.pipeline import Source, System
-from ragsieve.systems.baselines import (
-    all_documents,
-    closed_book,
-    nearest_documents,
-    oracle,
-    top_documents,
-    top_sentences,
-)
-from ragsieve.systems.bottleneck import bottleneck
-from ragsieve.systems.chunkrag import chunkrag
-from ragsieve.systems.corrective import crag, self_crag
-from ragsieve.systems.demonstrated import icl, instructrag_icl, sail
-from ragsieve.systems.exit import exit_sentences
-from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
-from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
-from ragsieve.systems.frameworks import hyde, iter_retgen, rewrite_retrieve_read
-from ragsieve.systems.longllmlingua import llmlingua, longllmlingua
-from ragsieve.systems.provence import provence
-from ragsieve.systems.pruningrag import pruningrag
-from ragsieve.systems.rankgpt import pe_rank, rankgpt
-from ragsieve.systems.recomp import recomp, recomp_abstractive
-from ragsieve.systems.selective_context import selective_context
-from ragsieve.systems.selfask import self_ask
-from ragsieve.systems.selfrag import self_rag
-from ragsieve.systems.table import ROLES, SYSTEMS, Entry
-from ragsieve.systems.winnowrag import Winnow, winnowrag
+from ragsieve.systems.registry import ROLES, SYSTEMS, Entry, check_options, find, preset, system
 
-__all__ = [
-    "SYSTEMS",
-    "Winnow",
-    "all_documents",
-    "bottleneck",
-    "build",
-    "chunkrag",
-    "closed_book",
-    "crag",
-    "exit_sentences",
-    "filco",
-    "filco_cxmi",
-    "filco_lexical",
-    "filco_strinc",
-    "finefilter",
-    "finefilter_one_pass",
-    "hyde",
-    "icl",
-    "instructrag_icl",
-    "iter_retgen",
-    "llmlingua",
-    "longllmlingua",
-    "nearest_documents",
-    "oracle",
-    "pe_rank",
-    "provence",
-    "pruningrag",
-    "rankgpt",
-    "recomp",
-    "recomp_abstractive",
-    "rewrite_retrieve_read",
-    "sail",
-    "selective_context",
-    "self_ask",
-    "self_crag",
-    "self_rag",
-    "top_documents",
-    "top_sentences",
-    "winnowrag",
-]
+__all__ = ["ROLES", "SYSTEMS", "Entry", "build", "check_options", "find", "preset", "system"]
 
 
 def build(
@@ -102,9 +42,7 @@ def build(
         InputError: If there is no such system or option, an option breaks its rule, or something
             that it needs is missing.
     """
-    if name not in SYSTEMS:
-        raise InputError(f"system must be one of {', '.join(SYSTEMS)}, got {name!r}")
-    entry = SYSTEMS[name]
+    entry = find(name)
     check_options(name, entry, options)
     given = {"embedder": embedder, "pruner": pruner}
     for role in entry.roles:
@@ -117,11 +55,3 @@ def build(
     if entry.searches:
         return entry.make(llm, *models, *told, source=source, **(options or {}))
     return entry.make(llm, *models, *told, **(options or {})).with_source(source)
-
-
-def check_options(name: str, entry: Entry, options: Iterable[str] | None) -> None:
-    """Raise `InputError` where the system ``name`` has no such option."""
-    for option in options or ():
-        if option not in entry.options:
-            known = ", ".join(entry.options) or "none"
-            raise InputError(f"options of {name} are {known}, got {option!r}")

@@ -9,26 +9,35 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder, PairScorer
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.registry import system
 from ragsieve.text import contains_answer
 from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment
 
 
+@system("closed-book", "no document: the model by itself")
 def closed_book(llm: LLM) -> System:
     """Keep nothing: the generator answers by itself."""
     return System(Pipeline(select.TopK(0)), Reader(llm))
 
 
+@system("all", "every document whole")
 def all_documents(llm: LLM, *, max_tokens: int | None = None) -> System:
     """Keep every document whole."""
     return System(Pipeline(), Reader(llm), max_tokens)
 
 
+@system("top-documents", "the first 5 documents as retrieved")
 def top_documents(llm: LLM, *, k: int = 5, max_tokens: int | None = None) -> System:
     """Keep the first ``k`` documents as they were retrieved."""
     return System(Pipeline(select.TopK(k)), Reader(llm), max_tokens)
 
 
+@system(
+    "nearest-documents",
+    "the 5 documents nearest to the question by embedding, or best by a cross-encoder",
+    needs="embedder",
+)
 def nearest_documents(
     llm: LLM,
     embedder: Embedder,
@@ -53,6 +62,7 @@ def nearest_documents(
     return System(Pipeline(ranked, select.TopK(k)), Reader(llm), max_tokens)
 
 
+@system("top-sentences", "the 5 sentences nearest to the question by embedding", needs="embedder")
 def top_sentences(
     llm: LLM, embedder: Embedder, *, k: int = 5, max_tokens: int | None = None
 ) -> System:
@@ -69,6 +79,7 @@ def top_sentences(
     )
 
 
+@system("oracle", "the sentences with a gold answer; for `bench`", needs="gold answers")
 def oracle(
     llm: LLM, answers: Mapping[str, Sequence[str]], *, max_tokens: int | None = None
 ) -> System:

@@ -11,6 +11,7 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.registry import system
 from ragsieve.systems.written import Write
 from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment
@@ -19,6 +20,12 @@ PROMPT = "filter_noise"
 """What the filter model is asked by; see `ragsieve.systems.written.Write`."""
 
 
+@system(
+    "bottleneck",
+    "what a filter model copies out or writes for the answer; nothing where it writes nothing",
+    needs="LLM",
+    paper="arXiv 2406.01549",
+)
 def bottleneck(
     llm: LLM,
     *,

@@ -13,6 +13,7 @@ from ragsieve.models.memory import MemoryCached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.score.base import Scorer
+from ragsieve.systems.registry import preset, system
 from ragsieve.types import Query, Segment
 
 Chunks = Literal["semantic", "fixed"]
@@ -32,6 +33,12 @@ class InHand(Pipeline):
         return super().__call__(query, segments)
 
 
+@system(
+    "chunkrag",
+    "semantic chunks that an LLM and a critic rate, above a threshold made for the scores",
+    needs="LLM, embedder",
+    paper="arXiv 2410.19572",
+)
 def chunkrag(
     llm: LLM,
     embedder: Embedder,
@@ -114,6 +121,16 @@ def chunkrag(
         max_tokens,
         Rewritten(rewriter, source) if rewriter and source else source,
     )
+
+
+preset(
+    "chunkrag-likelihood",
+    chunkrag,
+    "the same for small LLMs: chunks are rated by how probable they make the question",
+    rating="likelihood",
+    threshold="statistics",
+    rewrite=False,
+)
 
 
 def _chunks(

@@ -7,8 +7,15 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.helpful import Helpful
+from ragsieve.systems.registry import system
 
 
+@system(
+    "exit",
+    "sentences of which an LLM says Yes, each read in its document",
+    needs="LLM",
+    paper="arXiv 2412.12559",
+)
 def exit_sentences(
     llm: LLM,
     *,

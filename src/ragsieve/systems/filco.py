@@ -9,8 +9,15 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
+from ragsieve.systems.registry import system
 
 
+@system(
+    "filco",
+    "the sentences that a filter model writes out of the documents",
+    needs="LLM",
+    paper="arXiv 2311.08377",
+)
 def filco(
     llm: LLM,
     *,
@@ -42,6 +49,12 @@ def filco(
     return _filtering(llm, documents, max_tokens, extract)
 
 
+@system(
+    "filco-strinc",
+    "the first sentence with a gold answer; for `bench`",
+    needs="gold answers",
+    paper="arXiv 2311.08377",
+)
 def filco_strinc(
     llm: LLM,
     answers: Mapping[str, Sequence[str]],
@@ -68,6 +81,11 @@ def filco_strinc(
     return _filtering(llm, documents, max_tokens, *_best(Inclusion(answers), k))
 
 
+@system(
+    "filco-lexical",
+    "the sentence that shares most words with the question",
+    paper="arXiv 2311.08377",
+)
 def filco_lexical(
     llm: LLM, *, documents: int = 5, k: int = 1, max_tokens: int | None = None
 ) -> System:
@@ -89,6 +107,12 @@ def filco_lexical(
     return _filtering(llm, documents, max_tokens, *_best(Overlap(), k))
 
 
+@system(
+    "filco-cxmi",
+    "the sentence that makes the gold answer likeliest; for `bench`",
+    needs="LLM, gold answers",
+    paper="arXiv 2311.08377",
+)
 def filco_cxmi(
     llm: LLM,
     answers: Mapping[str, Sequence[str]],

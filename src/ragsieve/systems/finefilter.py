@@ -11,8 +11,15 @@ from ragsieve.models.base import LLM, Embedder, PairScorer, SentencePruner
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
 from ragsieve.systems.by_language import ByLanguage
+from ragsieve.systems.registry import preset, system
 
 
+@system(
+    "finefilter",
+    "what the answer may need, as often as promised, by one reading of each passage",
+    needs="sentence pruner",
+    paper="arXiv 2502.11811v4",
+)
 def finefilter_one_pass(
     llm: LLM,
     pruner: SentencePruner,
@@ -65,6 +72,12 @@ def finefilter_one_pass(
     )
 
 
+@system(
+    "finefilter-point",
+    "an untrained LLM names clue sentences by number, and how many of the ranked ones stay",
+    needs="LLM, embedder",
+    paper="arXiv 2502.11811v4",
+)
 def finefilter(
     llm: LLM,
     embedder: Embedder,
@@ -105,6 +118,15 @@ def finefilter(
         Reader(llm),
         max_tokens,
     )
+
+
+preset(
+    "finefilter-write",
+    finefilter,
+    "the same as printed in the paper: clues are written out, and read best first",
+    mode="write",
+    order="score",
+)
 
 
 def _ranking(reranker: PairScorer | str, embedder: Embedder) -> tuple[Stage, ...]:

@@ -1,4 +1,4 @@
-"""LLMLingua and LongLLMLingua: the tokens that a language model does not expect."""
+"""LongLLMLingua: the tokens that a language model does not expect, but for the question."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.score.surprisal import Expected, Surprisal
+from ragsieve.score.surprisal import Expected
 from ragsieve.select.order import By
 from ragsieve.systems.lingua import Keep, Prune
+from ragsieve.systems.registry import system
 from ragsieve.types import Answer, Document, Query, Segment
 
 _WORD = re.compile(r"\w+")
@@ -22,6 +23,12 @@ _CUT = 3  # characters from which a part of a word is found again
 _MOST = 32  # characters that a word gets back at either end
 
 
+@system(
+    "longllmlingua",
+    "documents that make the question expected, and of them the tokens it explains",
+    needs="LLM",
+    paper="arXiv 2310.06839",
+)
 def longllmlingua(
     llm: LLM,
     *,
@@ -65,43 +72,6 @@ def longllmlingua(
     reader = Recovering(llm)
     prune = Prune(reads, reader, keep=keep, coarse=coarse, sentences=sentences, spread=spread)
     ranked = (Expected(reads), select.Order(order))
-    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
-
-
-def llmlingua(
-    llm: LLM,
-    *,
-    pruner: LLM | None = None,
-    rate: float = 0.5,
-    coarse: float = 2.0,
-    sentences: float | None = None,
-    max_tokens: int | None = None,
-) -> System:
-    """Keep the documents, then the tokens, that a language model expects least; no question asked.
-
-    Args:
-        llm: The generator.
-        pruner: A language model that has `surprisals`; ``llm`` where None.
-        rate: Share of the tokens of all documents that stays, in [0, 1]; not used where there is
-            ``max_tokens``.
-        coarse: Budgets that the documents have together of which tokens are kept; at least 1.
-        sentences: The same for sentences; at least 1, none goes as a whole where None.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If an option breaks its rule.
-
-    Source: LLMLingua (arXiv 2310.05736), section 4: budget controller, iterative token-level
-        compression.
-    Differs: As `longllmlingua`. No language model is tuned to the generator's style. Instruction
-        and question are the reader's, and stay whole.
-    """
-    reads, reader = pruner or llm, Reader(llm)
-    keep = rate if max_tokens is None else max_tokens
-    prune = Prune(
-        reads, reader, keep=keep, asks=False, coarse=coarse, sentences=sentences, spread=0.0
-    )
-    ranked = (Surprisal(reads, "mean"), select.Order("document"))
     return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
 
 

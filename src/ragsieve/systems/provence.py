@@ -6,8 +6,15 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, PairScorer, SentencePruner
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.registry import system
 
 
+@system(
+    "provence",
+    "documents ranked and sentences pruned by one pass of a cross-encoder",
+    needs="sentence pruner",
+    paper="arXiv 2501.16214",
+)
 def provence(
     llm: LLM,
     pruner: SentencePruner,

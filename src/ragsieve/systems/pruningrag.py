@@ -14,6 +14,7 @@ from ragsieve.models.memory import MemoryCached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED, RECORD
 from ragsieve.score.base import Scorer
+from ragsieve.systems.registry import system
 from ragsieve.text import unsure
 from ragsieve.trace import note, set_answer
 from ragsieve.types import Query, Segment
@@ -81,6 +82,12 @@ class MemoryFirst:
         return []
 
 
+@system(
+    "pruningrag",
+    "the 3 best windows of each source that was asked, read step by step after worked examples",
+    needs="LLM, embedder",
+    paper="arXiv 2409.13694",
+)
 def pruningrag(
     llm: LLM,
     embedder: Embedder,

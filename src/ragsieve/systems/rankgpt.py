@@ -11,8 +11,15 @@ from ragsieve.models.base import LLM
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.listwise import ListRanker, Listwise, Mode, Permuting
+from ragsieve.systems.registry import system
 
 
+@system(
+    "rankgpt",
+    "the first 5 documents in the order that the LLM gives them, 20 at a time",
+    needs="LLM",
+    paper="arXiv 2304.09542",
+)
 def rankgpt(
     llm: LLM,
     *,
@@ -50,6 +57,12 @@ def rankgpt(
     return _ordered(llm, cast(ListRanker, ranker), k, window, step, max_tokens)
 
 
+@system(
+    "pe-rank",
+    "the same by a model that reads each document as one vector",
+    needs="listwise reranker",
+    paper="arXiv 2406.14848",
+)
 def pe_rank(
     llm: LLM,
     *,

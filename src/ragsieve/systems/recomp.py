@@ -11,12 +11,19 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.baselines import top_sentences
+from ragsieve.systems.registry import system
 from ragsieve.systems.written import Write
 
 Asked = Literal["auto", "plain", "instructed"]
 PROMPTS = {"plain": "recomp", "instructed": "summarise"}
 
 
+@system(
+    "recomp",
+    "the sentence nearest to the question by a bi-encoder: `ragsieve train recomp` tunes one",
+    needs="embedder",
+    paper="arXiv 2310.04408",
+)
 def recomp(
     llm: LLM,
     embedder: Embedder,
@@ -48,6 +55,12 @@ def recomp(
     return replace(system, stage=Pipeline(select.TopK(documents), system.stage))
 
 
+@system(
+    "recomp-abstractive",
+    "a summary that a model writes for the question; nothing where it writes nothing",
+    needs="LLM",
+    paper="arXiv 2310.04408",
+)
 def recomp_abstractive(
     llm: LLM,
     *,

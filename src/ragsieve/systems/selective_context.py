@@ -16,6 +16,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.surprisal import Per, Surprisal
+from ragsieve.systems.registry import system
 from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment, rounded
 
@@ -24,6 +25,12 @@ _PARAGRAPH = re.compile(r"[^\n]{1,20000}\n*|\n+")  # what spaCy is given at once
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
+@system(
+    "selective-context",
+    "noun phrases and words that a language model expects less than half of all",
+    needs="LLM",
+    paper="arXiv 2310.06201",
+)
 def selective_context(
     llm: LLM,
     *,

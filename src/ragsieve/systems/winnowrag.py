@@ -14,6 +14,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.debate import Debate, Oracle
+from ragsieve.systems.registry import preset, system
 from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Query, Segment
 
@@ -104,6 +105,12 @@ class Winnow:
         return debate.end()
 
 
+@system(
+    "winnowrag",
+    "clusters of documents answer, a critic winnows: the documents of the answer that stands",
+    needs="LLM, embedder",
+    paper="arXiv 2511.04700v1",
+)
 def winnowrag(
     llm: LLM,
     embedder: Embedder,
@@ -149,3 +156,11 @@ def winnowrag(
         Reader(llm),
         max_tokens,
     )
+
+
+preset(
+    "winnowrag-oracle",
+    winnowrag,
+    "the same with a critic that knows the gold answers; for `bench`",
+    needs="LLM, embedder, gold answers",
+)

@@ -119,9 +119,8 @@ def make_exit(
     recipe = recipe_of(adapter)
     use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
     if not plan.merged:
-        use = (
-            f'systems.exit_sentences(llm, extractor=models.load("{plan.llm}", adapter="FOLDER/…"))'
-        )
+        extractor = f'models.load("{plan.llm}", adapter="FOLDER/…")'
+        use = f'ragsieve.load("exit", llm, options={{"extractor": {extractor}}})'
     told = card(
         f"An extractor made of {plan.llm}",
         _USE.format(use=use),

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from ragsieve import models, score, systems
+from ragsieve import models, score
 from ragsieve.answer import Reader
 from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError, MissingExtra
@@ -26,6 +26,7 @@ from ragsieve.evaluate.run import Batch, Done, Process, Tally, judged
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract
+from ragsieve.systems.baselines import top_documents
 from ragsieve.train.artifacts import Told
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.examples import TrainingExample, gather, lessons, write
@@ -263,7 +264,7 @@ class FineFilterTraining:
         found = {}
         with self._shared() as share:
             llm = share(models.load(self.plan.llm))
-            made = {"before": systems.top_documents(llm), "after": load(folder, llm, share=share)}
+            made = {"before": top_documents(llm), "after": load(folder, llm, share=share)}
             for name, system in made.items():
                 tally = Tally()
                 answer = partial(_answer, system)

@@ -23,7 +23,7 @@ from ragsieve.evaluate.answers import accuracy, exact_match, f1
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.models.sharing import sharing
 from ragsieve.prompts import titled
-from ragsieve.systems.demonstrated import ANSWER, explaining
+from ragsieve.systems.instructrag import ANSWER, explaining
 from ragsieve.text import contains_answer
 from ragsieve.train import artifacts
 from ragsieve.train.artifacts import (

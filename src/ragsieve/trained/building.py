@@ -14,9 +14,9 @@ from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source, System
-from ragsieve.systems import finefilter_one_pass
-from ragsieve.systems.table import ROLES as SYSTEM_ROLES
-from ragsieve.systems.table import Entry
+from ragsieve.systems.finefilter import finefilter_one_pass
+from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
+from ragsieve.systems.registry import Entry, nearest, unknown
 from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
 from ragsieve.trained.recipe import (
     ONE_PASS,
@@ -163,8 +163,7 @@ def entry(name: str) -> Entry:
         return systems.SYSTEMS[name]
     here = bool(name) and Path(name).expanduser().is_dir()
     if not here and not _HUB_ID.fullmatch(name):
-        known = ", ".join([*systems.SYSTEMS, "a trained filter's folder or hub id"])
-        raise InputError(f"system must be one of {known}, got {name!r}")
+        raise InputError(unknown(name, "a trained filter's folder or hub id"))
     make = SYSTEMS[read(_found(name)).system if here else "finefilter"]
     summary = "the fewest sentences that the generator answers from, by trained models"
     return Entry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
@@ -235,7 +234,7 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
     """
     known = entry(name)
     systems.check_options(name, known, options)
-    hints = get_type_hints(getattr(known.make, "func", known.make))  # of a partial its function
+    hints = get_type_hints(known.function)
     for option, value in options.items():
         if option == PRUNE and isinstance(value, str):
             if entry(value).knows:
@@ -298,9 +297,8 @@ def _found(name: str | Path) -> Path:
     if str(name) and folder.is_dir():
         return folder
     if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
-        raise InputError(
-            f"a trained filter must be a folder or a hub id OWNER/NAME, got {str(name)!r}"
-        )
+        got = f"got {str(name)!r}{nearest(str(name))}"
+        raise InputError(f"a trained filter must be a folder or a hub id OWNER/NAME, {got}")
     from ragsieve.trained.hub import pulled
 
     try:

@@ -16,7 +16,7 @@ from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.select import Cut
 from ragsieve.select.cut import Odds
-from ragsieve.systems import finefilter, finefilter_one_pass
+from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
 
 FORMAT = 1
 MAX_BYTES = 1 << 20  # of a JSON file

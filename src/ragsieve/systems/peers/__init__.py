@@ -12,6 +12,7 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.peers.base import REPLY_TOKENS, PeerError
+from ragsieve.systems.registry import system
 
 __all__ = [
     "PeerError",
@@ -24,6 +25,11 @@ __all__ = [
 ]
 
 
+@system(
+    "langchain-embeddings-filter",
+    "the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it",
+    needs="embedder",
+)
 def langchain_embeddings_filter(
     llm: LLM,
     embedder: Embedder,
@@ -54,6 +60,11 @@ def langchain_embeddings_filter(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
+@system(
+    "langchain-redundant-filter",
+    "documents but near-duplicates, as LangChain's EmbeddingsRedundantFilter does it",
+    needs="embedder",
+)
 def langchain_redundant_filter(
     llm: LLM,
     embedder: Embedder,
@@ -81,6 +92,11 @@ def langchain_redundant_filter(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
+@system(
+    "langchain-llm-filter",
+    "the documents an LLM says YES to, as LangChain's LLMChainFilter does it",
+    needs="LLM",
+)
 def langchain_llm_filter(
     llm: LLM,
     *,
@@ -110,6 +126,11 @@ def langchain_llm_filter(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
+@system(
+    "langchain-llm-extractor",
+    "what an LLM writes as the relevant parts, as LangChain's LLMChainExtractor does it",
+    needs="LLM",
+)
 def langchain_llm_extractor(
     llm: LLM,
     *,
@@ -137,6 +158,11 @@ def langchain_llm_extractor(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
+@system(
+    "llama-index-sentence-optimizer",
+    "the nearest half of each document's sentences with neighbours, as LlamaIndex does it",
+    needs="embedder",
+)
 def llama_index_sentence_optimizer(
     llm: LLM,
     embedder: Embedder,
@@ -176,6 +202,11 @@ def llama_index_sentence_optimizer(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
+@system(
+    "llama-index-llm-rerank",
+    "the documents an LLM names, by relevance, as LlamaIndex's LLMRerank does it",
+    needs="LLM",
+)
 def llama_index_llm_rerank(
     llm: LLM,
     *,

@@ -5,11 +5,17 @@ from __future__ import annotations
 from ragsieve.answer import Demonstration, Reader, read_demonstrations
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.registry import preset, system
 
 ANSWER = "Answer:"
 """What the line of a reply begins with that holds the answer."""
 
 
+@system(
+    "icl",
+    "every document whole, after worked questions with their answers",
+    paper="arXiv 2406.13629",
+)
 def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None) -> System:
     """Keep every document whole; questions with their answers stand before the question.
 
@@ -32,6 +38,11 @@ def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None 
     )
 
 
+@system(
+    "instructrag-icl",
+    "every document whole; the model says which help before it answers, after worked examples",
+    paper="arXiv 2406.13629",
+)
 def instructrag_icl(
     llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None
 ) -> System:
@@ -55,6 +66,19 @@ def instructrag_icl(
     return System(Pipeline(), explaining(llm, "reader_rationale", shown), max_tokens)
 
 
+preset(
+    "instructrag-ft",
+    instructrag_icl,
+    "every document whole, for an LLM of `train generator --target rationale`",
+    shots=0,
+)
+
+
+@system(
+    "sail",
+    "every document whole, for an LLM of `train generator --target informative`",
+    paper="arXiv 2305.15225",
+)
 def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
     """Keep every document whole; the model says which are informative before it answers.
 

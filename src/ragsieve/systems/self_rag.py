@@ -14,6 +14,7 @@ from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import context
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
+from ragsieve.systems.registry import preset, system
 from ragsieve.trace import log_event, note, set_answer
 from ragsieve.types import Answer, Query, Segment, rounded
 
@@ -211,6 +212,12 @@ def _is_new(text: str, said: str) -> bool:
     return bool(text) and text.casefold() not in said.casefold()
 
 
+@system(
+    "self-rag",
+    "retrieval on demand, sentence by sentence, by a model with reflection tokens",
+    needs="LLM, embedder",
+    paper="arXiv 2310.11511",
+)
 def self_rag(
     llm: LLM,
     embedder: Embedder,
@@ -264,3 +271,11 @@ def self_rag(
     made = Reflective(llm, asked, beam, depth, weights, threshold)
     asked.check(llm)
     return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)
+
+
+preset(
+    "self-rag-prompted",
+    self_rag,
+    "the same for any LLM: it is prompted for each judgement",
+    reflection="prompted",
+)

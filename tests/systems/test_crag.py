@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, SourceError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result, Source
-from ragsieve.systems.corrective import Judged, Strips, crag, self_crag
+from ragsieve.systems.crag import Judged, Strips, crag
+from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 

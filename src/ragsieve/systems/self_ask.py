@@ -12,6 +12,7 @@ from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import render
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
+from ragsieve.systems.registry import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note, set_answer
 from ragsieve.types import Answer, Query, Segment
@@ -93,6 +94,12 @@ class SelfAsking:
         return complete_parsed(self.llm, [prompt], parse, max_tokens=self.max_tokens)[0]
 
 
+@system(
+    "self-ask",
+    "the model asks up to 5 follow-up questions, each is looked up, then it answers",
+    needs="LLM, embedder",
+    paper="arXiv 2210.03350",
+)
 def self_ask(
     llm: LLM,
     embedder: Embedder,

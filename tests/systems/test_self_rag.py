@@ -15,8 +15,8 @@ from ragsieve.errors import InputError, StoreError, Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result, System
-from ragsieve.systems import self_rag
 from ragsieve.systems.reflection import TOKENS
+from ragsieve.systems.self_rag import self_rag
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang it?"

@@ -1,0 +1,231 @@
+"""Systems by name: an entry stands beside the function that makes it, `SYSTEMS` finds them.
+
+    @system("chunkrag", "semantic chunks that …", needs="LLM, embedder", paper="arXiv 2410.19572")
+    def chunkrag(llm: LLM, embedder: Embedder, *, …) -> System: …
+
+    preset("chunkrag-likelihood", chunkrag, "the same for small LLMs …", rating="likelihood")
+
+A name is looked for in the module that is called like it or like its beginning (``chunkrag-x`` in
+``chunkrag.py``), then in every module here. Another package adds systems by an entry point of the
+group ``ragsieve.systems``, which names such a function or a module of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import Parameter, signature
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, TypeVar
+
+from ragsieve.errors import InputError
+from ragsieve.pipeline import System
+
+ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
+"""Models that systems may need beside a generator, by the name of the argument: their kind."""
+
+GROUP = "ragsieve.systems"
+"""Group of the entry points by which other packages add systems."""
+
+_PACKAGE = "ragsieve.systems"
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_DEFAULT = "finefilter"
+_log = logging.getLogger(__name__)
+
+Make = TypeVar("Make", bound=Callable[..., System])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A system by name.
+
+    Args:
+        make: Makes it from a generator, then what ``needs`` names of `ROLES`; keywords are options.
+        summary: What it does, in a line.
+        needs: Models it runs before the generator reads.
+        paper: Where it is from; empty for plain ones.
+    """
+
+    make: Callable[..., System]
+    summary: str
+    needs: str
+    paper: str = ""
+
+    @property
+    def function(self) -> Callable[..., System]:
+        """The function that makes it, without the options of a preset."""
+        return self.make.func if isinstance(self.make, partial) else self.make
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Which models of `ROLES` it needs, in the order in which ``make`` takes them."""
+        return tuple(role for role, kind in ROLES.items() if kind in self.needs.split(", "))
+
+    @property
+    def knows(self) -> bool:
+        """Whether it is told the gold answers, which only a benchmark has."""
+        return "gold answers" in self.needs.split(", ")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Its options by name, with their defaults; a source is none of them."""
+        found = signature(self.make).parameters.values()
+        keywords = [p for p in found if p.kind is Parameter.KEYWORD_ONLY]
+        return {p.name: p.default for p in keywords if p.name != "source"}
+
+    @property
+    def searches(self) -> bool:
+        """Whether it asks a source in a way of its own."""
+        return "source" in signature(self.make).parameters
+
+
+_ENTRIES: dict[str, Entry] = {}  # of the modules that were imported so far
+
+
+def system(
+    name: str, summary: str, *, needs: str = "nothing", paper: str = ""
+) -> Callable[[Make], Make]:
+    """Register the function below as the system ``name``; its arguments are those of `Entry`.
+
+    Raises:
+        InputError: If the name is another system's, or is not of small letters, digits and dashes.
+    """
+
+    def register(make: Make) -> Make:
+        _register(name, Entry(make, summary, needs, paper))
+        return make
+
+    return register
+
+
+def preset(
+    name: str, make: Callable[..., System], summary: str, *, needs: str = "", **options: Any
+) -> None:
+    """Register a function of `system` under another name, with other defaults of its options.
+
+    Args:
+        name: The other name.
+        make: The function; its paper is the preset's.
+        summary: What the preset does, in a line.
+        needs: Models it runs before the generator reads; the function's where empty.
+        options: The defaults that differ.
+
+    Raises:
+        InputError: If the name is another system's, or the function is no system or has no such
+            option.
+    """
+    known = [entry for entry in _ENTRIES.values() if entry.make is make]
+    if not known:
+        raise InputError(f"preset {name!r} must be of a function registered by system, got {make}")
+    check_options(name, known[0], options)
+    made = partial(make, **options) if options else make
+    _register(name, Entry(made, summary, needs or known[0].needs, known[0].paper))
+
+
+def _register(name: str, entry: Entry) -> None:
+    if not _NAME.fullmatch(name):
+        raise InputError(f"a system's name must be of a-z, 0-9 and dashes, got {name!r}")
+    known, own = _ENTRIES.get(name), entry.function
+    place = (own.__module__, own.__qualname__)
+    if known and (known.function.__module__, known.function.__qualname__) != place:
+        raise InputError(f"system {name!r} of {place[0]} is there: {known.function.__module__}")
+    _ENTRIES[name] = entry
+
+
+class Systems(Mapping[str, Entry]):
+    """Every system by its name; only what is asked for is imported."""
+
+    def __getitem__(self, name: str) -> Entry:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise KeyError(name)
+        parts = name.split("-")
+        for end in range(len(parts), 0, -1):
+            if (module := "_".join(parts[:end])) in _modules():
+                import_module(f"{_PACKAGE}.{module}")
+                break
+        for module in _modules():
+            if name in _ENTRIES:
+                return _ENTRIES[name]
+            import_module(f"{_PACKAGE}.{module}")
+        if name not in _ENTRIES:
+            _import_others()
+        return _ENTRIES[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The default first, then those of papers, then plain ones, by name."""
+        for module in _modules():
+            import_module(f"{_PACKAGE}.{module}")
+        _import_others()
+        names = [*_ENTRIES]
+        return iter(sorted(names, key=_rank))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+SYSTEMS = Systems()
+
+
+def _rank(name: str) -> tuple[bool, bool, str]:
+    return name.partition("-")[0] != _DEFAULT, not _ENTRIES[name].paper, name
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """Names of the modules beside this one, none imported."""
+    found = iter_modules([str(Path(__file__).parent)])
+    return tuple(module.name for module in found if module.name != "registry")
+
+
+@cache
+def _import_others() -> None:
+    """Import what other packages register; what cannot be imported is logged as a warning."""
+    for point in entry_points(group=GROUP):
+        try:
+            found = point.load()
+            if callable(found) and all(e.function is not found for e in _ENTRIES.values()):
+                raise InputError(f"{point.value} must be decorated by ragsieve.systems.system")
+        except Exception as error:  # whatever another package raises when it is imported
+            _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
+
+
+def find(name: str) -> Entry:
+    """The system ``name``.
+
+    Raises:
+        InputError: If there is none; it names those there are, and what may have been meant.
+    """
+    if name not in SYSTEMS:
+        raise InputError(unknown(name))
+    return SYSTEMS[name]
+
+
+def unknown(name: str, *more: str) -> str:
+    """A message that no system is called ``name``, with what may have been meant.
+
+    Args:
+        name: The name that was given.
+        more: What else would have been possible.
+    """
+    return f"system must be one of {', '.join([*SYSTEMS, *more])}, got {name!r}{nearest(name)}"
+
+
+def nearest(name: str) -> str:
+    """What a message about an unknown name ends with: a system's name like it, if there is one."""
+    near = get_close_matches(name, SYSTEMS, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_options(name: str, entry: Entry, options: Mapping[str, Any] | None) -> None:
+    """Raise `InputError` where the system ``name`` has no such option."""
+    for option in options or ():
+        if option not in entry.options:
+            known = ", ".join(entry.options) or "none"
+            raise InputError(f"options of {name} are {known}, got {option!r}")
