@@ -68,7 +68,6 @@ OPTIONAL = [
     "llama_index",
     "llguidance",
     "matplotlib",
-    "msgspec",
     "openai",
     "peft",
     "rouge_score",

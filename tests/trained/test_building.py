@@ -11,13 +11,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 import ragsieve
 from ragsieve.errors import InputError, ModelError, StoreError

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
@@ -86,10 +86,10 @@ def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("cut", "said"),
     [
-        ({**ODDS, "price": 2}, "price must be from 0 to 1"),
-        ({**ODDS, "price": "x"}, "cut.price must be a number"),
-        ({**ODDS, "more": 1}, "cut must have weights, bias, price and reads"),
-        ({"bias": [0.0, 0.5]}, "odds must have weights and bias"),
+        ({**ODDS, "price": 2}, r"cut.price must be in \[0, 1\], got 2"),
+        ({**ODDS, "price": "x"}, "cut.price must be in .*, got 'x'"),
+        ({**ODDS, "more": 1}, "cut.more is not known; known are weights, bias, price, reads"),
+        ({"bias": [0.0, 0.5]}, "cut.weights is missing"),
     ],
 )
 def test_a_broken_cut_is_refused(folder: Path, cut: dict[str, Any], said: str) -> None:

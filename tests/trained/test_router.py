@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, echo
@@ -117,14 +117,17 @@ def zeros(*shape: int) -> Any:
         (lambda f: (f / "router.json").write_text("{"), "must be JSON"),
         (lambda f: (f / "router.json").write_text("[]"), "format must be 1"),
         (changed(format=2), "format must be 1"),
-        (changed(form="pickle"), "form has a wrong type or value: 'pickle'"),
+        (changed(form="pickle"), "form must be one of light, llm, got 'pickle'"),
         (changed(more=1), "more is not known"),
         (changed(sources=3), "sources must be a list, got 3"),
         (changed(sources=[]), "sources must have names of their own"),
-        (changed(sources=[{"name": "a", "description": 3}]), r"sources\[0\].description has a w"),
+        (
+            changed(sources=[{"name": "a", "description": 3}]),
+            r"sources\[0\].description must",
+        ),
         (changed(base={"model": "fake:echo"}), "fake:echo is no embedder"),
         (changed(base={"model": "sentence_transformers:../x"}), "a hub id or an absolute path"),
-        (changed(min_probability=2), r"min_probability must lie in \[0, 1\], got 2"),
+        (changed(min_probability=2), r"min_probability must be in \[0, 1\], got 2"),
         (changed(data=[{"name": "a"}]), r"data\[0\].licence is missing"),
         (changed(sources=[{"name": "a", "description": ""}]), "weights and bias must be 1, one a"),
         (lambda f: (f / "router.safetensors").unlink(), "must be a file of at most"),

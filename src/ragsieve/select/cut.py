@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,19 +40,6 @@ class Odds:
             raise InputError(f"weights must have {rows} rows of {rows - 1} numbers, at least 1")
         if not all(map(math.isfinite, [*self.bias, *(w for row in self.weights for w in row)])):
             raise InputError("weights and bias must be finite")
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Odds:
-        """From JSON values, as `to_dict` gives them.
-
-        Raises:
-            InputError: If they break a rule.
-        """
-        try:
-            weights = tuple(tuple(map(float, row)) for row in values["weights"])
-            return cls(weights, tuple(map(float, values["bias"])))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"odds must have weights and bias: {error!r:.100}") from error
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from ragsieve import models, score
 from ragsieve.answer import Reader
@@ -164,7 +166,7 @@ class FineFilterTraining:
             made = self._made()
             where = {name: self.work / name for name in made.folders}
             save(folder, made, where)
-            made = replace(made, figures={**made.figures, **self._answered(folder)})
+            made = msgspec.structs.replace(made, figures={**made.figures, **self._answered(folder)})
             save(folder, made, where)
             (self.work / "report.html").write_text(to_html(made, logs), encoding="utf-8")
         state.wait_for_everyone()

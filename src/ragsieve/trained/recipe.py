@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from ragsieve import models
 from ragsieve.errors import InputError
+from ragsieve.schema import Amount, Probability, Schema, read, read_format, short
 from ragsieve.select import Cut
 from ragsieve.select.cut import Odds
 from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
@@ -35,15 +36,21 @@ _KINDS = {
     "pair": "cross-encoder",
 }
 _LOCAL = ("transformers", "seq2seq", "sentence_transformers", "cross_encoder", "pruner")
-_FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-_SHA256 = re.compile(r"([0-9a-f]{64})?")
 
-T = TypeVar("T")
+Sha256 = Annotated[
+    str, Meta(pattern=r"^([0-9a-f]{64})?\Z", extra={"rule": "64 hex digits or nothing"})
+]
+Folder = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z",
+        extra={"rule": "a part folder: small letters, digits, - and _, without a path"},
+    ),
+]
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(Schema):
     """A model that a filter was trained with.
 
     Args:
@@ -51,20 +58,17 @@ class Base:
         sha256: Of its weights (`sha256_of`); empty where they are not checked.
 
     Raises:
-        InputError: If a field breaks its rule.
+        InputError: If the model cannot be named so.
     """
 
     model: str
-    sha256: str = ""
+    sha256: Sha256 = ""
 
     def __post_init__(self) -> None:
-        if not _SHA256.fullmatch(self.sha256):
-            raise InputError(f"sha256 must be 64 hex digits or nothing, got {_short(self.sha256)}")
         place(self.model)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Schema):
     """A trained part of a filter.
 
     Args:
@@ -75,63 +79,53 @@ class Part:
         identity: Of the sentence pruner whose scores a cut was fitted to.
 
     Raises:
-        InputError: If a field breaks its rule.
+        InputError: If the model cannot be named so, or is not of this kind.
     """
 
-    kind: str
+    kind: Literal["pruner", "llm", "embedder", "pair"]
     model: str
-    adapter: str | None = None
+    adapter: Folder | None = None
     mode: Literal["write", "point"] | None = None
     identity: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise InputError(f"kind must be one of {', '.join(_KINDS)}, got {_short(self.kind)}")
-        if self.adapter is not None and not _FOLDER.fullmatch(self.adapter):
-            raise InputError(
-                "a part folder must be small letters, digits, - and _, without a path, "
-                f"got {_short(self.adapter)}"
-            )
         place(self.model)
         models.check(self.model, _KINDS[self.kind])
 
 
-@dataclass(frozen=True)
-class Data:
+class Data(Schema):
     """A data set that a filter was trained on.
 
     Args:
         name: Its name.
         licence: Its licence.
-        questions: How many of its questions were used; not negative.
+        questions: How many of its questions were used.
         sha256: Of the file they were read from; empty where unknown.
-
-    Raises:
-        InputError: If a field breaks its rule.
     """
 
     name: str
     licence: str
-    questions: int
-    sha256: str = ""
-
-    def __post_init__(self) -> None:
-        if self.questions < 0:
-            raise InputError(f"questions must not be negative, got {self.questions!r}")
-        if not _SHA256.fullmatch(self.sha256):
-            raise InputError(f"sha256 must be 64 hex digits or nothing, got {_short(self.sha256)}")
+    questions: Amount
+    sha256: Sha256 = ""
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Schema):
     """How questions were divided: the salt of the hash, and the rule in words."""
 
     salt: str
     rule: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trained:
+class _Cut(Schema):
+    """A filter's ``cut``: odds, price and the score that they read."""
+
+    weights: tuple[tuple[float, ...], ...]
+    bias: tuple[float, ...]
+    price: Probability = Cut.price
+    reads: str = ""
+
+
+class Trained(Schema, kw_only=True):
     """A trained filter, as ``filter.json`` says.
 
     Args:
@@ -161,20 +155,17 @@ class Trained:
     extractor: Part | None = None
     reranker: Part | None = None
     truncator: Part | None = None
-    cut: Mapping[str, Any] | None = field(default=None, hash=False)
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    cut: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = {}
     data: tuple[Data, ...] = ()
     split: Split | None = None
-    training: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    versions: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    training: Mapping[str, Any] = {}
+    figures: Mapping[str, Any] = {}
+    versions: Mapping[str, Any] = {}
     licence: str = "other"
-    system: str = "finefilter"
+    system: Literal["finefilter", "finefilter-one-pass"] = "finefilter"
 
     def __post_init__(self) -> None:
-        if self.system not in SYSTEMS:
-            known = ", ".join(SYSTEMS)
-            raise InputError(f"system must be one of {known}, got {_short(self.system)}")
         models.check(self.generator.model, "LLM")
         models.check(self.embedder.model, "embedder")
         for role, part in self.parts.items():
@@ -225,10 +216,10 @@ class Trained:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
-        values = asdict(self)
-        for role, part in self.parts.items():
-            values[role] = {k: v for k, v in asdict(part).items() if v is not None}
-        return {"format": FORMAT, "system": self.system, **values}
+        values = msgspec.to_builtins(self)
+        for role in self.parts:
+            values[role] = {k: v for k, v in values[role].items() if v is not None}
+        return {"format": FORMAT, **values}
 
     @classmethod
     def parse(cls, values: object) -> Trained:
@@ -237,18 +228,7 @@ class Trained:
         Raises:
             InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
         """
-        given = dict(values) if isinstance(values, dict) else {}
-        if type(given.get("format")) is not int or given.pop("format") != FORMAT:
-            raise InputError(f"format must be {FORMAT}; another one needs another version")
-        if not isinstance(given.get("data", []), list):
-            raise InputError(f"data must be a list, got {_short(given['data'])}")
-        inner = {"generator": Base, "embedder": Base, "split": Split, **dict.fromkeys(ROLES, Part)}
-        for name, kind in inner.items():
-            if given.get(name) is not None:
-                given[name] = parsed(kind, name, given[name])
-        rows = enumerate(given.get("data", []))
-        given["data"] = tuple(parsed(Data, f"data[{n}]", row) for n, row in rows)
-        return parsed(cls, "", given)
+        return read_format(cls, values, FORMAT)
 
     def _check_options(self) -> None:
         make = SYSTEMS[self.system]
@@ -259,7 +239,7 @@ class Trained:
         for name, value in self.options.items():
             if name not in names:
                 known = ", ".join(sorted(names))
-                raise InputError(f"options must be of {known}, got {_short(name)}")
+                raise InputError(f"options must be of {known}, got {short(name)}")
             check_option(self.system, name, value)
 
 
@@ -267,7 +247,7 @@ def check_option(system: str, name: str, value: object) -> None:
     """Raise `InputError` where a value of JSON is none that the option of a system takes."""
     hints = get_type_hints(SYSTEMS[system])
     if name not in hints or not fits(value, hints[name]):
-        raise InputError(f"options.{name} has a wrong type or value: {_short(value)}")
+        raise InputError(f"options.{name} has a wrong type or value: {short(value)}")
 
 
 _KEYWORD = Parameter.KEYWORD_ONLY
@@ -279,17 +259,8 @@ def cutting(values: Mapping[str, Any], min_keep: int = 0) -> Cut:
     Raises:
         InputError: If it breaks a rule.
     """
-    if set(values) - {"weights", "bias", "price", "reads"}:
-        raise InputError(
-            f"cut must have weights, bias, price and reads, got {_short(sorted(values))}"
-        )
-    price = values.get("price", Cut.price)
-    if not fits(price, float):
-        raise InputError(f"cut.price must be a number, got {_short(price)}")
-    reads = values.get("reads", "")
-    if not isinstance(reads, str):
-        raise InputError(f"cut.reads must be the name of a score, got {_short(reads)}")
-    return Cut(Odds.read(values), price=price, min_keep=min_keep, reads=reads)
+    cut = read(_Cut, values, "cut")
+    return Cut(Odds(cut.weights, cut.bias), price=cut.price, min_keep=min_keep, reads=cut.reads)
 
 
 def place(model: str) -> str:
@@ -303,7 +274,7 @@ def place(model: str) -> str:
         return model
     plain = Path(rest).is_absolute() and ".." not in Path(rest).parts
     if not plain and (".." in rest or not _HUB_ID.fullmatch(rest)):
-        raise InputError(f"model must be a name, a hub id or an absolute path, got {_short(model)}")
+        raise InputError(f"model must be a name, a hub id or an absolute path, got {short(model)}")
     return rest
 
 
@@ -320,38 +291,13 @@ def read_json(path: Path) -> object:
             data = opened.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise InputError(f"{path.name} must have at most {MAX_BYTES} bytes, it has more")
-        return json.loads(data.decode("utf-8"), parse_constant=_finite, parse_float=_finite)
+        return msgspec.json.decode(data)
     except InputError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path.name} must be JSON of UTF-8: {str(error)[:200]}") from error
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"numbers must be finite, got {text[:20]}")
-    return value
-
-
-def parsed(kind: type[T], where: str, given: object) -> T:
-    if not isinstance(given, dict):
-        raise InputError(f"{where} must be an object, got {_short(given)}")
-    dot = f"{where}." if where else ""
-    hints = get_type_hints(kind)
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    for name in given:
-        if name not in known:
-            raise InputError(f"{dot}{name[:40]} is not known; known are {', '.join(known)}")
-    for name, option in known.items():
-        needed = option.default is MISSING and option.default_factory is MISSING
-        if name not in given and needed:
-            raise InputError(f"{dot}{name} is missing")
-        if name in given and not fits(given[name], hints[name]):
-            raise InputError(f"{dot}{name} has a wrong type or value: {_short(given[name])}")
-    try:
-        return kind(**given)
-    except InputError as error:
-        raise InputError(f"{dot}{error}") from error
+        raise InputError(
+            f"{path.name} must be JSON of UTF-8, of finite numbers: {str(error)[:200]}"
+        ) from error
 
 
 def fits(value: object, hint: Any) -> bool:
@@ -365,7 +311,3 @@ def fits(value: object, hint: Any) -> bool:
     if hint is float:
         return isinstance(value, int | float) and type(value) is not bool and abs(value) < LARGE
     return type(value) is hint
-
-
-def _short(value: object) -> str:
-    return repr(value)[:80]

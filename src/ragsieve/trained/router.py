@@ -13,10 +13,10 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from ragsieve import models
@@ -24,8 +24,9 @@ from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
+from ragsieve.schema import Probability, Schema, read_format
 from ragsieve.trained.folder import CARD, shipped
-from ragsieve.trained.recipe import Base, Data, Split, parsed, read_json
+from ragsieve.trained.recipe import Base, Data, Split, read_json
 from ragsieve.trained.router_card import card
 from ragsieve.trained.weights import check_part, verify
 
@@ -38,16 +39,14 @@ MAX_BYTES = 1 << 26  # of the weights
 Form = Literal["light", "llm"]
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Schema):
     """A source that a router was trained on: its name, and its description then."""
 
     name: str
     description: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainedRouter:
+class TrainedRouter(Schema, kw_only=True):
     """A trained router, as ``router.json`` says.
 
     Args:
@@ -72,12 +71,12 @@ class TrainedRouter:
     base: Base
     generator: Base
     identity: str = ""
-    min_probability: float = 0.5
+    min_probability: Probability = 0.5
     data: tuple[Data, ...] = ()
     split: Split | None = None
-    training: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    versions: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    training: Mapping[str, Any] = {}
+    figures: Mapping[str, Any] = {}
+    versions: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         models.check(self.base.model, "embedder" if self.form == "light" else "LLM")
@@ -85,12 +84,10 @@ class TrainedRouter:
         names = [source.name for source in self.sources]
         if not names or len({*names}) < len(names):
             raise InputError(f"sources must have names of their own, got {names!r:.200}")
-        if not 0 <= self.min_probability <= 1:
-            raise InputError(f"min_probability must lie in [0, 1], got {self.min_probability!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": FORMAT, **msgspec.to_builtins(self)}
 
     @classmethod
     def parse(cls, values: object) -> TrainedRouter:
@@ -99,19 +96,7 @@ class TrainedRouter:
         Raises:
             InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
         """
-        given = dict(values) if isinstance(values, dict) else {}
-        if type(given.get("format")) is not int or given.pop("format") != FORMAT:
-            raise InputError(f"format must be {FORMAT}; another one needs another version")
-        for name, kind in {"base": Base, "generator": Base, "split": Split}.items():
-            if given.get(name) is not None:
-                given[name] = parsed(kind, name, given[name])
-        for name in ("sources", "data"):
-            if not isinstance(given.get(name, []), list):
-                raise InputError(f"{name} must be a list, got {given[name]!r:.80}")
-        known, data = (enumerate(given.get(name, [])) for name in ("sources", "data"))
-        given["sources"] = tuple(parsed(Known, f"sources[{n}]", row) for n, row in known)
-        given["data"] = tuple(parsed(Data, f"data[{n}]", row) for n, row in data)
-        return parsed(cls, "", given)
+        return read_format(cls, values, FORMAT)
 
 
 def read_router(folder: Path | str) -> TrainedRouter:

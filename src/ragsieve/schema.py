@@ -1,0 +1,131 @@
+"""Declared schemas (msgspec) of JSON and TOML that may come from anyone, and one line for a breach.
+
+A schema is a `Schema`, or any type that msgspec converts to. A rule that a pattern cannot say in
+words says it beside the pattern: ``Meta(pattern=..., extra={"rule": "a plain name"})``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, inspect
+
+from ragsieve.errors import InputError
+
+MOST = 2**31 - 1
+Count = Annotated[int, Meta(ge=1, le=MOST)]
+Amount = Annotated[int, Meta(ge=0, le=MOST)]
+Probability = Annotated[float, Meta(ge=0, le=1, extra={"rule": "in [0, 1]"})]
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a string",
+    "bool": "a boolean",
+    "array": "a list",
+    "object": "an object",
+}
+_AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+
+T = TypeVar("T")
+
+
+class Schema(Struct, frozen=True, forbid_unknown_fields=True):
+    """An object of JSON or a table of TOML: it has these fields, and no others."""
+
+
+def read(kind: type[T], values: object, where: str = "") -> T:
+    """Values of JSON or TOML as ``kind``.
+
+    Args:
+        kind: A `Schema`, or any type that msgspec converts to; a schema's own rules in its
+            ``__post_init__`` raise `InputError`.
+        values: As the parser gives them.
+        where: What the values are called, before a field's name.
+
+    Raises:
+        InputError: If a field is missing, not known, of another type, or breaks its rule: one line
+            that names field, rule and value.
+    """
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(_line(error, kind, values, where)) from error
+
+
+def read_format(kind: type[T], values: object, number: int) -> T:
+    """As `read`, of an object whose ``format`` is ``number``; ``kind`` has no such field."""
+    given = dict(values) if isinstance(values, dict) else {}
+    if type(given.get("format")) is not int or given.pop("format") != number:
+        raise InputError(f"format must be {number}; another one needs another version")
+    return read(kind, given)
+
+
+def short(value: object) -> str:
+    """The beginning of a value, for a message."""
+    return repr(value)[:80]
+
+
+def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) -> str:
+    found = _AT.fullmatch(str(error))
+    text, path = found.groups() if found else (str(error), "")
+    name = (where + path.removesuffix("[...]")).removeprefix(".")
+    if isinstance(error.__cause__, InputError):  # a rule of a schema's own
+        return f"{name}.{text}" if name else text
+    node, rule, value = _at(kind, values, re.findall(r"\w+|\.\.\.", path))
+    if field := _FIELD.fullmatch(text):
+        member = f"{name}.{field[2]:.40}".removeprefix(".").replace("\n", " ")
+        if field[1] == "missing required":
+            return f"{member} is missing"
+        return f"{member} is not known; known are {', '.join(_fields(node))}"
+    if text.startswith("Invalid"):
+        rule = f"one of {', '.join(map(str, _choices(node)))}"
+    rule = rule or re.sub(r"`(.*?)`", _words, text.removeprefix("Expected ").partition(", got")[0])
+    return f"{name} must be {rule}, got {short(value)}".removeprefix(" ")
+
+
+def _words(types: re.Match[str]) -> str:
+    return " or ".join(_WORDS.get(name, name) for name in types[1].split(" | "))
+
+
+def _at(kind: Any, value: Any, steps: list[str]) -> tuple[Any, str, Any]:
+    """The schema at the end of a path, its rule in words, and the value there."""
+    node, rule = _chosen(inspect.type_info(kind), value)
+    for step in steps:
+        if isinstance(node, inspect.StructType):
+            inner = next(f.type for f in node.fields if f.encode_name == step)
+            value = value.get(step)
+        elif isinstance(node, inspect.DictType):  # of strings; msgspec does not say which key
+            return node.value_type, "of strings only", value
+        else:
+            inner, value = getattr(node, "item_type", inspect.AnyType()), value[int(step)]
+        node, rule = _chosen(inner, value)
+    return node, rule, value
+
+
+def _chosen(node: Any, value: Any) -> tuple[Any, str]:
+    """A schema without its metadata, of alternatives the one that a value names; and its rule."""
+    if isinstance(node, inspect.UnionType):
+        known = [one for one in node.types if not isinstance(one, inspect.NoneType)]
+        tagged = [one for one in known if isinstance(one, inspect.StructType)]
+        if isinstance(value, dict) and len(tagged) > 1:
+            known = [one for one in tagged if one.tag == value.get(one.tag_field)] or [node]
+        node = known[0]
+    if isinstance(node, inspect.Metadata):
+        return node.type, (node.extra or {}).get("rule", "")
+    return node, ""
+
+
+def _fields(node: Any) -> Iterable[str]:
+    tag = [node.tag_field] if node.tag_field else []
+    return [*tag, *(field.encode_name for field in node.fields)]
+
+
+def _choices(node: Any) -> Iterable[object]:
+    if isinstance(node, inspect.UnionType):
+        return [one.tag for one in node.types if isinstance(one, inspect.StructType)]
+    return getattr(node, "values", ())
