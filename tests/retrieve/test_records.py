@@ -320,9 +320,9 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
     ("table", "message"),
     [
         ("name = ", "the table must be TOML"),
-        ("description = 'x'", "api needs"),
-        ("name = 5", "api name must be a str"),
-        ("name = 'x'\nport = 1", "api has no"),
+        ("description = 'x'", "the table: name is missing"),
+        ("name = 5", "name must be a string, got 5"),
+        ("name = 'x'\nport = 1", "port is not known; known are name, endpoint, "),
         ("name = 'x'\n[[endpoint]]\npath = '/a'\nmethod = 'PUT'", "method must be one of"),
         ("name = 'x'\n[[endpoint]]\npath = '/a'\ntemplate = '{% if'", "must be a Jinja template"),
         ("name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 'b' }", "must take kinds that a"),
@@ -330,10 +330,19 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
         ("name = 'x'\n[[link]]\nkind = 'k'\nsearch = 's'", "must search an endpoint"),
         ("name = 'x'\n[[link]]\nkind = 'k'\npattern = '('", "must be a regular expression"),
         ("name = 'x'\nendpoint = 5", "the table: "),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\nabout = [1]", "about must hold strings only"),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 1 }", "takes must hold strings"),
-        ("name = 'x'\n[[link]]\nkind = 'k'\nentities = [1]", "entities must hold strings only"),
-        ("name = 'x'\n[[link]]\nkind = 'k'\nnames = { x = [1] }", "names must hold strings only"),
+        (
+            "name = 'x'\n[[endpoint]]\npath = '/a'\nabout = [1]",
+            r"about\[0\] must be a string",
+        ),
+        (
+            "name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 1 }",
+            "takes must be of strings",
+        ),
+        (
+            "name = 'x'\n[[link]]\nkind = 'k'\nentities = [1]",
+            r"entities\[0\] must be a str",
+        ),
+        ("name = 'x'\n[[link]]\nkind = 'k'\nnames = { x = [1] }", "names must be of strings"),
         (
             "name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = 2024-01-01 }",
             "fixed of 'a' must be JSON values: Object of type date",

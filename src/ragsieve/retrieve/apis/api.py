@@ -10,15 +10,18 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal
 
+from msgspec.structs import force_setattr
+
+from ragsieve import schema
 from ragsieve.errors import InputError
 from ragsieve.retrieve.apis.entities import NAMES, Entity
 from ragsieve.retrieve.apis.wording import check
+from ragsieve.schema import Schema
 from ragsieve.text import stemmed
 
 Method = Literal["GET", "POST"]
@@ -26,11 +29,8 @@ Form = Literal["text", "integer", "list"]
 DOMAINS = ("open", "finance", "movie", "music", "sports")
 TEXT = "text"  # the kind that stands for an entity's own words, in endpoints that search
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class Endpoint(Schema, kw_only=True, dict=True):
     """One thing that an API can be asked.
 
     Args:
@@ -55,22 +55,23 @@ class Endpoint:
     description: str = ""
     method: Method = "POST"
     about: tuple[str, ...] = ()
-    takes: Mapping[str, str] = field(default_factory=dict, hash=False)
-    may: Mapping[str, str] = field(default_factory=dict, hash=False)
-    fixed: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    takes: Mapping[str, str] = {}
+    may: Mapping[str, str] = {}
+    fixed: Mapping[str, Any] = {}
     pick: str = ""
     template: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
-            object.__setattr__(self, "name", self.path.strip("/"))
-        if self.method not in get_args(Method):
-            raise InputError(f"method must be one of {list(get_args(Method))}, got {self.method!r}")
+            force_setattr(self, "name", self.path.strip("/"))
         check(self.template, f"the template of endpoint {self.name!r}")
         try:
             json.dumps(self.fixed, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"fixed of {self.name!r} must be JSON values: {error}") from error
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # arguments are tables, which have none
 
     @cached_property
     def _topics(self) -> tuple[str, ...]:
@@ -81,8 +82,7 @@ class Endpoint:
         return sum(topic in f" {question} " for topic in self._topics)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Link:
+class Link(Schema, kw_only=True):
     """How what a question names becomes a value of one kind that endpoints take.
 
     Without ``pattern``, ``names`` and ``search`` an entity's text is the value itself.
@@ -103,7 +103,7 @@ class Link:
     kind: str
     entities: tuple[str, ...] = ("name",)
     pattern: str = ""
-    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    names: Mapping[str, str] = {}
     search: str = ""
     key: str = ""
     then: str = ""
@@ -111,14 +111,15 @@ class Link:
     form: Form = "text"
 
     def __post_init__(self) -> None:
-        if self.form not in get_args(Form):
-            raise InputError(f"form must be one of {list(get_args(Form))}, got {self.form!r}")
         try:
             groups = re.compile(self.pattern).groups
         except re.error as error:
             raise InputError(f"pattern must be a regular expression: {error}") from error
         if self.pattern and not groups:
             raise InputError(f"pattern must have a group for its value, got {self.pattern!r}")
+
+    def __hash__(self) -> int:
+        return hash(self.kind)  # names are a table, which has none
 
     def suits(self, entity: Entity) -> bool:
         """Whether ``entity`` can be one of this kind."""
@@ -129,8 +130,7 @@ class Link:
         return entity.kind in self.entities or ("name" in self.entities and entity.kind in NAMES)
 
 
-@dataclass(frozen=True, repr=False)
-class Api:
+class Api(Schema, rename={"endpoints": "endpoint", "links": "link"}):
     """An API as a table.
 
     Args:
@@ -146,7 +146,7 @@ class Api:
     """
 
     name: str
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[Endpoint, ...] = ()
     links: tuple[Link, ...] = ()
     description: str = ""
     at: str = ""
@@ -237,31 +237,6 @@ def parse(text: str, where: str = "the table") -> Api:
     except (ValueError, RecursionError) as error:  # also numbers too long, tables too deep
         raise InputError(f"{where} must be TOML: {error}") from error
     try:
-        endpoints = tuple(_made(Endpoint, part) for part in table.pop("endpoint", []))
-        links = tuple(_made(Link, part) for part in table.pop("link", []))
-        return _made(Api, {**table, "endpoints": endpoints, "links": links})
-    except (InputError, TypeError, AttributeError) as error:
+        return schema.read(Api, table)
+    except InputError as error:
         raise InputError(f"{where}: {error}") from error
-
-
-def _made(kind: type[T], table: Mapping[str, Any]) -> T:
-    """``kind`` of the keys of ``table``, each of the type of its default."""
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    if unknown := {*table} - {*known}:
-        raise InputError(f"{kind.__name__.lower()} has no {sorted(unknown)}, only {list(known)}")
-    values: dict[str, Any] = {}
-    for name, value in table.items():
-        expected = known[name].type
-        value = tuple(value) if isinstance(value, list) else value
-        wanted = tuple if "tuple" in expected else dict if "Mapping" in expected else str
-        if not isinstance(value, wanted):
-            raise InputError(f"{kind.__name__.lower()} {name} must be a {wanted.__name__}")
-        parts = value.values() if isinstance(value, dict) else value
-        of_strings = expected in ("tuple[str, ...]", "Mapping[str, str]")
-        if of_strings and not all(isinstance(part, str) for part in parts):
-            raise InputError(f"{kind.__name__.lower()} {name} must hold strings only")
-        values[name] = value
-    missing = [f.name for f in known.values() if f.default is MISSING and f.name not in values]
-    if missing := [m for m in missing if known[m].default_factory is MISSING]:
-        raise InputError(f"{kind.__name__.lower()} needs {missing}")
-    return kind(**values)
