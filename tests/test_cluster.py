@@ -200,6 +200,21 @@ def test_all_is_computed_in_double_precision(merge: Callable[..., Merged]) -> No
     assert merge(single, left, right) == merge(np.asfortranarray(single), left, right)
 
 
+def test_more_than_two_sets_have_one_ellipse() -> None:
+    """Distances to (0, 0), (6, 0) and (3, 4): 0 + 6 + 5, 6 + 0 + 5, 5 + 5 + 0; the mean is 32/3."""
+    found = ellipse(points((0, 0), (6, 0), (3, 4)), [0], [1], [2])
+
+    assert ((11.0, 11.0, 10.0), (2,)) == (found.values, found.kept)
+    assert found.threshold == pytest.approx(32 / 3)
+
+
+def test_ten_sets_that_agree_keep_more_than_half() -> None:
+    """Merged pair after pair they kept 11%: what agreed first was halved nine times."""
+    vectors = np.random.default_rng(0).normal(size=(50, 16))
+
+    assert 20 <= len(ellipse(vectors, *divided(50, 10, seed=0)).kept)
+
+
 def test_nearest_is_by_centroid_and_the_first_of_equals() -> None:
     """From (0, 0): (6, 8) is 10 away, the mean of (3, 0) and (3, 8) is 5 away, (-3, -4) too."""
     vectors = points((0, 0), (6, 8), (3, 0), (3, 8), (-3, -4))
@@ -219,12 +234,12 @@ def test_nearest_ties_survive_rotation(seed: int, scale: float) -> None:
 
 
 SETS: dict[str, tuple[Any, ...]] = {
-    "left must hold at least one row, got []": ([], [0]),
-    "right must hold at least one row, got ()": ([0], ()),
-    "right must name rows from 0 to 3, got 4": ([0], [4]),
-    "left must name rows from 0 to 3, got -1": ([-1], [0]),
-    "right must name rows not named before, got 1 again": ([0, 1], [2, 1]),
-    "left must name rows not named before, got 0 again": ([0, 0], [2]),
+    "right must hold at least one row, got []": ([], [0]),
+    "wrong must hold at least one row, got ()": ([0], ()),
+    "wrong must name rows from 0 to 3, got 4": ([0], [4]),
+    "right must name rows from 0 to 3, got -1": ([-1], [0]),
+    "wrong must name rows not named before, got 1 again": ([0, 1], [2, 1]),
+    "right must name rows not named before, got 0 again": ([0, 0], [2]),
 }
 
 
@@ -232,15 +247,17 @@ SETS: dict[str, tuple[Any, ...]] = {
 def test_sets_are_checked(message: str) -> None:
     """The error names set, rule and row."""
     with pytest.raises(InputError) as error:
-        ellipse(ELLIPSE, *SETS[message])
+        hyperbola(ELLIPSE, *SETS[message])
 
     assert message == str(error.value)
 
 
 def test_the_other_set_checks_are_by_name_too() -> None:
-    """Each merging has its own names; nearest numbers the others."""
-    with pytest.raises(InputError, match="wrong must hold at least one row"):
-        hyperbola(ELLIPSE, [0], [])
+    """An ellipse and nearest number their sets; an ellipse has two or more."""
+    with pytest.raises(InputError, match=r"sets\[2\] must hold at least one row"):
+        ellipse(ELLIPSE, [0], [1], [])
+    with pytest.raises(InputError, match="sets must be at least two"):
+        ellipse(ELLIPSE, [0])
     with pytest.raises(InputError, match=r"others\[1\] must name rows not named before, got 0"):
         nearest(ELLIPSE, [0], [[1], [0]])
     with pytest.raises(InputError, match=r"others must hold at least one set, got \[\]"):

@@ -31,7 +31,7 @@ _one_at_a_time = threading.Lock()  # thread limits and warning filters belong to
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of two sets of rows that were merged.
+    """What became of sets of rows that were merged.
 
     Args:
         members: Their union, rising.
@@ -121,24 +121,27 @@ def divided(rows: int, clusters: int, *, seed: int) -> list[list[int]]:
     return sorted(sorted(part.tolist()) for part in np.array_split(order, min(clusters, rows)))
 
 
-def ellipse(vectors: Vectors, left: Sequence[int], right: Sequence[int]) -> Merged:
-    """The rows whose distances to both centroids add up to no more than they do on average.
+def ellipse(vectors: Vectors, *sets: Sequence[int]) -> Merged:
+    """The rows whose distances to all centroids add up to no more than they do on average.
 
     Args:
         vectors: ``(n, dim)``, finite.
-        left: One set of rows; ``ellipse`` is symmetric in the two.
-        right: The other.
+        sets: Two sets of rows or more; their order is of no account.
 
     Raises:
-        InputError: If ``vectors`` is no finite matrix, a row is not in it or named twice, or a
-            set is empty.
+        InputError: If ``vectors`` is no finite matrix, a row is not in it or named twice, a set is
+            empty, or there are fewer than two.
 
     Source: Equation 3.
+    Differs: The paper merges two; more have one ellipse over all their centroids, as merging pair
+        after pair halves the sets that agree each time.
     """
+    if len(sets) < 2:
+        raise InputError(f"sets must be at least two, got {sets!r}")
     array = _matrix(vectors)
-    _check_sets(array, {"left": left, "right": right})
-    members = sorted([*left, *right])
-    distances = _distances(array, members, (left, right))
+    _check_sets(array, {f"sets[{place}]": rows for place, rows in enumerate(sets)})
+    members = sorted(row for rows in sets for row in rows)
+    distances = _distances(array, members, sets)
     values = distances.sum(axis=0)
     threshold = float(values.mean())
     # The smallest value always stays: it is no more than the mean, up to rounding.

@@ -320,7 +320,7 @@ def test_sides_of_an_inequality_are_told_apart() -> None:
     fallen = (Fallen("a", 1.93421, 1.93384), Fallen("a", 0.5, 0.5), Fallen("a"))
 
     assert ["1.9342 > 1.9338", "0.50 ≤ 0.50", ""] == [one.broken for one in fallen]
-    assert "discard of agent 3" == str(Merge("discard", of=3))
+    assert "discard of agent 3" == str(Merge("discard", of=(3,)))
 
 
 def test_hostile_stories_are_text(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_equal_answers_merge_by_the_ellipse(run: Any) -> None:
     """Equation 3: d1 and d5 at 96 are over 84."""
     ellipse = events(run[0], "merge")[0]
 
-    assert ("ellipse", 0, 1, 3) == tuple(ellipse[name] for name in ("by", "round", "into", "of"))
+    assert ("ellipse", 0, 1, [3]) == tuple(ellipse[name] for name in ("by", "round", "into", "of"))
     assert ["d3", "d4"] == ellipse["kept"]
     assert [("d1", 96.0, 84.0), ("d5", 96.0, 84.0)] == [
         (d["document"], d["value"], d["threshold"]) for d in ellipse["dropped"]
@@ -108,7 +108,7 @@ def test_what_is_incorrect_merges_by_the_hyperbola(run: Any) -> None:
     """Equation 5: d2 changes hands, as -1 > -2.5; d6 at -27 falls."""
     hyperbola = events(run[0], "merge")[1]
 
-    assert ("hyperbola", 1, 1, 2) == tuple(
+    assert ("hyperbola", 1, 1, [2]) == tuple(
         hyperbola[name] for name in ("by", "round", "into", "of")
     )
     assert ["d2", "d3", "d4"] == hyperbola["kept"]

@@ -136,7 +136,7 @@ def test_a_consistent_answer_ends_the_second_round() -> None:
     """First c goes into b, which is nearer (20) than a (30): b - c = 20 > 0, c - b = -20 ≤ 0."""
     ended = held(APART, CAPITALS, [DISTINCT, verdict([3]), verdict([2], "Rome")])
 
-    assert [("hyperbola", 2, 3, "b")] == ended.merges
+    assert [("hyperbola", 2, [3], "b")] == ended.merges
     assert (["a"], "consistent in round 2") == (ended.kept, ended.end["why"])
     assert {
         "b": "agent 2's answer 'Paris' does not stand",
@@ -175,7 +175,7 @@ def test_who_is_incorrect_in_the_last_round_does_not_vote() -> None:
     ended = held(APART, CAPITALS, [DISTINCT, verdict([1, 2])], rounds=1)
 
     assert ([3], "Lyon") == (ended.end["agents"], ended.end["answer"])
-    assert [("hyperbola", 3, 1, "c"), ("hyperbola", 3, 2, "c")] == ended.merges
+    assert [("hyperbola", 3, [1], "c"), ("hyperbola", 3, [2], "c")] == ended.merges
 
 
 def test_more_documents_break_a_tie() -> None:
@@ -240,33 +240,52 @@ def test_without_documents_nobody_is_asked() -> None:
         Winnow(Agent(ended.agents), Critic(ended.critic), Plane({})).answer(QUERY, [])
 
 
-def test_more_than_two_duplicates_merge_pairwise_by_the_new_centroid() -> None:
-    """a + b: both sums 6, mean 6, both stay; their centroid is (3, 0).
+def test_duplicates_merge_in_one_ellipse() -> None:
+    """Distances to all three: a 0 + 6 + 5, b 6 + 0 + 5, c 5 + 5 + 0, mean 32/3: only c stays.
 
-    With c at (3, 4): a 3 + 5, b 3 + 5, c 4 + 0, mean 20/3: only c stays. From the old centroid of
-    agent 1, (0, 0), it would have been a 5, b 11, c 5, mean 7: a and c.
+    With d at (3, 1), which says the same: √10 = 3.16 from a and b, 3 from c; a 14.16, b 14.16,
+    c 13, d 9.32, mean 12.66: only d stays; pair after pair would leave c out before d comes.
     """
-    places = {"a": (0, 0), "b": (6, 0), "c": (3, 4)}
-    answers = {"a": "Rome", "b": "rome.", "c": " ROME"}
-    ended = held(places, answers, [verdict([], "Rome")])
+    places = {"a": (0, 0), "b": (6, 0), "c": (3, 4), "d": (3, 1)}
+    answers = {"a": "Rome", "b": "rome.", "c": " ROME", "d": "Rome"}
+    three = held({n: places[n] for n in "abc"}, answers, [verdict([], "Rome")])
+    four = held(places, answers, [verdict([], "Rome")])
 
-    assert [("ellipse", 1, 2, "ab"), ("ellipse", 1, 3, "c")] == ended.merges
-    assert "ellipse of agents 1 and 3: 8.00 > 6.67" == ended.step.reasons["a", 0, 1]
-    assert 1 == len(ended.critic.prompts)  # equal answers need no critic to be the same
+    assert [("ellipse", 1, [2, 3], "c")] == three.merges
+    assert "ellipse of agents 1, 2 and 3: 11.00 > 10.67" == three.step.reasons["a", 0, 1]
+    assert [("ellipse", 1, [2, 3, 4], "d")] == four.merges
+    assert 1 == len(three.critic.prompts)  # equal answers need no critic to be the same
 
 
 def test_the_critic_names_other_words_for_the_same() -> None:
-    """What is equal already comes along, and all merge in the order of their numbers.
-
-    a + b: both sums 10, both stay, centroid (5, 0); c at (5, 0) has 0, a and b have 10, mean 20/3.
-    """
+    """What is equal already comes along: a 0 + 10 + 5, b the same, c 5 + 5 + 0, mean 40/3."""
     places = {"a": (0, 0), "b": (10, 0), "c": (5, 0)}
     answers = {"a": "Rome", "b": "the eternal city", "c": "rome"}
     same = "Unique answers: []\nDuplicate answers: [[2, 1]]"
     ended = held(places, answers, [same, verdict([], "Rome")])
 
-    assert [("ellipse", 1, 2, "ab"), ("ellipse", 1, 3, "c")] == ended.merges
+    assert [("ellipse", 1, [2, 3], "c")] == ended.merges
     assert ["c"] == ended.kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_merged_agents_vote_as_many_as_they_were(seed: int) -> None:
+    """Nine agents say Rome and keep one document; one says Paris, from four."""
+    places = {f"a{n}": (100.0 * n, 0.0) for n in range(9)}
+    places |= {f"b{n}": (0.0, 9000.0 + n) for n in range(9)}
+    answers = {**dict.fromkeys(places, "Rome"), **{f"b{n}": "Paris" for n in range(9)}}
+    ended = held(places, answers, [DISTINCT, verdict([])], rounds=1, seed=seed)
+
+    assert "Rome" == ended.end["answer"]
+
+
+def test_an_incorrect_agent_takes_no_vote_along() -> None:
+    """It voted for another answer: one for Rome and one for Lyon, where Rome has more documents."""
+    places = {"a": (0, 0), "a2": (0, 1), "b": (20, 0), "c": (30, 0)}
+    answers = {**CAPITALS, "a2": "Rome"}
+    ended = held(places, answers, [DISTINCT, verdict([2])], clusters=3, rounds=1)
+
+    assert "Rome" == ended.end["answer"]
 
 
 def test_feedback_reaches_every_agent_that_remains() -> None:
@@ -289,7 +308,7 @@ def test_who_would_be_asked_the_same_is_not_asked() -> None:
     replies = [DISTINCT, verdict([3], why=""), verdict([1], "Paris")]
     ended = held(places, answers, replies, clusters=3)
 
-    assert [("hyperbola", 2, 3, "b1b2b3b4")] == ended.merges
+    assert [("hyperbola", 2, [3], "b1b2b3b4")] == ended.merges
     assert 3 + 1 == len(ended.argued)
     assert ["b1", "b2", "b3", "b4"] == DOCUMENT.findall(ended.argued[-1][0].content)
 
@@ -311,7 +330,7 @@ def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -
     """That is the critic's to say."""
     ended = held(APART, {"a": one, "b": other, "c": one}, [DISTINCT, verdict([], one)])
 
-    assert [("ellipse", 1, 3)] == [merge[:3] for merge in ended.merges]
+    assert [("ellipse", 1, [3])] == [merge[:3] for merge in ended.merges]
 
 
 def test_documents_come_back_in_their_order() -> None:
@@ -442,7 +461,7 @@ def test_random_merging_discards_what_an_incorrect_agent_has() -> None:
     replies = [DISTINCT, verdict([3]), verdict([2], "Rome")]
     ended = held(APART, CAPITALS, replies, merging="random")
 
-    assert [("discard", 2, 3, "b")] == ended.merges
+    assert [("discard", 2, [3], "b")] == ended.merges
     assert "discard of agents 2 and 3: with its agent" == ended.step.reasons["c", 0, 1]
 
 

@@ -241,9 +241,10 @@ def _clusters(story: Story) -> Markup | None:
         text = f"{title}{', holds a gold answer' if holds else ''}; {became}"
         spots.append(Spot(placed.x, placed.y, placed.agent, text.lstrip(), kept, holds))
     arrows = [
-        Arrow(m.of, m.into, f"{m}: {len(m.kept)} kept, {len(m.dropped)} dropped", m.round > 0)
+        Arrow(of, m.into, f"{m}: {len(m.kept)} kept, {len(m.dropped)} dropped", m.round > 0)
         for m in story.merges
-        if m.of is not None and m.into is not None
+        for of in m.of
+        if m.into is not None
     ]
     name = f"Clusters of the question {story.question}"
     return Markup(plots.clusters(spots, arrows, name)) if spots else None

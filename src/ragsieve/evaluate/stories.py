@@ -61,18 +61,18 @@ class Fallen:
 
 @dataclass(frozen=True)
 class Merge:
-    """Agent ``of`` goes into agent ``into``, in a round or, in round 0, for its equal answer."""
+    """Agents ``of`` go into agent ``into``, in a round or, in round 0, for their equal answer."""
 
     by: str
     into: int | None = None
-    of: int | None = None
+    of: tuple[int, ...] = ()
     round: int = 0
     kept: tuple[str, ...] = ()
     dropped: tuple[Fallen, ...] = ()
 
     def __str__(self) -> str:
-        agents = [str(agent) for agent in (self.into, self.of) if agent is not None]
-        return f"{self.by} of agent{'s' * (len(agents) > 1)} {' and '.join(agents)}"
+        into = [] if self.into is None else [self.into]
+        return f"{self.by} of {_agents([*into, *self.of])}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Story:
 
     def agents(self, rounds: int | None = None) -> int:
         """Agents that are left after so many rounds, or at the end."""
-        gone = {m.of for m in self.merges if rounds is None or m.round <= rounds}
+        gone = {of for m in self.merges if rounds is None or m.round <= rounds for of in m.of}
         return len({placed.agent for placed in self.clusters} - gone)
 
 
@@ -163,8 +163,7 @@ def chapters(story: Story) -> list[tuple[str, list[str]]]:
         lines = [*map(_argued, told.arguments), _verdict(told)]
         lines += [_merged(m, titles) for m in story.merges if m.round == told.round > 0]
         parts.append((f"Round {told.round}", lines))
-    agents = f"agent{'s' * (len(story.end.agents) != 1)} {', '.join(map(str, story.end.agents))}"
-    behind = f"{_many(story.end.documents)} of {agents}"
+    behind = f"{_many(story.end.documents)} of {_agents(story.end.agents)}"
     parts.append(("End", [f"“{short(story.end.answer, 200)}”: {story.end.why}; {behind}"]))
     return parts
 
@@ -227,6 +226,8 @@ def _events(told: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
     for event in told:
         if event["event"] == name:
             for value in event[_LISTS[name]] if name in _LISTS else [event]:
+                if name == "merge" and isinstance(value.get("of"), int):  # up to version 0.1
+                    value = {**value, "of": [value["of"]]}
                 yield msgspec.convert(_cut(value), _EVENTS[name])
 
 
@@ -259,6 +260,11 @@ def _many(documents: Sequence[str]) -> str:
     return f"{len(documents)} document{'s' * (len(documents) != 1)}"
 
 
+def _agents(numbers: Sequence[int]) -> str:
+    *first, last = map(str, numbers or ("none",))
+    return f"agents {', '.join(first)} and {last}" if first else f"agent {last}"
+
+
 def _argued(argument: Argument) -> str:
     said = [f"Agent {argument.agent}: “{short(argument.answer, 200)}”"]
     if argument.evidence:
@@ -282,7 +288,9 @@ def _verdict(told: Round) -> str:
 def _merged(merge: Merge, titles: Mapping[str, str]) -> str:
     seen = len(merge.kept) + len(merge.dropped)
     into = f"into agent {merge.into} " if merge.into is not None else ""
-    text = f"Agent {merge.of} goes {into}by {merge.by}: {len(merge.kept)} of {seen} documents stay"
+    goes = "go" if len(merge.of) > 1 else "goes"
+    stay = f"{len(merge.kept)} of {seen} documents stay"
+    text = f"{_agents(merge.of).capitalize()} {goes} {into}by {merge.by}: {stay}"
     fallen = [
         titles.get(f.document, f.document) + (f" ({f.broken})" if f.broken else "")
         for f in merge.dropped

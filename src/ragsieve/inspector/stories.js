@@ -52,7 +52,7 @@ function debate(run, number, of) {
   const titles = Object.fromEntries(placed.map((one) => [one.document, one.title || one.document]));
   const cards = agents.map((agent) => {
     const own = placed.filter((one) => one.agent === agent);
-    const merge = of("merge").find((event) => event.of === agent);
+    const merge = of("merge").find((event) => [].concat(event.of).includes(agent));
     const ended = (end.agents || []).includes(agent) ? el("span", { class: "chip kept" }, "its answer stands")
       : merge ? el("span", { class: "chip" }, "into agent " + merge.into + (merge.round ? ", round " + merge.round : ", equal answer"))
         : el("span", { class: "chip" }, "does not stand");
@@ -101,7 +101,7 @@ function acts(of, titles) {
     const fallen = (event.dropped || []).map((one) => oneLine(String(titles[one.document] || one.document), 60)
       + (typeof one.value === "number" ? " (" + score(one.value) + " against " + score(one.threshold) + ")" : ""));
     const seen = (event.kept || []).length + fallen.length;
-    return el("p", {}, dot(event.of), " goes into ", dot(event.into), " by " + event.by + ": "
+    return el("p", {}, ...[].concat(event.of).map(dot), " into ", dot(event.into), " by " + event.by + ": "
       + (event.kept || []).length + " of " + seen + " documents stay"
       + (fallen.length ? "; out: " + fallen.join("; ") : ""));
   });

@@ -34,11 +34,13 @@ class Member:
         number: Its name, from 1.
         rows: Places of its documents, rising.
         argument: What it says; at first only an answer.
+        votes: Agents whose equal answers it speaks for, itself among them.
     """
 
     number: int
     rows: list[int]
     argument: Argument = NOTHING
+    votes: int = 1
 
 
 @dataclass
@@ -110,7 +112,7 @@ class Debate:
         )
 
     def unite(self, *, at_random: bool) -> None:
-        """Members with the same answer become one.
+        """Members with the same answer become one, which has the votes of all.
 
         Source: WinnowRAG, section 3.3, super-agent initialization.
         """
@@ -121,9 +123,9 @@ class Debate:
             groups = [[m for place in places for m in groups[place]] for places in same]
         for group in groups:
             first, *others = sorted(group, key=lambda m: m.number)
-            for other in others:
-                by = "half" if at_random else "ellipse"
-                self._merge(first, other, by, 0)
+            if others:
+                first.votes = sum(m.votes for m in group)
+                self._merge(first, others, "half" if at_random else "ellipse", 0)
 
     def judged(self, number: int) -> bool:
         """Members argue and the critic judges; whether the debate is over.
@@ -165,7 +167,7 @@ class Debate:
             return
         for member in wrong:
             place = cluster.nearest(self.vectors, member.rows, [r.rows for r in right])
-            self._merge(right[place], member, "discard" if at_random else "hyperbola", number)
+            self._merge(right[place], [member], "discard" if at_random else "hyperbola", number)
 
     def pick(self) -> Answer:
         """The answer that the critic picks at once."""
@@ -185,7 +187,7 @@ class Debate:
             return self._ended(answer, same or right)
         groups = self._by_answer(right)
         named = [g for g in groups if g[0].argument.answer] or groups
-        most = max(named, key=lambda g: (len(g), sum(len(m.rows) for m in g), -g[0].number))
+        most = max(named, key=_weight)
         return self._ended(most[0].argument.answer, most)
 
     def _argued(self) -> bool:
@@ -210,45 +212,46 @@ class Debate:
         self._heard = heard
         return changed
 
-    def _merge(self, into: Member, other: Member, by: str, number: int) -> None:
-        """Merge a member into another, and say which documents fall by which inequality."""
-        found = self._merged(into, other, by)
+    def _merge(self, into: Member, others: Sequence[Member], by: str, number: int) -> None:
+        """Merge members into another, and say which documents fall by which inequality."""
+        found = self._merged(into, others, by)
+        agents = _names([into.number, *(other.number for other in others)])
         values = dict(zip(found.members, found.values, strict=False))  # none where chance chose
         gone = []
         for row in sorted({*found.members} - {*found.kept}):
             value, threshold = values.get(row), found.threshold if values else None
             broken = inequality(value, threshold) or _CHANCE[by]
-            record_drop(
-                self.given[row], f"{by} of agents {into.number} and {other.number}: {broken}"
-            )
+            record_drop(self.given[row], f"{by} of {agents}: {broken}")
             gone.append(
                 {"document": self.given[row].document.id, "value": value, "threshold": threshold}
             )
         log_event(
-            f"agent {other.number} merges into agent {into.number} by {by}: "
+            f"{_names([m.number for m in others])} merge{'s' * (len(others) == 1)} into "
+            f"agent {into.number} by {by}: "
             f"{len(found.kept)} documents stay, {len(gone)} fall",
             "merge",
             round=number,
             by=by,
             into=into.number,
-            of=other.number,
+            of=[other.number for other in others],
             kept=[self.given[row].document.id for row in found.kept],
             dropped=gone,
         )
         into.rows = list(found.kept)
-        self.members = [m for m in self.members if m is not other]
+        self.members = [m for m in self.members if m not in others]
 
-    def _merged(self, into: Member, other: Member, by: str) -> Merged:
+    def _merged(self, into: Member, others: Sequence[Member], by: str) -> Merged:
+        sets = [into.rows, *(other.rows for other in others)]
         if by == "ellipse":
-            return cluster.ellipse(self.vectors, into.rows, other.rows)
+            return cluster.ellipse(self.vectors, *sets)
         if by == "hyperbola":
-            return cluster.hyperbola(self.vectors, into.rows, other.rows)
+            return cluster.hyperbola(self.vectors, *sets)
         kept = into.rows
         if by == "half":
-            draw = np.random.default_rng([self.seed, into.number, other.number])
-            halves = [draw.permutation(rows)[: -(-len(rows) // 2)] for rows in (kept, other.rows)]
+            draw = np.random.default_rng([self.seed, into.number, *(m.number for m in others)])
+            halves = [draw.permutation(rows)[: -(-len(rows) // 2)] for rows in sets]
             kept = sorted(np.concatenate(halves).tolist())
-        return Merged((*into.rows, *other.rows), (), 0.0, tuple(kept))
+        return Merged(tuple(row for rows in sets for row in rows), (), 0.0, tuple(kept))
 
     def _ended(self, answer: str, standing: Sequence[Member]) -> Answer:
         kept = sorted(row for member in standing for row in member.rows)
@@ -330,8 +333,14 @@ def _agree(one: str, other: str) -> bool:
     return holds or _plain(one) == _plain(other)
 
 
+def _weight(group: Sequence[Member]) -> tuple[int, int, int]:
+    """What a majority is counted by: votes, then documents, then who comes first."""
+    return sum(m.votes for m in group), sum(len(m.rows) for m in group), -group[0].number
+
+
 def _names(numbers: Sequence[int]) -> str:
-    return f"agent{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    *first, last = map(str, numbers)
+    return f"agents {', '.join(first)} and {last}" if first else f"agent {last}"
 
 
 def _cut(text: str) -> str:

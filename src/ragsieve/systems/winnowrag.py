@@ -52,7 +52,9 @@ class Winnow:
     Differs: Answers that differ in case, space or outer punctuation alone count as the same without
     asking the critic. Where a round would bring nothing new, the debate ends. A consistent answer
     rests on the agents that gave it; in nobody's words, on all that are not incorrect. It does not
-    stand where all are called incorrect. Of majorities one with an empty answer comes last.
+    stand where all are called incorrect. Of majorities one with an empty answer comes last. More
+    than two duplicates merge in one ellipse. A merged agent votes as often as agents gave its
+    answer; one that was called incorrect brings documents, but no vote.
     """
 
     agent: Agent
