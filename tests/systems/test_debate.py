@@ -193,6 +193,31 @@ def test_the_first_agent_breaks_what_is_a_tie_still() -> None:
     assert ["a"] == ended.kept
 
 
+def test_a_contradictory_verdict_is_no_agreement() -> None:
+    """Only agent 1 says Rome, and it is called incorrect: unreadable, so nothing stands by it."""
+    contradictory = verdict([1], "Rome")
+    ended = held(APART, CAPITALS, [DISTINCT, contradictory, verdict([1, 3], "Paris")])
+    twice = held(APART, CAPITALS, [DISTINCT, *[contradictory] * 2], rounds=1)
+
+    assert (["b"], "Paris") == (ended.kept, ended.end["answer"])
+    assert (["a"], "Rome") == (twice.kept, twice.end["answer"])
+
+
+def test_an_answer_stands_in_an_agents_words() -> None:
+    """The critic writes it in another case."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "ROME.")])
+
+    assert "Rome" == ended.end["answer"]
+
+
+def test_a_majority_that_knows_nothing_does_not_stand() -> None:
+    """Two agents say that it is unknown, one says Lyon."""
+    answers = {"a": "Unknown", "b": "unknown.", "c": "Lyon"}
+    ended = held(APART, answers, [DISTINCT, verdict([])], rounds=1)
+
+    assert (["c"], "Lyon") == (ended.kept, ended.end["answer"])
+
+
 def test_an_empty_answer_has_no_majority() -> None:
     """Silence stands only where nobody says anything."""
     places = {"a": (0, 0), "b": (1, 0), "c": (30, 0)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ragsieve.answer.agent import Argument
-from ragsieve.answer.parts import NONE, bare, number_lists, parts, schema, text
+from ragsieve.answer.parts import agree, bare, is_answer, number_lists, parts, plain, schema, text
 from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed
@@ -26,6 +26,11 @@ _CONSISTENT = re.compile(
     r"[*_\"]*(?:yes\b[*_\"]*(?:\s*[:,;.–—]+[*_]*\s+|\s+(?:-+\s+)?)(.*\w.*)"
     r"|(?:no|none|null|n/a)\b.*)",
     re.IGNORECASE | re.DOTALL,
+)
+_SO = re.compile(
+    r"(?:so |thus |therefore,? )?(?:the |one )?(?:\w+ )?(?:consistent|agreed|correct) answer "
+    r"(?:is|would be|can be derived|follows)[:,]? ?",
+    re.IGNORECASE,
 )
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
 _CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the critic is shown
@@ -66,7 +71,9 @@ class Critic:
     """An LLM that compares rival answers; it sees each as a JSON string behind its number.
 
     Replies are held to a form where the model can be; one that cannot be read is asked for once
-    more. Where that fails, too, no two answers are taken for the same, and none for incorrect.
+    more. Where that fails, too, no two answers are taken for the same, and none for incorrect. A
+    verdict cannot be read where what it calls consistent is the answer of an agent that it calls
+    incorrect, or no answer, as "unknown". Without "yes" an agent's own words are an answer.
 
     Args:
         llm: Judges.
@@ -106,7 +113,7 @@ class Critic:
 
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
         """Which of the arguments are wrong, why, and what the others agree on."""
-        most = len(arguments)
+        said, most = [argument.answer for argument in arguments], len(arguments)
         number = {"type": "integer", "minimum": 1, "maximum": most}
         form: Form = {
             "Incorrect answers": {"type": "array", "items": number, "maxItems": most},
@@ -118,7 +125,7 @@ class Critic:
         }
         room = self._room(4 * most)
         prompt = self._fitting("critic_judge", query, arguments, room)
-        reply = self._asked(prompt, room, form, lambda reply: _judgement(reply, most))
+        reply = self._asked(prompt, room, form, lambda reply: _judgement(reply, said))
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so none is incorrect and no answer stands: {reply}")
             return Judgement(readable=False)
@@ -188,21 +195,39 @@ def _duplicates(reply: str, most: int) -> list[list[int]]:
     return [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
 
 
-def _judgement(reply: str, most: int) -> Judgement:
+def _judgement(reply: str, said: Sequence[str]) -> Judgement:
     incorrect, explanation, consistent = parts(reply, _JUDGED).values()
-    lists = number_lists(incorrect, _JUDGED[0], reply, most)
+    lists = number_lists(incorrect, _JUDGED[0], reply, len(said))
     wrong = sorted({number - 1 for numbers in lists for number in numbers})
-    answer = _consistent(consistent, reply)
-    if answer and len(wrong) == most:
+    answer = _consistent(consistent, said, reply)
+    if answer and _contradicts(answer, wrong, said):
+        rule = f"as {_JUDGED[2]} no answer of a response that is among the {_JUDGED[0]}"
+        raise BadReply(rule, reply)
+    if answer and len(wrong) == len(said):
         note(f"all are called incorrect, so no answer can stand, and {quoted(answer)} does not")
         answer = None
     return Judgement(tuple(wrong), text(explanation, _JUDGED[1], reply), answer)
 
 
-def _consistent(value: Any, reply: str) -> str | None:
-    """The answer behind "yes"; None for a "no". What is neither may be anything, doubt included."""
-    said = _CONSISTENT.fullmatch(bare("no" if value is None else text(value, _JUDGED[2], reply)))
-    answer = bare(said[1]) if said and said[1] else None
-    if not said or (answer and answer.rstrip(".").lower() in NONE):
+def _contradicts(answer: str, wrong: Sequence[int], said: Sequence[str]) -> bool:
+    """Whether only agents that are called incorrect gave an answer, in its words or in longer."""
+    for same in (lambda one: plain(one) == plain(answer), lambda one: agree(one, answer)):
+        places = [place for place, one in enumerate(said) if same(one)]
+        if places:
+            return all(place in wrong for place in places)
+    return False
+
+
+def _consistent(value: Any, said: Sequence[str], reply: str) -> str | None:
+    """The answer behind "yes", or in an agent's words; None for a "no"; all else is in doubt."""
+    written = bare("no" if value is None else text(value, _JUDGED[2], reply))
+    known = {plain(one) for one in said} - {"yes", "no"}
+    found = _CONSISTENT.fullmatch(written)
+    given = bare(found[1]) if found and found[1] else written
+    lead = _SO.match(given)
+    answer = bare(given[lead.end() :]) if lead else given
+    if found and not found[1] and plain(written) not in known:
+        return None
+    if not (found or lead or plain(written) in known) or not is_answer(answer):
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
     return answer

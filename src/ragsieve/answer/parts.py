@@ -1,4 +1,4 @@
-"""Replies in named parts: a line ``Name: value`` for each, or a JSON object; nothing in between."""
+"""Replies in named parts: a line ``Name: value`` for each, or a JSON object; what answers say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import BadReply
+from ragsieve.text import contains_answer
+from ragsieve.trace import note
 
 NONE = ("", "-", "none", "n/a", "null")
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
@@ -15,6 +17,22 @@ _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", 
 _MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
 _BETWEEN = re.compile(  # the last two numbers, or two lists
     r",? *(?:\band|&) *(?=\d+ *(?:\]|$)|\[)|(?<=\])[ ;•*-]+(?=\[)", re.IGNORECASE
+)
+_ASIDE = re.compile(r"(?<=[\d\]])\s*+\([^()]*+\)")  # behind a number: whose answer it is
+_STATE = (
+    r"(?:un(?:known|clear|certain|determined|decided|specified|answerable|available)|inconclusive"
+    r"|(?:only )?(?:partly|partially|in part)(?: (?:so|correct|consistent|true))?"
+    r"|not (?:clear|known|certain|sure|given|stated|specified|mentioned|provided|available))"
+)
+_NO_ANSWER = re.compile(
+    rf"|[\W_]+|none|null|n/a|nothing|maybe|perhaps|it depends|(?:(?:it|the answer) is )?{_STATE}"
+    r"|(?:there (?:is|was) )?no (?:\w+ ){0,3}(?:answer|agreement|consensus|information)\b.*"
+    r"|(?:insufficient|not enough) (?:information|evidence|context|data)\b.*"
+    r"|(?:(?:it|this|the (?:\w+ )?answer) )?(?:cannot|can not|can't|could not|couldn't) be "
+    r"(?:answered|derived|determined|established|found|inferred|known)\b.*"
+    r"|(?:i|we|they|(?:the )?(?:other|remaining|others|answers|responses)) "
+    r"(?:differ|disagree|(?:do not|don't|cannot|can't) (?:agree|answer|determine|know|say))\b.*"
+    r"|but\b.*"
 )
 
 
@@ -33,31 +51,40 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
 
     A name opens a part at the start of a line; a part goes on until the next one. What a document
     says cannot pass for a part: a name that comes twice or out of order makes the whole unreadable.
+    Where no line does, there may be prose around a JSON object, and more members in it.
 
     Raises:
-        BadReply: If a part is missing, comes twice or out of order.
+        BadReply: If a part is missing or comes twice, or lines are out of order.
     """
     fenced = _FENCED.fullmatch(reply)
     said = fenced[1] if fenced else reply
-    found = _members(said) if said.lstrip().startswith("{") else _lines(said, names)
+    found = [] if said.lstrip().startswith("{") else _lines(said, names)
+    if not found:
+        members = _members(said, names)
+        found = [(name, members[name.lower()]) for name in names if name.lower() in members]
     if [name.lower() for name, _ in found] != [name.lower() for name in names]:
         raise BadReply(f"the parts {', '.join(names)}, each once and in this order", reply)
     return {name: value for name, (_, value) in zip(names, found, strict=True)}
 
 
-def _members(said: str) -> list[tuple[str, Any]]:
-    """Names and values of a JSON object; none where it is no such object."""
+def _members(said: str, names: Sequence[str]) -> dict[str, Any]:
+    """Members of the only JSON object by lower-case name; none where there are two verdicts."""
     try:
-        value = json.loads(said, object_pairs_hook=_unique, strict=False)
+        value, end = _DECODER.raw_decode(said, said.index("{"))
     except (ValueError, RecursionError):
-        return []
-    return list(value.items())
+        return {}
+    found = {name.replace("_", " ").strip().lower(): member for name, member in value.items()}
+    alone = "{" not in said[end:] and not _lines(said[end:], names)
+    return found if alone and len(found) == len(value) else {}
 
 
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(members)) < len(members):
         raise ValueError("a name comes twice")
     return dict(members)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, strict=False)
 
 
 def _lines(said: str, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -99,7 +126,8 @@ def bare(value: str) -> str:
 def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]]:
     """A part that is a list of lists of numbers from 1 to ``most``; one flat list is one of them.
 
-    Brackets around all, words such as "Response" before a number and Markdown may be there or not.
+    Brackets around all, words such as "Response" before a number, an answer in parentheses behind
+    it and Markdown may be there or not. A number past ``most`` beside others is left out, noted.
 
     Raises:
         BadReply: If it is anything else.
@@ -107,18 +135,40 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     rule = f"JSON lists of numbers from 1 to {most} as {name}"
     try:
         written = value if isinstance(value, str) else json.dumps(value)
-        plain = " ".join(_MARKS.sub(" ", written).split()).strip(" .:").removeprefix("- ")
-        if bare(plain).lower() in NONE:
+        marked = _MARKS.sub(" ", _ASIDE.sub("", written))
+        numbers = " ".join(marked.split()).strip(" .:").removeprefix("- ")
+        if bare(numbers).lower() in NONE:
             return []
-        lists = json.loads(f"[{_BETWEEN.sub(',', plain)}]")
+        lists = json.loads(f"[{_BETWEEN.sub(',', numbers)}]")
     except (ValueError, RecursionError) as error:
         raise BadReply(rule, reply) from error
     if len(lists) == 1 and isinstance(lists[0], list):
         lists = lists[0]
     if not all(isinstance(part, list) for part in lists):
         lists = [lists]
-    for part in lists:
-        for number in part:
-            if type(number) is not int or not 1 <= number <= most:
-                raise BadReply(rule, reply)
-    return [part for part in lists if part]
+    if any(type(number) is not int or number < 1 for part in lists for number in part):
+        raise BadReply(rule, reply)
+    past = [number for part in lists for number in part if number > most]
+    lists = [inside for part in lists if (inside := [n for n in part if n <= most])]
+    if past and not lists:
+        raise BadReply(rule, reply)
+    if past:
+        note(f"{name} names {past[0]}, but there are {most}, so it is left out")
+    return lists
+
+
+def plain(answer: str) -> str:
+    """As answers are compared without a critic: but for case, space and outer punctuation."""
+    return " ".join(answer.casefold().split()).strip(" .,;:!?\"'“”*_")
+
+
+def agree(one: str, other: str) -> bool:
+    """Whether answers are plainly the same, or one occurs in the other."""
+    holds = contains_answer(one, [other]) or contains_answer(other, [one])
+    return holds or plain(one) == plain(other)
+
+
+def is_answer(text: str) -> bool:
+    """Whether a text can be an answer; "unknown", "partly" and "no consistent answer" are none."""
+    said = " ".join(text.casefold().replace("’", "'").split()).strip(" .,;:!?\"'“”*_()")
+    return not _NO_ANSWER.fullmatch(said)

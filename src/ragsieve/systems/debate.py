@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ragsieve import cluster
 from ragsieve.answer.agent import Agent, Argument
 from ragsieve.answer.critic import Judge, Judgement
+from ragsieve.answer.parts import agree, is_answer, plain
 from ragsieve.cluster import Merged, inequality
 from ragsieve.errors import BadReply
 from ragsieve.models.base import Embedder, Prompt
@@ -183,10 +184,11 @@ class Debate:
         wrong = [] if self.judgement.answer is None else self.judgement.incorrect
         right = [m for place, m in enumerate(self.members) if place not in wrong]
         if answer := self.judgement.answer:
-            same = [m for m in right if _agree(m.argument.answer, answer)]
-            return self._ended(answer, same or right)
+            same = [m for m in right if agree(m.argument.answer, answer)]
+            own = [m for m in same if plain(m.argument.answer) == plain(answer)] or same
+            return self._ended(own[0].argument.answer if own else answer, same or right)
         groups = self._by_answer(right)
-        named = [g for g in groups if g[0].argument.answer] or groups
+        named = [g for g in groups if is_answer(g[0].argument.answer)] or groups
         most = max(named, key=_weight)
         return self._ended(most[0].argument.answer, most)
 
@@ -284,7 +286,7 @@ class Debate:
         """Members in groups whose answers are plainly the same."""
         groups: dict[str, list[Member]] = defaultdict(list)
         for member in members:
-            groups[_plain(member.argument.answer)].append(member)
+            groups[plain(member.argument.answer)].append(member)
         return list(groups.values())
 
 
@@ -302,7 +304,7 @@ class Oracle:
         """Right answers are the same; wrong ones where they are plainly so."""
         groups: dict[str | None, list[int]] = defaultdict(list)
         for place, answer in enumerate(answers):
-            groups[None if self._right(query, answer) else _plain(answer)].append(place)
+            groups[None if self._right(query, answer) else plain(answer)].append(place)
         return sorted(groups.values())
 
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
@@ -320,17 +322,6 @@ class Oracle:
 
     def _right(self, query: Query, answer: str) -> bool:
         return contains_answer(answer, self.answers.get(query.text, ()))
-
-
-def _plain(answer: str) -> str:
-    """As answers are compared without a critic: but for case, space and outer punctuation."""
-    return " ".join(answer.casefold().split()).strip(" .,;:!?\"'“”*_")
-
-
-def _agree(one: str, other: str) -> bool:
-    """Whether answers are plainly the same, or one occurs in the other."""
-    holds = contains_answer(one, [other]) or contains_answer(other, [one])
-    return holds or _plain(one) == _plain(other)
 
 
 def _weight(group: Sequence[Member]) -> tuple[int, int, int]:
