@@ -291,6 +291,12 @@ def record_usage(usages: Sequence[Usage]) -> None:
         current.usages.extend(usages)
 
 
+def recorded_usages() -> tuple[Usage, ...]:
+    """What the running step was charged so far; nothing outside a step."""
+    current = _step.get()
+    return tuple(current.usages) if current else ()
+
+
 def segment_to_dict(segment: Segment) -> dict[str, Any]:
     """A kept or dropped span as JSON values: where it is, what it says, its scores.
 

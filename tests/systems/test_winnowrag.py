@@ -322,6 +322,36 @@ def test_a_question_costs_no_more_than_was_said(
     assert [] == [v.reason for v in result.verdicts if v.reason.startswith("not kept by")]
 
 
+@pytest.mark.parametrize("most", [1, 4, 6, 9, 14, 30])
+@pytest.mark.parametrize("unreadable", [False, True])
+def test_calls_of_a_question_are_capped(most: int, unreadable: bool) -> None:
+    """Re-asks among them; the best answer so far stands, and the trace says why."""
+    model = llm((lambda _: "Rome") if unreadable else debater)
+    result = winnowrag(model, HashingEmbedder(), clusters=4, max_calls=most).ask(
+        QUESTION, DOCUMENTS
+    )
+    notes = " ".join(note for step in result.trace.steps for note in step.notes)
+
+    assert len(model.prompts) <= most
+    assert result.answer
+    assert result.answer.text in TOWNS
+    assert result.kept
+    assert most > 6 or "the debate is cut short: up to" in notes
+
+
+def test_a_question_has_a_deadline_and_a_budget() -> None:
+    """After either no step begins: four answers and no critic."""
+    for option in ({"max_seconds": 1e-9}, {"max_llm_tokens": 1}):
+        model = llm()
+        system = winnowrag(model, HashingEmbedder(), clusters=4, **option)
+        result = system.ask(QUESTION, DOCUMENTS)
+
+        assert 4 == len(model.prompts)
+        assert "the majority so far, as a limit is reached" == told(result)[-1]["why"]
+    with pytest.raises(InputError, match="max_calls must be above 0, got 0"):
+        winnowrag(llm(), HashingEmbedder(), max_calls=0)
+
+
 def test_ten_runs_are_one() -> None:
     """The same seed, the same bytes."""
     runs = {

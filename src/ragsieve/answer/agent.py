@@ -26,6 +26,41 @@ class Argument:
     explanation: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a question's debate may cost; a step that may go past a limit is not begun.
+
+    Args:
+        max_calls: LLM calls of agents and critic; each counts twice beforehand, as it may have to
+            be asked once more. No more clusters than this.
+        max_tokens: LLM tokens read and written, after which no step begins.
+        max_seconds: Seconds after which no step begins; what runs then is not cut short.
+
+    Raises:
+        InputError: If a limit is not above 0.
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_calls", "max_tokens", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} must be above 0, got {value!r}")
+
+    def passed(self, calls: int, more: int, tokens: int, seconds: float) -> str:
+        """Which limit forbids up to so many more calls, for people; empty where none does."""
+        if self.max_calls is not None and calls + more > self.max_calls:
+            return f"up to {more} more calls after {calls} are past max_calls={self.max_calls}"
+        if self.max_tokens is not None and tokens >= self.max_tokens:
+            return f"{tokens} tokens have reached the limit of {self.max_tokens}"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return f"max_seconds={self.max_seconds:g} are over"
+        return ""
+
+
 @dataclass(frozen=True)
 class Agent:
     """Answers from documents alone; every call asks for many sets of documents in one batch.
@@ -38,6 +73,7 @@ class Agent:
         llm: Answers.
         max_tokens: Tokens of an answer; at least 1.
         max_argument: Tokens of evidence, explanation and answer; at least 1.
+        limits: What a question's debate may cost.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -49,6 +85,7 @@ class Agent:
     llm: LLM
     max_tokens: int = 64
     max_argument: int = 512
+    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         for name in ("max_tokens", "max_argument"):

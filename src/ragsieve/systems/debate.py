@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from ragsieve.errors import BadReply
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.prompts import render, titled
 from ragsieve.text import contains_answer
-from ragsieve.trace import log_event, note, record_drop
+from ragsieve.trace import log_event, note, record_drop, recorded_usages
 from ragsieve.types import Answer, Query, Segment
 
 NOTHING = Argument("")
@@ -67,6 +68,8 @@ class Debate:
     ending: str = "the majority of those that remain"
     _said: dict[Prompt, Argument] = field(default_factory=dict)
     _heard: list[tuple[int, Argument]] = field(default_factory=list)
+    _began: float = field(default_factory=time.monotonic)
+    _embedded: int = 0  # usages before the first call of the LLM
 
     def __post_init__(self) -> None:
         first: dict[tuple[str, int, int], Segment] = {}
@@ -84,6 +87,8 @@ class Debate:
             for s in self.given
         ]
         self.vectors = embedder.embed(texts)  # (n_documents, dim)
+        self._embedded = len(recorded_usages())
+        clusters = min(clusters, self.agent.limits.max_calls or clusters)
         if at_random:
             sets = cluster.divided(len(self.given), clusters, seed=self.seed)
         else:
@@ -118,7 +123,7 @@ class Debate:
         Source: WinnowRAG, section 3.3, super-agent initialization.
         """
         groups = self._by_answer(self.members)
-        if len(groups) > 1:
+        if len(groups) > 1 and self._may(2):
             answers = [group[0].argument.answer for group in groups]
             same = self.critic.same(self.query, answers)
             groups = [[m for place in places for m in groups[place]] for places in same]
@@ -133,6 +138,8 @@ class Debate:
 
         Source: WinnowRAG, section 3.3, multi-agent winnowing.
         """
+        if not self._may(2 * len(self.members) + 2):
+            return True
         if not self._argued():
             self.ending = "the majority, as nothing has changed since the round before"
             return True
@@ -175,6 +182,8 @@ class Debate:
         groups = self._by_answer(self.members)
         place = 0
         if len(groups) > 1:
+            if not self._may(2):
+                return self.end()
             place = self.critic.pick(self.query, [g[0].argument.answer for g in groups])
         self.ending = "picked at once"
         return self._ended(groups[place][0].argument.answer, groups[place])
@@ -191,6 +200,17 @@ class Debate:
         named = [g for g in groups if is_answer(g[0].argument.answer)] or groups
         most = max(named, key=_weight)
         return self._ended(most[0].argument.answer, most)
+
+    def _may(self, calls: int) -> bool:
+        """Whether the limits leave so many calls; if not, the majority so far is to stand."""
+        usages = recorded_usages()[self._embedded :]
+        tokens = sum(usage.tokens_in + usage.tokens_out for usage in usages)
+        seconds = time.monotonic() - self._began
+        reason = self.agent.limits.passed(len(usages), calls, tokens, seconds)
+        if reason:
+            note(f"the debate is cut short: {reason}")
+            self.ending = "the majority so far, as a limit is reached"
+        return not reason
 
     def _argued(self) -> bool:
         """Let those argue that would be asked something new; whether the critic hears any news."""

@@ -8,14 +8,14 @@ from typing import Literal, get_args
 
 from ragsieve import select
 from ragsieve.answer import Reader
-from ragsieve.answer.agent import Agent
+from ragsieve.answer.agent import Agent, Limits
 from ragsieve.answer.critic import Critic, Judge
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.debate import Debate, Oracle
 from ragsieve.systems.registry import preset, system
-from ragsieve.trace import set_answer
+from ragsieve.trace import listening, overheard, set_answer
 from ragsieve.types import Answer, Query, Segment
 
 Clustering = Literal["query", "random"]
@@ -29,7 +29,7 @@ class Winnow:
     As a stage it filters; the answer goes to the trace, where `System.ask` finds it. Agents of a
     step are one batch, and one that would be asked what it was asked before is not asked again: a
     question takes at most K + 1 + M (K' + 1) calls, with K clusters, M rounds and K' different
-    answers, beside those for replies that could not be read.
+    answers, beside those for replies that could not be read. The agent's limits end it before.
 
     Args:
         agent: Answers from a cluster's documents.
@@ -93,6 +93,9 @@ class Winnow:
         """
         if not segments:
             raise InputError("there must be at least one document to answer from, got none")
+        if not listening():  # limits count what a step is charged
+            with overheard():
+                return self.answer(query, segments)
         debate = Debate(query, segments, self.agent, self.critic, self.seed)
         debate.cluster(self.embedder, self.clusters, at_random=self.clustering == "random")
         debate.answer()
@@ -126,6 +129,9 @@ def winnowrag(
     merging: Merging = "strategic",
     seed: int = 0,
     max_tokens: int | None = None,
+    max_calls: int | None = None,
+    max_llm_tokens: int | None = None,
+    max_seconds: float | None = None,
 ) -> System:
     """Cluster documents, let each cluster answer, winnow by a critic (arXiv 2511.04700v1).
 
@@ -141,6 +147,9 @@ def winnowrag(
         merging: How agents are merged.
         seed: Of what is drawn.
         max_tokens: Budget of the kept context, in the agents' tokens.
+        max_calls: LLM calls a question at most; the best answer so far stands then. See `Limits`.
+        max_llm_tokens: Tokens that the LLM reads and writes, after which no step begins.
+        max_seconds: Seconds a question, after which no step begins.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -149,11 +158,13 @@ def winnowrag(
         raise InputError(f"documents must not be negative, got {documents!r}")
     if answers is not None and critic is not None:
         raise InputError(f"critic must be none where gold answers judge, got {critic!r}")
+    limits = Limits(max_calls=max_calls, max_tokens=max_llm_tokens, max_seconds=max_seconds)
+    agent = Agent(llm, limits=limits)
     judge = Critic(critic or llm) if answers is None else Oracle(answers)
     return System(
         Pipeline(
             select.TopK(documents),
-            Winnow(Agent(llm), judge, embedder, clusters, rounds, clustering, merging, seed),
+            Winnow(agent, judge, embedder, clusters, rounds, clustering, merging, seed),
         ),
         Reader(llm),
         max_tokens,
