@@ -3,10 +3,10 @@
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web simpleqa_web
 
 An ideal agent answers with the gold answer where a document of its cluster holds it, else with
-words of its first title, so that wrong agents disagree. Documents are embedded by MiniLM, with
-their question. Figures are means over questions that have a gold document: the share of the gold
-documents kept, the share of what is kept that is gold, and how often the best-ranked gold document
-stays. No generator runs: this is what clusters, ellipse and hyperbola cost by themselves.
+words of its first title, so that wrong agents disagree. Documents are embedded with their
+question, by MiniLM unless said. Figures are means over questions that have a gold document: the
+share of the gold documents kept, the share of what is kept that is gold, and how often the
+best-ranked gold document stays. No generator runs: this is what merging costs by itself.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def main() -> None:
     parser.add_argument("sets", nargs="+", help="names of data sets")
     parser.add_argument("--data", help="folder of the data sets")
     parser.add_argument("--limit", type=int, default=100, help="questions of each, 100")
+    parser.add_argument("--embedder", default="minilm", help="minilm, fake:hashing, PREFIX:MODEL")
     options = parser.parse_args()
-    embedder = models.load("minilm")
+    embedder = models.load(options.embedder)
     for name in options.sets:
         found = datasets.load(name, folder=options.data).examples()
         examples = [e for _, e in islice(found, options.limit)]
