@@ -37,6 +37,7 @@ ROLES = {
     "reader": ["system", "user"],
     "reader_closed": ["system", "user"],
     "reader_informative": ["system", "user"],
+    "reader_only": ["system", "user"],
     "reader_rationale": ["system", "user"],
     "reasoning": ["system", "user"],
     "reasoning_closed": ["system", "user"],

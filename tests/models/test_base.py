@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import LLM, Message, Prompt, chosen, complete_parsed, strip_thinking
+from ragsieve.models.base import (
+    LLM,
+    Message,
+    Prompt,
+    chosen,
+    complete_parsed,
+    strip_thinking,
+)
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, overheard
 
@@ -89,6 +97,35 @@ def test_an_unreadable_reply_is_asked_for_once_more() -> None:
     assert ["unreadable reply, asked once more: the reply should be a number, got 'two'"] == (
         seen.notes
     )
+
+
+class Small(ScriptedLLM):
+    """Remembers how many prompts came in each call, and has no space for long ones."""
+
+    sizes: list[int]
+
+    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        self.sizes = [*getattr(self, "sizes", []), len(prompts)]
+        if any("long" in turn.content for prompt in prompts for turn in prompt):
+            raise ContextOverflow(needed=9, limit=8, model="small")
+        return super().complete(prompts, **options)
+
+
+def test_all_unreadable_replies_are_asked_for_again_in_one_batch() -> None:
+    """Not one by one: a server answers them at once."""
+    llm = Small(["one", "2", "three", "1", "3"])
+    found, seen = parsed(llm, prompts=3)
+
+    assert ([1, 2, 3], [3, 2], 2) == (found, llm.sizes, seen.unreadable)
+
+
+def test_a_correction_without_space_does_not_cost_the_others_theirs() -> None:
+    """It keeps its error; they are asked by themselves."""
+    llm = Small(["one", "long", "1"])
+    found, _ = parsed(llm, prompts=2)
+
+    assert (1, "long") == (found[0], getattr(found[1], "text", None))
+    assert [2, 2, 1, 1] == llm.sizes
 
 
 def test_thoughts_that_were_cut_off_are_no_reply() -> None:

@@ -61,6 +61,16 @@ class Batches(ScriptedLLM):
         return super().choose(prompts, options)
 
 
+class Calls(ScriptedLLM):
+    """Remembers how many prompts came in each call of `complete`."""
+
+    sizes: list[int]
+
+    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        self.sizes = [*getattr(self, "sizes", []), len(prompts)]
+        return super().complete(prompts, **options)
+
+
 class Broken(ScriptedLLM):
     """A model whose probabilities are no numbers."""
 
@@ -215,8 +225,53 @@ def test_a_digit_behind_thoughts_is_read(judge: Any) -> None:
     assert ([1.0], 0) == (scores, record.unreadable)
 
 
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("8/10", 0.8),
+        ("**8 / 10**", 0.8),
+        ("8 out of 10.", 0.8),
+        ("I rate this 4/5.", 0.8),
+        ("Score: 7", 7 / 9),
+        ("**Score:** 7\nIt names the singers.", 7 / 9),
+        ('{"score": 7}', 7 / 9),
+        ("The rating is 9", 1.0),
+        ("Relevance score: 80%", 0.8),
+        ("7.", 7 / 9),
+        ("[9]", 1.0),
+        ("9/9", 1.0),
+        ("10", 1.0),
+        ("0.8", 0.8),
+        ("7.5", 7.5 / 9),
+        ("80%", 0.8),
+    ],
+)
 @pytest.mark.parametrize("judge", JUDGES)
-@pytest.mark.parametrize("reply", ["", "10", "-1", "9/9", "7.", "٣", "²", "The rating is 9", "[9]"])
+def test_a_rating_is_read_on_the_scale_that_it_names(
+    judge: Any, reply: str, expected: float
+) -> None:
+    """Without being asked again."""
+    llm = writer(reply)
+    scores, record = judged(judge(llm), segment(relevance=0.5))
+
+    assert [pytest.approx(expected, abs=1e-6)] == scores
+    assert (1, 0, []) == (len(llm.prompts), record.unreadable, record.notes)
+
+
+def test_unreadable_ratings_are_asked_for_again_in_one_batch() -> None:
+    """Two calls for any number of segments, the second with the unreadable ones alone."""
+    llm = Calls(["?", "9", "none", "0", "3"], can=WRITES)
+    scores, record = judged(Relevance(llm), *(segment(f"{n}.") for n in range(3)))
+
+    assert [0.0, 1.0, pytest.approx(1 / 3)] == scores
+    assert ([3, 2], 2) == (llm.sizes, record.unreadable)
+
+
+REPLIES = ["", "-1", "٣", "²", "Score: -3", "11", "9/7", "8/10 or 2/10", "It has 3 parts", "1-9"]
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("reply", REPLIES)
 def test_anything_but_a_digit_is_asked_once_more(judge: Any, reply: str) -> None:
     """The second reply counts; the trace tells of the first, and counts it."""
     llm = writer(reply, "9")

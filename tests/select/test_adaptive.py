@@ -69,6 +69,21 @@ def test_equal_scores_all_stay(value: float, times: int, epsilon: float) -> None
     assert [value] * times == cut(Adaptive(epsilon=epsilon), *[value] * times)[0]
 
 
+@pytest.mark.parametrize("values", [(0.4,), (0.4, 0.4), (0.401, 0.4, 0.404)])
+def test_nothing_is_proposed_where_all_scores_are_alike(values: tuple[float, ...]) -> None:
+    """As they are shown, in two digits: all stay, and no LLM is asked."""
+    llm = ScriptedLLM([])
+    kept, record = cut(Adaptive(llm), *values)
+
+    assert ([*values], []) == (kept, llm.prompts)
+    assert "all scores are alike" == record.story[0]["by"]
+
+
+def test_an_llm_that_may_empty_the_context_is_asked_of_equal_scores() -> None:
+    """There are thresholds to choose from: those above the scores."""
+    assert [] == cut(Adaptive(ScriptedLLM(["0.9"]), allow_empty=True), 0.4, 0.4)[0]
+
+
 def test_the_threshold_is_never_above_the_best() -> None:
     """Mean plus deviation of these rounds above 0.04: the best score is the threshold."""
     found, record = cut(Adaptive(), 0.03, 0.04)

@@ -15,9 +15,16 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import Prompt
-from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM, echo
+from ragsieve.models.fake import (
+    HashingEmbedder,
+    OverlapPairScorer,
+    OverlapPruner,
+    ScriptedLLM,
+    echo,
+)
 from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.systems import build
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
@@ -149,6 +156,35 @@ def test_an_option_changes_the_stages_it_names_alone(
 def test_the_reranker_comes_between_threshold_and_order() -> None:
     """What it scores is what is read."""
     assert ["Adaptive", "Pair", "Order"] == names(system(reranker=OverlapPairScorer()))[-3:]
+
+
+def test_the_pruners_passage_score_orders_where_no_reranker_is_named() -> None:
+    """A reranker that is named goes before it; without either the mean orders."""
+    pruner, other = OverlapPruner(), OverlapPairScorer()
+
+    def orders(*models: Any, **options: Any) -> str:
+        made = chunkrag(echo(), HashingEmbedder(), *models, **options)
+        return " ".join(stage for stage in stages(made) if stage.startswith("Pair("))
+
+    assert "OverlapPruner" in orders(pruner)
+    assert "OverlapPairScorer" in orders(pruner, reranker=other)
+    assert "" == orders()
+
+
+@pytest.mark.parametrize("name", ["chunkrag", "chunkrag-likelihood"])
+def test_by_name_it_is_given_the_pruner(name: str) -> None:
+    """So that there is a default reranker."""
+    made = build(name, echo(), HashingEmbedder(), pruner=OverlapPruner())
+
+    assert "Pair" in names(made)
+
+
+def test_the_reader_is_told_to_use_the_documents_alone() -> None:
+    """The paper: the answer is generated from the given context only."""
+    llm = ScriptedLLM(["singers", "Seals", "Seals"], choices=rated)
+    chunkrag(llm, HashingEmbedder(), threshold=0.0).ask(QUESTION, DOCUMENTS)
+
+    assert "from the documents below and from nothing else" in llm.prompts[-1][0].content
 
 
 def test_max_tokens_is_the_systems_budget() -> None:

@@ -39,7 +39,8 @@ SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or sever
         multiple=True,
         metavar="ROLE=MODEL",
         help="A model of its own for a part of the system, as critic=openai:gpt-5-mini of "
-        "winnowrag, extractor=openai:gpt-5-mini of finefilter-point.",
+        "winnowrag or chunkrag, where a critic that differs from --llm is worth most, "
+        "extractor=openai:gpt-5-mini of finefilter-point.",
     ),
     click.option(
         "--index",

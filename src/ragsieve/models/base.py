@@ -172,30 +172,44 @@ def complete_parsed(
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; what is unreadable is asked for once more, the error named.
 
-    ``parse`` is given a reply without thoughts (`strip_thinking`), and raises `BadReply`. A prompt
-    whose second reply is unreadable too, or that has no room for a second one, yields that error:
-    what stands in for it is the caller's to say and to note.
+    All that is unreadable goes as one batch. ``parse`` is given a reply without thoughts
+    (`strip_thinking`), and raises `BadReply`. A prompt whose second reply is unreadable too, or
+    that has no room for a second one, yields that error: what stands in for it is the caller's to
+    say and to note.
     """
     replies = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
     results = [_parsed(parse, reply) for reply in replies]
+    corrections: dict[int, Prompt] = {}
     for place, result in enumerate(results):
         if isinstance(result, BadReply):
             record_unreadable()
             note(f"unreadable reply, asked once more: {result}")
-            wrong = (
+            corrections[place] = (
+                *prompts[place],
                 Message("assistant", replies[place]),
                 Message("user", f"That cannot be read: {result}. Reply again, in that form only."),
             )
-            try:
-                again = llm.complete(
-                    [(*prompts[place], *wrong)], max_tokens=max_tokens, schema=schema
-                )
-            except ContextOverflow:
-                continue
-            results[place] = second = _parsed(parse, again[0])
+    again = _fitting(llm, list(corrections.values()), max_tokens, schema)
+    for place, reply in zip(corrections, again, strict=True):
+        if reply is not None:
+            results[place] = second = _parsed(parse, reply)
             if isinstance(second, BadReply):
                 record_unreadable()
     return results
+
+
+def _fitting(
+    llm: LLM, prompts: Sequence[Prompt], max_tokens: int, schema: Mapping[str, Any] | None
+) -> list[str | None]:
+    """Replies, in one batch where all prompts fit; None where one has no space in the context."""
+    if not prompts:
+        return []
+    try:
+        return [*llm.complete(prompts, max_tokens=max_tokens, schema=schema)]
+    except ContextOverflow:
+        if len(prompts) == 1:
+            return [None]
+        return [_fitting(llm, [prompt], max_tokens, schema)[0] for prompt in prompts]
 
 
 def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:

@@ -19,7 +19,15 @@ from ragsieve.types import Query, Segment
 
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
 _SCALE = tuple(str(digit) for digit in range(TOP + 1))
-_DIGIT = re.compile(r"[0-9]")
+_VALUE = r"[0-9]+(?:\.[0-9]+)?"
+_BARE = re.compile(rf"{_VALUE}%?", re.ASCII)
+_SCALED = re.compile(rf"(?<![\w.,/-])({_VALUE})\s*(?:/|out of)\s*([0-9]+)(?![\w/]|[.,][0-9])")
+_NAMED = re.compile(
+    rf"\b(?:score|rating|rate|relevance|digit)\b\W{{0,4}}(?:(?:it|is|as|of|be)\W{{1,3}}){{0,2}}"
+    rf"(?<![\w.,/-])({_VALUE}%?)(?![\w/]|[.,][0-9])",
+    re.IGNORECASE,
+)
+_SCALES = (1, 5, TOP, 10, 100)  # what a rating out of another number is, is not known
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,9 @@ class Relevance(Scorer):
 
     The rating is the expectation over the digits 0 to 9, divided by 9: one forward pass gives their
     probabilities, nothing is sampled, and the score is finer than a digit. A model that cannot
-    `choose` writes a digit; where its reply stays unreadable, the segment gets the middle of the
-    scale, and the trace says so. All segments go as one batch, the instructions and the question
+    `choose` writes it, as a digit or on another scale that it names (``8/10``, ``Score: 80%``);
+    where its reply stays unreadable, the segment gets the middle of the scale, and the trace says
+    so. All segments go as one batch, the instructions and the question
     first, so that a backend that remembers what prompts begin with reads those once.
 
     Args:
@@ -121,16 +130,42 @@ def _rated(llm: LLM, prompts: Sequence[Prompt], otherwise: Sequence[float]) -> N
         ratings = odds @ np.arange(TOP + 1) / TOP
         return np.asarray(ratings, np.float32)
     schema = {"type": "integer", "minimum": 0, "maximum": TOP}
-    replies = complete_parsed(llm, prompts, _digit, max_tokens=16, schema=schema)
+    replies = complete_parsed(llm, prompts, _rating, max_tokens=16, schema=schema)
     written = []
     for reply, fallback in zip(replies, otherwise, strict=True):
         if isinstance(reply, BadReply):
             note(f"unreadable twice, so it counts as {fallback:.2f}: {reply}")
-        written.append(fallback if isinstance(reply, BadReply) else reply / TOP)
+        written.append(fallback if isinstance(reply, BadReply) else reply)
     return np.array(written, np.float32)
 
 
-def _digit(reply: str) -> int:
-    if not _DIGIT.fullmatch(reply.strip()):
+def _rating(reply: str) -> float:
+    """What a reply says, in [0, 1], on the scale that it names: ``7``, ``8/10``, ``Score: 80%``.
+
+    One with several ratings that differ is unreadable, as is a number without a word for it in a
+    sentence.
+    """
+    said = reply.strip(" \t\r\n*_`\"'.()[]")
+    found = {_on_scale(value, top) for value, top in _SCALED.findall(reply)}
+    if not found:
+        values = [said] if _BARE.fullmatch(said) and "-" not in reply else _NAMED.findall(reply)
+        found = {_by_itself(value) for value in values}
+    (rating,) = found if len(found) == 1 else (None,)
+    if rating is None:
         raise BadReply(f"one digit from 0 to {TOP}", reply)
-    return int(reply)
+    return rating
+
+
+def _on_scale(value: str, top: str) -> float | None:
+    known = int(top) in _SCALES and float(value) <= int(top)
+    return float(value) / int(top) if known else None
+
+
+def _by_itself(value: str) -> float | None:
+    """Of a number without a scale: a share, a digit, or 10, which is the top of another scale."""
+    number = float(value.rstrip("%"))
+    if value.endswith("%"):
+        return number / 100 if number <= 100 else None
+    if "." in value and number < 1:
+        return number
+    return number / TOP if number <= TOP else 1.0 if number == 10 else None

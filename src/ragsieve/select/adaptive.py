@@ -25,7 +25,8 @@ class Adaptive:
 
     An LLM is shown the distribution of the scores and proposes the threshold. Without an LLM, or
     where its reply stays unreadable or outside the scores, it is their mean, or mean plus standard
-    deviation where they bunch, but never above the best score. The trace says which it was.
+    deviation where they bunch, but never above the best score. The trace says which it was. Where
+    all scores are alike, as they are shown, no LLM is asked and all segments stay.
 
     Args:
         llm: Proposes; None for the statistical rule.
@@ -84,6 +85,8 @@ class Adaptive:
         if self.llm is None:
             return _statistical(scores, self.epsilon)
         lowest, highest = self._range(scores)
+        if lowest == highest:  # there is nothing to choose from
+            return scores[-1], "all scores are alike"
 
         def parse(reply: str) -> float:
             said = reply.strip()

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder, PairScorer
+from ragsieve.models.base import LLM, Embedder, PairScorer, SentencePruner
 from ragsieve.models.memory import MemoryCached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
@@ -36,12 +36,13 @@ class InHand(Pipeline):
 @system(
     "chunkrag",
     "semantic chunks that an LLM and a critic rate, above a threshold made for the scores",
-    needs="LLM, embedder",
+    needs="LLM, embedder, sentence pruner",
     paper="arXiv 2410.19572",
 )
 def chunkrag(
     llm: LLM,
     embedder: Embedder,
+    pruner: SentencePruner | None = None,
     *,
     critic: LLM | None = None,
     reranker: PairScorer | None = None,
@@ -71,8 +72,11 @@ def chunkrag(
     Args:
         llm: Rewrites, rates, proposes the threshold, answers.
         embedder: Finds where chunks end, and ranks them.
-        critic: Rates by itself; ``llm`` where None.
-        reranker: A cross-encoder or a rerank API that orders what is read; else the mean does.
+        pruner: Its score of a whole passage orders what is read where there is no ``reranker``.
+        critic: Rates by itself; ``llm`` where None. Another model than ``llm`` sees what that one
+            cannot.
+        reranker: A cross-encoder or a rerank API that orders what is read; else the ``pruner``
+            does, or where there is none the mean of the ratings.
         source: Finds chunks where there are no documents in hand, as an index does; how they are
             cut, ranked and how many they are is its own.
         chunks: ``"semantic"``, or ``"fixed"``: windows of 100 tokens.
@@ -99,6 +103,7 @@ def chunkrag(
     embedder = MemoryCached(embedder)
     rewriter = Rewrite(llm) if rewrite else None
     ranked = _ranked(embedder, retrieval)
+    ordering = reranker or pruner
     ratings = _ratings(llm, (critic or llm) if critique else None, rating, reflection)
     return System(
         Pipeline(
@@ -114,10 +119,10 @@ def chunkrag(
             score.Mean(tuple(rating.name for rating in ratings)),
             *((score.Calibrated.load(calibration, ratings),) if calibration else ()),
             _cut(llm, threshold, epsilon, allow_empty),
-            *((score.Pair(reranker),) if reranker else ()),
+            *((score.Pair(ordering),) if ordering else ()),
             select.Order("ends"),
         ),
-        Reader(llm),
+        Reader(llm, prompt="reader_only"),
         max_tokens,
         Rewritten(rewriter, source) if rewriter and source else source,
     )
