@@ -365,3 +365,20 @@ def test_a_model_that_cannot_tell_says_so() -> None:
     """As every other call that a backend lacks."""
     with pytest.raises(Unsupported, match="cannot loglik"):
         answer_loglik(Reader(ScriptedLLM([], can=WRITTEN)), Query("Who?"), [], ["Seals"])
+
+
+@pytest.mark.parametrize(
+    ("output", "gold", "expected"),
+    [
+        ("There is no information.", ["no"], 0.0),
+        ("I cannot say yes.", ["yes"], 0.0),
+        ("No, it is not.", ["no"], 1.0),
+        ("**Yes**", ["Yes"], 1.0),
+        ("It is not so.", ["no", "not so"], 1.0),
+    ],
+)
+def test_a_yes_or_no_is_judged_by_the_first_word(
+    output: str, gold: list[str], expected: float
+) -> None:
+    """Elsewhere in a sentence the word is no answer; other spellings may stand anywhere."""
+    assert expected == accuracy(output, gold)

@@ -21,6 +21,7 @@ from ragsieve.types import Query, Segment
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
+_YES_NO = ("yes", "no")
 JUDGED_CHARS = 4000  # of an output are shown to a judge: twice the longest reader's 500 tokens
 _INVALID = (  # normalised: without articles
     "invalid question",
@@ -33,9 +34,14 @@ _INVALID = (  # normalised: without articles
 def accuracy(output: str, answers: Sequence[str]) -> float:
     """1.0 where a gold answer occurs in the output, normalised and at word boundaries, else 0.0.
 
+    A gold "yes" or "no" must be the output's first word: "there is no information" is no "no".
+
     Source: WinnowRAG's accuracy; the normalisation is SQuAD's with NFKC (`ragsieve.text`).
     """
-    return float(contains_answer(output, answers))
+    golds = [*map(normalise, answers)]
+    others = [gold for gold in golds if gold not in _YES_NO]
+    said = begins(output, [gold for gold in golds if gold in _YES_NO])
+    return float(said or contains_answer(output, others))
 
 
 def exact_match(output: str, answers: Sequence[str]) -> float:
