@@ -303,6 +303,8 @@ def test_a_question_costs_no_more_than_was_said(
             return f"Unique answers: []\nDuplicate answers: {groups}"
         if asked_for(prompt) != "judge":
             return debater(prompt)
+        if len(prompt) > 2:
+            return "Incorrect answers: []\nExplanation: so\nConsistent answer: no"
         wrong, consistent, why = next(left)
         numbers = [n for n in sorted(wrong) if n <= len(RESPONSE.findall(prompt[0].content))]
         return f"Incorrect answers: {numbers}\nExplanation: {why}\nConsistent answer: {consistent}"
@@ -314,7 +316,8 @@ def test_a_question_costs_no_more_than_was_said(
     k = len(story[1]["answers"])
     most = k - sum(len(e["of"]) for e in story if e["event"] == "merge" and e["round"] == 0)
 
-    assert len(model.prompts) <= k + 1 + rounds * (most + 1)
+    again = sum(len(prompt) > 2 for prompt in model.prompts)  # after a contradictory verdict
+    assert len(model.prompts) - again <= k + 1 + rounds * (most + 1)
     assert len(model.prompts) == sum(
         u.model == model.identity for step in result.trace.steps for u in step.usages
     )

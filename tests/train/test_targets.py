@@ -55,6 +55,17 @@ def test_every_sentence_is_ranked_where_an_extractor_scores_them_all() -> None:
     assert found["ranking"].index(2) + 1 == found["k"]
 
 
+def test_clues_may_be_what_the_extractor_puts_out() -> None:
+    """Section 4.2: also a sentence without an answer, and none that it does not name."""
+
+    def extractor(query: Query, segments: Any, /) -> list[Segment]:
+        return [segments[n].scored("s", 1 - n / 10) for n in (0, 1)]
+
+    found = Annotator(reader(lambda t: "rained" in t), extractor, every=True, named=True)(EXAMPLE)
+
+    assert ([0, 1], [False, True]) == (found["clues"], found["useful"])
+
+
 def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
     """It does from the year, and not from the song, which BM25 ranks first: so K is 2."""
     found = Annotator(reader(lambda text: "1972" in text), BM25())(EXAMPLE)

@@ -11,13 +11,16 @@ import pytest
 pytest.importorskip("peft")
 
 from ragsieve import models
+from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.select import Truncate
+from ragsieve.select.truncate import SHOWN
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.sft import Tuning
+from ragsieve.train.targets import Annotator
 from ragsieve.train.truncator import figures, samples, train_truncator
-from ragsieve.types import Document, Example, Query
+from ragsieve.types import Document, Example, Query, Segment
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = "Seals sang. It rained. Whales swam. Nobody knew."
@@ -89,3 +92,26 @@ def test_cut_points_are_learned(make_llm: Callable[..., Path], tmp_path: Path) -
 
     assert (1.0, 1.0) == (found["accuracy"], recipe["after"]["accuracy"])
     assert recipe["before"]["accuracy"] < 1
+
+
+def test_it_learns_from_as_many_sentences_as_it_is_asked_about() -> None:
+    """An answer at rank 7 is the label 7, and the prompt of its sample is the one that is asked."""
+    texts = [f"Sentence number {n}." for n in range(8)]
+    document = Document("d", " ".join(texts))
+
+    def seventh(prompt: Prompt) -> str:
+        return "Rome" if texts[6] in prompt[0].content else "nobody"
+
+    def ranker(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [s.scored("s", 1 - n / 10) for n, s in enumerate(segments)]
+
+    example = Example(Query("Where?", "x:1"), (document,), ("Rome",))
+    labels = Annotator(Reader(ScriptedLLM(seventh)), ranker, max_clues=SHOWN, every=True)(example)
+    lesson = TrainingExample.of(example, labels)
+    llm = ScriptedLLM(["7"], can=frozenset({"complete"}))
+    truncate = Truncate(llm)
+    (sample,) = samples(lesson, truncate)
+    kept = truncate(example.query, ranker(example.query, lesson.sentences))
+
+    assert (7, "7", 7) == (labels["k"], sample.target, len(kept))
+    assert llm.prompts == [sample.prompt]

@@ -211,11 +211,9 @@ def _judgement(reply: str, said: Sequence[str]) -> Judgement:
 
 def _contradicts(answer: str, wrong: Sequence[int], said: Sequence[str]) -> bool:
     """Whether only agents that are called incorrect gave an answer, in its words or in longer."""
-    for same in (lambda one: plain(one) == plain(answer), lambda one: agree(one, answer)):
-        places = [place for place, one in enumerate(said) if same(one)]
-        if places:
-            return all(place in wrong for place in places)
-    return False
+    plainly = [place for place, one in enumerate(said) if plain(one) == plain(answer)]
+    places = plainly or [place for place, one in enumerate(said) if agree(one, answer)]
+    return bool(places) and all(place in wrong for place in places)
 
 
 def _consistent(value: Any, said: Sequence[str], reply: str) -> str | None:

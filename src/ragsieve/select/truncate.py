@@ -12,6 +12,9 @@ from ragsieve.prompts import numbered, render
 from ragsieve.trace import Cutoff, cut, note, record_drop
 from ragsieve.types import Query, Segment
 
+SHOWN = 20
+"""So many ranked segments a truncator sees: when it is asked, and when it learns."""
+
 
 @dataclass(frozen=True)
 class Truncate:
@@ -34,7 +37,7 @@ class Truncate:
     """
 
     llm: LLM
-    max_clues: int = 20
+    max_clues: int = SHOWN
     min_keep: int = 0
 
     def __post_init__(self) -> None:

@@ -28,7 +28,11 @@ from ragsieve.evaluate.run import Batch, Done, Process, Tally, judged
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract
+<<<<<<< HEAD
 from ragsieve.systems.baselines import top_documents
+=======
+from ragsieve.select.truncate import SHOWN
+>>>>>>> 80ce9e0 (Train truncator and reranker on what they are asked about: all prefixes, the extractor's clues)
 from ragsieve.train.artifacts import Told
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.examples import TrainingExample, gather, lessons, write
@@ -247,7 +251,9 @@ class FineFilterTraining:
         with self._shared() as share:
             reader = Reader(share(models.load(self.plan.llm)))
             ranker = self._ranker(share, tuned=kind == "labels")
-            annotator = Annotator(reader, ranker, max_clues=CLUES, every=True)
+            named = kind == "useful"
+            most = SHOWN if named or "truncator" in self.plan.more else CLUES
+            annotator = Annotator(reader, ranker, max_clues=most, every=True, named=named)
             for part in of:
                 self._ask(part, f"{part}.{kind}.jsonl", annotator)
 
@@ -328,7 +334,9 @@ class FineFilterTraining:
 
     def _ask(self, part: str, name: str, process: Process) -> list[Done]:
         """Ask about questions of ``part``, those excepted that an earlier start has asked."""
-        label = f"{name} of {json.dumps(asdict(self.plan), sort_keys=True)}"
+        label = (
+            f"{name}, of up to {SHOWN} clues, of {json.dumps(asdict(self.plan), sort_keys=True)}"
+        )
         with Batch(self.work / f"{part}.jsonl", self.work / name, label=label) as batch:
             limit = self.plan.labelled
             done = batch.run(process, workers=self.workers, limit=limit)

@@ -230,12 +230,12 @@ def measure(lessons: Sequence[TrainingExample], embedder: Embedder) -> Ranked:
 
 def _sides(lesson: TrainingExample) -> tuple[list[int], list[int]]:
     """Places of useful and of other clues; none where the answer is yes or no."""
-    asked = [n for n in lesson.clues if n in lesson.useful]
+    asked = [] if lesson.asks_whether else sorted(lesson.useful)
     return [n for n in asked if lesson.useful[n]], [n for n in asked if not lesson.useful[n]]
 
 
 def _others(lesson: TrainingExample, draw: random.Random) -> list[int]:
-    clues = set(lesson.clues)
+    clues = {*lesson.clues, *lesson.useful}
     hard = [n for n in lesson.ranking if n not in clues]
     easy = sorted(set(range(len(lesson.sentences))) - clues - set(hard))
     return [*hard, *draw.sample(easy, len(easy))]

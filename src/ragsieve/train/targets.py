@@ -71,6 +71,8 @@ class Annotator:
         epsilon: See `clues`.
         max_clues: Of a question at most, the first ones; of its ranking, the best; at least 1.
         every: Rank all sentences, as a trained extractor does that scores them, not the clues only.
+        named: Whether the clues that the generator is given one by one are those that the ranker
+            puts out, as section 4.2 has it, and not the sentences with an answer.
 
     Raises:
         InputError: If an option breaks its rule, or an example has no gold answer.
@@ -85,6 +87,7 @@ class Annotator:
     epsilon: float = 0.0
     max_clues: int = 20
     every: bool = False
+    named: bool = False
 
     def __post_init__(self) -> None:
         if self.max_clues < 1:
@@ -116,6 +119,8 @@ class Annotator:
         place = {s.key: n for n, s in enumerate(sentences)}
         named = sentences if self.every else [sentences[n] for n in found]
         ranked = best_first(self.ranker(query, named))[: self.max_clues]
+        if self.named:
+            found = [place[s.key] for s in ranked]
         prefixes = [ranked[:k] for k in range(len(ranked) + 1)] if ranked else []
         right = [self._answers(query, prefix, example.answers) for prefix in prefixes]
         return {

@@ -10,6 +10,7 @@ from typing import Any
 
 from ragsieve.models.base import LLM
 from ragsieve.select import Truncate
+from ragsieve.select.truncate import SHOWN
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
 from ragsieve.types import Segment
@@ -21,7 +22,7 @@ def train_truncator(
     validation: Sequence[TrainingExample],
     *,
     llm: str = "smollm2",
-    max_clues: int = 20,
+    max_clues: int = SHOWN,
     measured: int = 200,
     tuning: Tuning | None = None,
 ) -> Log:
@@ -69,7 +70,7 @@ def samples(lesson: TrainingExample, truncate: Truncate) -> list[Sample]:
     return [Sample(truncate.asked(lesson.query, shown), str(lesson.k))]
 
 
-def figures(llm: LLM, lessons: Sequence[TrainingExample], max_clues: int = 20) -> dict[str, Any]:
+def figures(llm: LLM, lessons: Sequence[TrainingExample], max_clues: int = SHOWN) -> dict[str, Any]:
     """How well a model chooses the cut points of lessons that have one.
 
     Returns:
