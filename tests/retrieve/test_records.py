@@ -363,3 +363,61 @@ def test_a_table_must_be_a_file() -> None:
     """Also where its name cannot be one."""
     with pytest.raises(InputError, match=r"an API must be a TOML file, got 'a\\x00'"):
         read("a\0")
+
+
+SHOP = """
+name = "shop"
+at = "result"
+
+[[link]]
+kind = "ticker"
+entities = ["ticker"]
+
+[[link]]
+kind = "ticker"
+search = "find"
+then = "symbol"
+
+[[endpoint]]
+name = "find"
+path = "/find"
+takes = { query = "text" }
+
+[[endpoint]]
+name = "symbol"
+path = "/symbol"
+takes = { query = "text" }
+
+[[endpoint]]
+path = "/facts"
+about = ["ceo", "eps", "market cap", "target", "open"]
+takes = { query = "ticker" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "ticker"),
+    [
+        ("Who is the CEO of Apple?", "APPL"),
+        ("What is the EPS of AAPL?", "AAPL"),
+        ("what is the eps of aapl?", "AAPL"),
+        ("Market cap of Target?", "TARG"),
+        ("how much did funko open at today?", "FUNK"),
+    ],
+)
+def test_names_are_found_in_what_a_recogniser_takes_for_one_or_for_none(
+    question: str, ticker: str
+) -> None:
+    """Parts of a name, bare tickers, names in small letters, names that are a topic's word."""
+    companies = {"apple": "APPL", "target": "TARG", "funko": "FUNK"}
+    server = Server(
+        {
+            "/find": lambda body: {"result": [n for n in companies if n == body["query"].lower()]},
+            "/symbol": lambda body: {"result": companies[body["query"].lower()]},
+            "/facts": {"result": {"size": 5}},
+        }
+    )
+
+    found = ask(server, question, parse(SHOP))
+
+    assert [{"query": ticker}] == [s.document.metadata["arguments"] for s in found]

@@ -38,7 +38,7 @@ _QUOTED = re.compile(
 )
 _TOKEN = re.compile(r"[^\s\"“”()\[\]]+")
 _ENDING = re.compile(r"[?,!;:]\Z|\w{3}\.\Z|['’]s\Z|s['’]\Z")  # behind it no name goes on
-_JOINTS = frozenset([*words("of the de da di du van von der la le del el al"), "&"])
+JOINTS = frozenset([*words("of the de da di du van von der la le del el al"), "&"])
 _COMMON = frozenset(
     words(
         "a about after all also am an and any are as at been before both but by can could did "
@@ -51,7 +51,10 @@ _COMMON = frozenset(
     )
 )
 _WHEN = frozenset(
-    [*_MONTHS, *words("monday tuesday wednesday thursday friday saturday sunday today tomorrow")]
+    [
+        *_MONTHS,
+        *words("monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday"),
+    ]
 )
 
 
@@ -100,6 +103,11 @@ def marked(text: str) -> list[Entity]:
     return [*_tickers(text), *_dates(text)]
 
 
+def is_common(word: str) -> bool:
+    """Whether a word in small letters is by itself no name: a function word, a day, a month."""
+    return word in _COMMON | _WHEN
+
+
 def titles(text: str) -> list[Entity]:
     """What stands in quotation marks."""
     found = []
@@ -118,7 +126,7 @@ def runs(text: str) -> list[Entity]:
         if run and not text[run[-1].end() : token.start()].isspace():  # a bracket, a quotation mark
             found.append(_run(text, run))
             run = []
-        goes_on = bool(run) and (word in _JOINTS or word.rstrip("?.,!;:").isdigit())
+        goes_on = bool(run) and (word in JOINTS or word.rstrip("?.,!;:").isdigit())
         if word[:1].isupper() or goes_on:
             run.append(token)
             if not _ENDING.search(word):
@@ -146,13 +154,13 @@ def trimmed(text: str, start: int, end: int, kind: str) -> Entity | None:
     named = re.sub(r"(?:['’]s|['’]|-(?:era|style|led|based|born)|\W)+\Z", "", text[start:end])
     named = named.lstrip(" \"'“‘([")
     start = text.find(named, start)
-    if not named or named.lower() in _COMMON | _WHEN:
+    if not named or is_common(named.lower()):
         return None
     return Entity(named, kind, start, start + len(named))
 
 
 def _run(text: str, run: list[re.Match[str]]) -> Entity | None:
-    while run and run[-1].group() in _JOINTS:
+    while run and run[-1].group() in JOINTS:
         run = run[:-1]
     while run and (run[0].group().strip(".’'").lower() in _COMMON or run[0].group().isdigit()):
         run = run[1:]

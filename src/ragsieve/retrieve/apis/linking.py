@@ -11,7 +11,8 @@ from rapidfuzz import fuzz
 
 from ragsieve.retrieve.apis.api import Endpoint, Link
 from ragsieve.retrieve.apis.calls import Asker, Value
-from ragsieve.retrieve.apis.entities import Entity
+from ragsieve.retrieve.apis.entities import NAMES, Entity
+from ragsieve.retrieve.apis.parts import bare_tickers, parts, rest, said_topics
 from ragsieve.text import stemmed, words
 from ragsieve.trace import note
 
@@ -29,25 +30,102 @@ def linked(
 ) -> dict[str, list[Value]]:
     """Kind → its values in ``question``, for the kinds that the ``fitting`` endpoints take.
 
-    An entity that is nothing but a word by which an endpoint fits is no name. At most ``max_calls``
-    names are looked up, by the links in their order.
+    An entity that is nothing but a word by which an endpoint fits is no name. Of one that the API
+    does not know, the parts are tried. Where no endpoint that has a word of the question could be
+    called so, what is left of the question beside these words is tried, then words in capitals as
+    tickers, then these words themselves. At most ``max_calls`` names are looked up, by the links in
+    their order.
     """
-    kinds = {kind for e in fitting for kind in (*e.takes.values(), *e.may.values())}
-    links = [link for link in asker.api.links if link.kind in kinds]
-    topics = {stemmed(topic) for e in fitting for topic in e.about}
+    topics = said_topics(question, (topic for e in fitting for topic in e.about))
+    lookup = _Lookup(asker, question, fitting, min_match, max_calls)
     named = [e for e in found if stemmed(e.text) not in topics]
-    pairs = _within([(link, e) for link in links for e in named if link.suits(e)], max_calls)
-    asker.ask(asker.about(link.search, e.text) for link, e in pairs if link.search)
-    known = {pair: value for pair in pairs if (value := _known(*pair, asker, min_match))}
-    asker.ask(asker.about(link.then, v.name) for (link, _), v in known.items() if link.then)
-    values: dict[str, list[Value]] = {kind: [] for kind in kinds}
-    for link in links:
-        told = list(_written(link, question))
-        told += [_turned(link, value, asker) for (own, _), value in known.items() if own == link]
-        for value in filter(None, (_formed(link, value) for value in told)):
-            if all(value.value != other.value for other in values[link.kind]):
-                values[link.kind].append(value)
-    return values
+    lookup.try_names(named)
+    inside = [part for e in lookup.unknown(named) for part in parts(question, e, topics)]
+    lookup.try_names(inside)
+    for tried in (
+        lambda: bare_tickers([*named, *inside], small=False),
+        lambda: rest(question, topics),
+        lambda: bare_tickers(rest(question, topics), small=True),
+        lambda: [Entity(topic, "name", 0, 0) for topic in topics if " " not in topic],
+    ):
+        if lookup.can_call():
+            break
+        lookup.try_names(tried(), about_only=True)
+    return lookup.values()
+
+
+class _Lookup:
+    """Names of one question, looked up in rounds; what one round finds the next need not."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        question: str,
+        fitting: Sequence[Endpoint],
+        min_match: float,
+        max_calls: int,
+    ) -> None:
+        self._asker, self._question, self._min_match = asker, question, min_match
+        self._topical = [e for e in fitting if e.about]
+        self._kinds = {k for e in fitting for k in (*e.takes.values(), *e.may.values())}
+        self._links = [link for link in asker.api.links if link.kind in self._kinds]
+        self._known: dict[Pair, Value] = {}
+        self._tried: set[tuple[Link, str]] = set()
+        self._begun = False
+        self._asked, self._max_calls = 0, max_calls
+
+    def try_names(self, entities: Sequence[Entity], *, about_only: bool = False) -> None:
+        """Look up ``entities``; if ``about_only``, only for endpoints that have topics."""
+        kinds = {k for e in self._topical for k in (*e.takes.values(), *e.may.values())}
+        links = [link for link in self._links if not about_only or link.kind in kinds]
+        asker, min_match = self._asker, self._min_match
+        pairs = self._within([(link, e) for link in links for e in entities if self._new(link, e)])
+        self._tried |= {(link, e.text.lower()) for link, e in pairs}
+        asker.ask(asker.about(link.search, e.text) for link, e in pairs if link.search)
+        new = {pair: value for pair in pairs if (value := _known(*pair, asker, min_match))}
+        for link, entity in () if about_only else pairs:
+            if link.search and (link, entity) not in new:
+                note(f"{entity.text!r} is no {link.kind} that {asker.api.name!r} knows")
+        asker.ask(asker.about(link.then, v.name) for (link, _), v in new.items() if link.then)
+        self._known |= new
+        self._begun = True
+
+    def _new(self, link: Link, entity: Entity) -> bool:
+        """Whether to look up; behind the first round nothing is a value by its own word alone."""
+        sure = not self._begun or link.search or link.names or entity.kind == "ticker"
+        return bool(sure) and link.suits(entity) and (link, entity.text.lower()) not in self._tried
+
+    def unknown(self, entities: Sequence[Entity]) -> list[Entity]:
+        """Those of ``entities`` that are names, and none that a search or a list knows."""
+        known = {entity for link, entity in self._known if link.search or link.names}
+        return [e for e in entities if e.kind in NAMES and e not in known]
+
+    def can_call(self) -> bool:
+        """Whether some endpoint that has a word of the question has all that it takes."""
+        values = self.values()
+        return any(all(values[kind] for kind in e.takes.values()) for e in self._topical)
+
+    def values(self) -> dict[str, list[Value]]:
+        """Kind → its values so far."""
+        values: dict[str, list[Value]] = {kind: [] for kind in self._kinds}
+        for link in self._links:
+            told = list(_written(link, self._question))
+            own = [value for (of, _), value in self._known.items() if of == link]
+            told += [_turned(link, value, self._asker) for value in own]
+            for value in filter(None, (_formed(link, value) for value in told)):
+                if all(value.value != other.value for other in values[link.kind]):
+                    values[link.kind].append(value)
+        return values
+
+    def _within(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The pairs, of those that must be looked up as many as are left."""
+        searched = [pair for pair in pairs if pair[0].search]
+        kept = searched[: max(0, self._max_calls - self._asked)]
+        self._asked += len(searched)
+        if len(kept) < len(searched):
+            most = f"max_calls={self._max_calls}"
+            note(f"of {self._asked} names to look up, the first {most} were")
+        return [pair for pair in pairs if not pair[0].search or pair in kept]
 
 
 def best(name: str, known: Iterable[str], ignore: Sequence[str] = ()) -> tuple[str, float]:
@@ -83,18 +161,6 @@ def _same(one: str, other: str) -> bool:
     return bool(one and other) and re.findall(r"\d+", one) == re.findall(r"\d+", other)
 
 
-def _within(pairs: Sequence[Pair], max_calls: int) -> list[Pair]:
-    """The pairs, of those that must be looked up the first ``max_calls``."""
-    kept, used = [], 0
-    for pair in pairs:
-        used += bool(pair[0].search)
-        if not pair[0].search or used <= max_calls:
-            kept.append(pair)
-    if used > max_calls:
-        note(f"of {used} names to look up, the first max_calls={max_calls} were")
-    return kept
-
-
 def _known(link: Link, entity: Entity, asker: Asker, min_match: float) -> Value | None:
     if not link.search and not link.names:
         return Value(entity.text, entity.text)
@@ -109,8 +175,6 @@ def _known(link: Link, entity: Entity, asker: Asker, min_match: float) -> Value 
         names = {**names, **{name: name for name in listed[:_MOST_NAMES]}}
     name, match = best(entity.text, names, link.ignore)
     if match < min_match:
-        if link.search:
-            note(f"{entity.text!r} is no {link.kind} that {asker.api.name!r} knows")
         return None
     return Value(names[name], name, match)
 

@@ -1,0 +1,110 @@
+"""Parts of a question that may be names, where what a recogniser found is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ragsieve.retrieve.apis.entities import JOINTS, Entity, is_common, trimmed
+from ragsieve.text import stemmed, words
+
+_WORD = re.compile(r"[^\s\"“”()\[\]?!;,/]+")
+_ENDING = re.compile(r"(['’]s|['’]|[.:])\Z")
+_OPENING = re.compile(
+    r"\s*(?:(?:when|where|who|what|which|how|why|did|does|do|is|was|were|are|has|have|had)\b\s*)+",
+    re.I,
+)
+_VERBS = frozenset(
+    words(
+        "appear become begin bought buy came come cost costs earn earned end get go got happen "
+        "happened hit made make own owned paid pay pays sell sold start stand trade use went"
+    )
+)
+_TICKER = re.compile(r"[A-Za-z]{2,5}")
+
+
+def said_topics(question: str, topics: Iterable[str]) -> list[str]:
+    """The stemmed words or phrases of ``topics`` that the question has, longest first."""
+    asked = f" {stemmed(question)} "
+    said = {topic for topic in map(stemmed, topics) if topic and f" {topic} " in asked}
+    return sorted(said, key=lambda topic: (-len(topic), topic))
+
+
+def parts(question: str, entity: Entity, topics: Collection[str]) -> list[Entity]:
+    """Names inside a name: its runs without joining, common and topic words; longest first."""
+    found = _runs(question, entity.start, entity.end, topics, titles=False)
+    kind = entity.kind
+    return [replace(e, kind=kind) for e in found if e.text != entity.text]
+
+
+def rest(question: str, topics: Collection[str]) -> list[Entity]:
+    """What a question may name beside its topics, longest first.
+
+    Whole stretches between topics, common words included (a title may have nothing else), then
+    their runs without common words.
+    """
+    stretches = _runs(question, 0, len(question), topics, titles=True)
+    runs = _runs(question, 0, len(question), topics, titles=False)
+    return list({e.text.lower(): e for e in [*stretches, *runs]}.values())
+
+
+def bare_tickers(entities: Sequence[Entity], *, small: bool) -> list[Entity]:
+    """Entities of one word that can be a ticker: in capitals, or, if ``small``, in any letters."""
+    fits = [e for e in entities if _TICKER.fullmatch(e.text) and (small or e.text.isupper())]
+    return [replace(e, text=e.text.upper(), kind="ticker") for e in fits]
+
+
+def _runs(
+    question: str, start: int, end: int, topics: Collection[str], *, titles: bool
+) -> list[Entity]:
+    """Runs of words, ended by topics, signs, possessives, and unless ``titles`` common words."""
+    found: list[Entity] = []
+    for run in _split(question, start, end, {w for topic in topics for w in topic.split()}, titles):
+        first, last = run[0].start(), run[-1].end()
+        if titles:
+            made: Entity | None = _stretch(question, first, last)
+        else:
+            made = trimmed(question, first, last, "name")
+        if made and stemmed(made.text) not in topics:
+            found.append(made)
+    return sorted(found, key=lambda e: e.start - e.end)
+
+
+def _split(
+    question: str, start: int, end: int, breaks: Collection[str], titles: bool
+) -> Iterator[list[re.Match[str]]]:
+    run: list[re.Match[str]] = []
+    behind = start
+    for word in _WORD.finditer(question, start, end):
+        plain = _ENDING.sub("", word.group()).lower()
+        apart = bool(question[behind : word.start()].strip())
+        behind = word.end()
+        if run and apart:
+            yield run
+            run = []
+        if stemmed(plain) in breaks or (not titles and _ends(plain)):
+            if run:
+                yield run
+            run = []
+            continue
+        run.append(word)
+        if _ENDING.search(word.group()):
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _ends(word: str) -> bool:
+    return is_common(word) or word in JOINTS or word in _VERBS
+
+
+def _stretch(question: str, start: int, end: int) -> Entity | None:
+    """The text as a title, without a question's opening; None where it is one common word."""
+    if not question[:start].strip() and (opening := _OPENING.match(question, start, end)):
+        start = opening.end()
+    text = _ENDING.sub("", question[start:end])
+    if not text or (" " not in text and is_common(text.lower())):
+        return None
+    return Entity(text, "name", start, start + len(text))
