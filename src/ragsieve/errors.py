@@ -5,6 +5,7 @@ RagsieveError
 ├── MissingExtra        a backend needs a package that is not installed (also an ImportError)
 ├── StoreError          weights or an index could not be fetched, read or written
 ├── SourceError         a source of documents failed, or its reply could not be read
+│   └── NotFound        its server has nothing by that name (HTTP 404 or 410)
 └── ModelError          a model or its server failed
     ├── Unsupported     this backend cannot do what was asked of it
     ├── ContextOverflow the prompt does not fit the model's context
@@ -42,6 +43,10 @@ class StoreError(RagsieveError):
 
 class SourceError(RagsieveError):
     """A source of documents failed, or its reply could not be read."""
+
+
+class NotFound(SourceError):
+    """A source's server has nothing at a path (HTTP 404 or 410)."""
 
 
 class ModelError(RagsieveError):

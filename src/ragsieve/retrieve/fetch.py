@@ -1,8 +1,12 @@
-"""A small safe HTTP client for sources that ask an API: one host, JSON, everything bounded."""
+"""JSON over HTTP for sources that ask an API: one host, checked addresses, everything bounded.
+
+The protocol is httpcore's, which is httpx's own transport; `_Network` is what it connects through.
+httpx alone has no public way to check the address that a connection goes to, and its timeouts
+bound each read, not a request as a whole.
+"""
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import json
 import math
@@ -11,38 +15,35 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from ragsieve.errors import InputError, SourceError
+from ragsieve.errors import InputError, MissingExtra, NotFound, SourceError
 from ragsieve.models import protocol
 from ragsieve.text import safe
+
+try:
+    import httpcore
+    import httpx
+except ModuleNotFoundError as error:
+    raise MissingExtra("httpx", extra="records") from error
+
+__all__ = ["Http", "NotFound", "is_public"]
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TOKEN = re.compile(r"[!-~]+")
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _OWN = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
+_CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 3
-_PIECE = 65_536  # bytes
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _GLOBAL = ipaddress.ip_network("2000::/3")  # of version 6: all else is special
 _SHOWN = ipaddress.ip_network("3fff::/20")  # for documents (RFC 9637), which Python does not know
-
-
-class NotFound(SourceError):
-    """The server has nothing at a path (HTTP 404 or 410)."""
-
-
-class _Reply(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
 
 
 @dataclass(frozen=True)
@@ -126,19 +127,19 @@ class Http:
         shown = self._origin + target.partition("?")[0]
         try:
             reply = self._followed(method, target, body, deadline)
-            if not 200 <= reply.status < 300:
+            if not reply.is_success:
                 known = {status.value: f" {status.phrase}" for status in HTTPStatus}
-                kind = NotFound if reply.status in (404, 410) else SourceError
-                raise kind(f"it answers HTTP {reply.status}{known.get(reply.status, '')}")
+                kind = NotFound if reply.status_code in (404, 410) else SourceError
+                raise kind(f"it answers HTTP {reply.status_code}{known.get(reply.status_code, '')}")
             return _parsed(reply)
         except SourceError as error:
             raise type(error)(f"{shown} failed: {error}") from None
-        except TimeoutError:
+        except (TimeoutError, httpcore.TimeoutException):
             raise SourceError(f"{shown} failed: no reply within {self.timeout_s} s") from None
-        except http.client.HTTPException as error:  # its text may be what was sent, key and all
+        except httpcore.ProtocolError as error:  # its text may be what was sent, key and all
             raise SourceError(f"{shown} failed: no HTTP ({type(error).__name__})") from None
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
+        except httpcore.NetworkError as error:
+            reason = getattr(error.args[0], "strerror", None) or type(error).__name__
             raise SourceError(f"{shown} failed: {safe(reason)}") from None
 
     @cached_property
@@ -150,11 +151,13 @@ class Http:
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc}"
 
-    def _followed(self, method: str, target: str, body: bytes | None, deadline: float) -> _Reply:
+    def _followed(
+        self, method: str, target: str, body: bytes | None, deadline: float
+    ) -> httpx.Response:
         """The reply behind redirects that stay on the host."""
         for _ in range(_MOST_REDIRECTS + 1):
             reply = self._exchange(method, target, body, deadline)
-            if reply.status not in _REDIRECTS:
+            if reply.status_code not in _REDIRECTS:
                 return reply
             try:
                 aim = urlsplit(urljoin(self._origin + target, reply.headers.get("location", "")))
@@ -169,59 +172,96 @@ class Http:
             target += f"?{quote(aim.query, safe='/%:@!$&()*+,;=~?')}" if aim.query else ""
         raise SourceError(f"it redirects more than {_MOST_REDIRECTS} times")
 
-    def _exchange(self, method: str, target: str, body: bytes | None, deadline: float) -> _Reply:
-        parts = urlsplit(self.base_url)
-        headers = {"Accept": "application/json", **self.headers, "Host": parts.netloc}
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, deadline: float
+    ) -> httpx.Response:
+        headers = {"Accept": "application/json", **self.headers}
+        headers |= {"Host": urlsplit(self.base_url).netloc}
         headers |= {"Connection": "close", "Accept-Encoding": "identity"}
         if body is not None:
-            headers["Content-Type"] = "application/json"
-        with closing(self._connected(deadline)) as connection, _cut(connection, deadline):
-            wire = http.client.HTTPConnection(parts.hostname or "")
-            wire.sock = connection
-            wire.request(method, target, body, headers)
-            with closing(wire.getresponse()) as response:
-                told = {name.lower(): value for name, value in response.getheaders()}
-                return _Reply(response.status, told, self._body(response))
+            headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        network = _Network(self.allow_private, deadline)
+        tls = self._tls if self.base_url.lower().startswith("https:") else None  # slow to make
+        with (
+            httpcore.ConnectionPool(tls, network_backend=network) as pool,
+            pool.stream(method, self._origin + target, headers=headers, content=body) as response,
+        ):
+            said = httpx.Headers(response.headers)
+            content = self._body(response.iter_stream(), said.get("content-length", ""))
+            kept = {name: said[name] for name in ("content-type", "location") if name in said}
+            return httpx.Response(response.status, headers=kept, content=content)
 
-    def _body(self, response: http.client.HTTPResponse) -> bytes:
-        found = bytearray()
+    def _body(self, pieces: Iterable[bytes], length: str) -> bytes:
+        content = bytearray()
         too_long = SourceError(f"its reply is longer than max_bytes={self.max_bytes}")
-        if (response.length or 0) > self.max_bytes:
+        if length and int(length) > self.max_bytes:
             raise too_long
-        while piece := response.read1(_PIECE):
-            found += piece
-            if len(found) > self.max_bytes:
-                raise too_long
-        if response.length:
-            raise SourceError("its reply ends too early")
-        return bytes(found)
-
-    def _connected(self, deadline: float) -> socket.socket:
-        """A connection to an address that was checked, and by no other name than the host's."""
-        parts = urlsplit(self.base_url)
-        host = parts.hostname or ""
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        found = _resolved(host, port, deadline)
-        allowed = [a for a in found if self.allow_private or is_public(a)]
-        if not allowed:
-            raise SourceError(f"its address {found[0]} is private (allow_private=False)")
-        for place, address in enumerate(allowed):
-            try:
-                connection = socket.create_connection((address, port), _left(deadline))
-                break
-            except TimeoutError:
-                raise
-            except OSError:
-                if place == len(allowed) - 1:
-                    raise
-        if parts.scheme != "https":
-            return connection
         try:
-            connection.settimeout(_left(deadline))
-            return self._tls.wrap_socket(connection, server_hostname=host)
-        except BaseException:
-            connection.close()
-            raise
+            for piece in pieces:
+                content += piece
+                if len(content) > self.max_bytes:
+                    raise too_long
+        except httpcore.RemoteProtocolError:
+            if not length:
+                raise
+            raise SourceError("its reply ends too early") from None
+        return bytes(content)
+
+
+class _Network(httpcore.NetworkBackend):
+    """Connects to checked addresses of a host; every step ends when the request's time is over."""
+
+    def __init__(self, allow_private: bool, deadline: float) -> None:
+        self._allow_private = allow_private
+        self._deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore.NetworkStream:
+        """A connection to the host's first address that is allowed and answers."""
+        addresses = _resolved(host, port, self._deadline)
+        allowed = [a for a in addresses if self._allow_private or is_public(a)]
+        if not allowed:
+            raise SourceError(f"its address {addresses[0]} is private (allow_private=False)")
+        for address in allowed:
+            try:
+                stream = httpcore.SyncBackend().connect_tcp(address, port, _left(self._deadline))
+                return _Stream(stream, self._deadline)
+            except httpcore.ConnectError:
+                if address == allowed[-1]:
+                    raise
+        raise AssertionError("unreachable")
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection that ends at a deadline, however many bytes drip in till then."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left(self._deadline))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left(self._deadline))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: Any = None, timeout: Any = None
+    ) -> httpcore.NetworkStream:
+        left = _left(self._deadline)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
 
 def is_public(address: str) -> bool:
@@ -267,36 +307,11 @@ def _resolved(host: str, port: int, deadline: float) -> list[str]:
     return list(dict.fromkeys(str(place[4][0]) for place in found[0]))
 
 
-@contextmanager
-def _cut(connection: socket.socket, deadline: float) -> Iterator[None]:
-    """End the connection when its time is over, however many bytes drip in till then."""
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        with suppress(OSError):  # it has ended
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # not TLS's, which is no end
-
-    connection.settimeout(_left(deadline) + 1)  # the timer ends it before
-    timer = threading.Timer(_left(deadline), end)
-    timer.daemon = True
-    timer.start()
+def _parsed(reply: httpx.Response) -> Any:
+    charset = (reply.charset_encoding or "").lower()
     try:
-        yield
-    except (OSError, http.client.HTTPException, SourceError) as error:
-        if late.is_set():
-            raise TimeoutError from error
-        raise
-    finally:
-        timer.cancel()
-        timer.join()
-    if late.is_set():
-        raise TimeoutError
-
-
-def _parsed(reply: _Reply) -> Any:
-    try:
-        return json.loads(reply.content)
-    except (ValueError, RecursionError):
+        known = charset.startswith(_CHARSETS)  # else JSON itself tells its UTF
+        return json.loads(reply.content.decode(charset) if known else reply.content)
+    except (LookupError, ValueError, RecursionError):
         kind = safe(reply.headers.get("content-type", ""))[:40]
         raise SourceError(f"its reply is no JSON, but {len(reply.content)} B of {kind!r}") from None

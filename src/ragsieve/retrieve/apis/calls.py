@@ -10,10 +10,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-from ragsieve.errors import InputError, RagsieveError
+from ragsieve.errors import InputError, NotFound, RagsieveError
 from ragsieve.retrieve.apis.api import TEXT, Api, Endpoint
 from ragsieve.retrieve.apis.wording import bounded
-from ragsieve.retrieve.fetch import NotFound
 from ragsieve.trace import note
 
 _CONCURRENCY = 8
