@@ -28,11 +28,8 @@ from ragsieve.evaluate.run import Batch, Done, Process, Tally, judged
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract
-<<<<<<< HEAD
-from ragsieve.systems.baselines import top_documents
-=======
 from ragsieve.select.truncate import SHOWN
->>>>>>> 80ce9e0 (Train truncator and reranker on what they are asked about: all prefixes, the extractor's clues)
+from ragsieve.systems.baselines import top_documents
 from ragsieve.train.artifacts import Told
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.examples import TrainingExample, gather, lessons, write
