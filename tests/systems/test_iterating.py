@@ -14,7 +14,8 @@ from ragsieve.errors import InputError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
-from ragsieve.retrieve.route import Named, Routed
+from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
+from ragsieve.systems.frameworks import hyde
 from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
 from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Document, Example, Query, Segment
@@ -134,18 +135,19 @@ def test_documents_that_share_a_name_are_told_apart() -> None:
 
 
 def test_whole_documents_of_several_sources_are_cut_and_ranked() -> None:
-    """Each by itself gives its best first; the embedder says which of all count."""
+    """Each by itself gives its best first; the embedder says which of each source count."""
     long = "It rained. " * 300
     bees, songs = (
         Named("bees", "", lambda _: [Segment.whole(Document(str(n), long)) for n in range(3)]),
         Named("songs", "", lambda _: [Segment.whole(Document("0", f"{long}Ann sang it."))]),
     )
     result = made("Ann sang", source=Routed((bees, songs)), k=1).ask(QUESTION)
-    (kept,) = result.kept
+    other, kept = result.kept
 
-    assert "songs/0" == kept.document.id
+    assert ("bees", "songs/0") == (other.document.id.partition("/")[0], kept.document.id)
     assert kept.text.endswith("Ann sang it.") and len(kept.text) < len(long)
-    assert all(v.stage and v.reason for v in result.verdicts if v.segment.key != kept.key)
+    keys = {segment.key for segment in result.kept}
+    assert all(v.stage and v.reason for v in result.verdicts if v.segment.key not in keys)
 
 
 def test_a_filter_that_fails_costs_nothing_where_that_is_said() -> None:
@@ -281,3 +283,17 @@ def test_the_same_document_by_another_id_is_one() -> None:
     result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
 
     assert ["Alpha", "Beta"] == sorted(document.text for document in result.documents)
+
+
+def test_a_record_is_not_crowded_out_by_many_chunks() -> None:
+    """Each source is cut by itself: 20 pages that answer better leave the API's record in."""
+    pages = [Document(f"web/{n}", f"who sang it? {n}", metadata={ASKED: "web"}) for n in range(20)]
+    record = Document("api/0", "Ann: 5.", metadata={ASKED: "api", RECORD: {"Ann": 5}})
+    found = [Segment.whole(document) for document in [*pages, record]]
+    llm = ScriptedLLM(["Bob"] * 9)
+    system = hyde(llm, HashingEmbedder(), source=lambda _query: found, k=3)
+
+    kept = system("Who sang it?").kept
+
+    assert 3 == sum(s.document.metadata[ASKED] == "web" for s in kept)
+    assert any(s.document.metadata[ASKED] == "api" for s in kept)

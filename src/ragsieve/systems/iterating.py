@@ -54,7 +54,8 @@ class Iterate:
         cut: Cuts whole documents that the source finds.
         source: What is asked where there are none in hand.
         prune: Filters what a search finds for the question that it is about; nothing where None.
-        k: The best so many segments of a search count, before they are filtered; at least 1.
+        k: The best so many segments of each source count in a search, before they are filtered, and
+            all records of an API; at least 1.
         on_error: ``"raise"``, or ``"keep"``: a source that fails has found nothing in that search.
 
     Raises:
@@ -116,7 +117,7 @@ class Iterate:
     def _found(
         self, query: Query, given: Sequence[Segment], documents: dict[str, Document]
     ) -> list[Segment]:
-        near, best = score.Cosine(self.embedder), select.TopK(self.k)
+        near, best = score.Cosine(self.embedder), Within(select.TopK(self.k))
         if given or self.source is None:
             return best(query, near(query, given))
         found = self._asked(self.source, query, documents)
