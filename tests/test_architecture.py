@@ -12,7 +12,7 @@ import ragsieve
 
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
-    ["errors", "types"],
+    ["errors", "types", "schema"],
     ["text", "fusion", "trace", "cluster", "pipeline"],
     ["models", "prompts"],
     ["datasets"],

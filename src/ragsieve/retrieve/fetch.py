@@ -175,7 +175,7 @@ class Http:
     def _exchange(
         self, method: str, target: str, body: bytes | None, deadline: float
     ) -> httpx.Response:
-        headers = {"Accept": "application/json", **self.headers}
+        headers: dict[bytes | str, bytes | str] = {"Accept": "application/json", **self.headers}
         headers |= {"Host": urlsplit(self.base_url).netloc}
         headers |= {"Connection": "close", "Accept-Encoding": "identity"}
         if body is not None:

@@ -51,7 +51,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("accelerate", extra="train") from error
 
-PRUNER = "pruner"  # the form of extractor that reads once
+PRUNER: Literal["pruner"] = "pruner"  # the form of extractor that reads once
 MODES = ("point", "write")  # the forms in which an LLM names sentences
 EPOCHS = 16  # of those, as in the paper
 MORE = ("reranker", "truncator")

@@ -22,7 +22,7 @@ from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
 FORMAT = 1
 MAX_BYTES = 1 << 20  # of a JSON file
 LARGE = 1e300  # an integer of JSON can be larger than any float
-ONE_PASS = "finefilter-one-pass"
+ONE_PASS: Literal["finefilter-one-pass"] = "finefilter-one-pass"
 SYSTEMS: dict[str, Any] = {"finefilter": finefilter, ONE_PASS: finefilter_one_pass}
 ROLES: dict[str, dict[str, tuple[str, ...]]] = {  # role: kind of part: what it says beside
     "extractor": {"pruner": ("model", "identity"), "llm": ("model", "adapter", "mode")},
@@ -50,7 +50,7 @@ Folder = Annotated[
 ]
 
 
-class Base(Schema):
+class Base(Schema, frozen=True):
     """A model that a filter was trained with.
 
     Args:
@@ -68,7 +68,7 @@ class Base(Schema):
         place(self.model)
 
 
-class Part(Schema):
+class Part(Schema, frozen=True):
     """A trained part of a filter.
 
     Args:
@@ -93,7 +93,7 @@ class Part(Schema):
         models.check(self.model, _KINDS[self.kind])
 
 
-class Data(Schema):
+class Data(Schema, frozen=True):
     """A data set that a filter was trained on.
 
     Args:
@@ -109,14 +109,14 @@ class Data(Schema):
     sha256: Sha256 = ""
 
 
-class Split(Schema):
+class Split(Schema, frozen=True):
     """How questions were divided: the salt of the hash, and the rule in words."""
 
     salt: str
     rule: str
 
 
-class _Cut(Schema):
+class _Cut(Schema, frozen=True):
     """A filter's ``cut``: odds, price and the score that they read."""
 
     weights: tuple[tuple[float, ...], ...]
@@ -125,7 +125,7 @@ class _Cut(Schema):
     reads: str = ""
 
 
-class Trained(Schema, kw_only=True):
+class Trained(Schema, frozen=True, kw_only=True):
     """A trained filter, as ``filter.json`` says.
 
     Args:

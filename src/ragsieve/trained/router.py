@@ -39,14 +39,14 @@ MAX_BYTES = 1 << 26  # of the weights
 Form = Literal["light", "llm"]
 
 
-class Known(Schema):
+class Known(Schema, frozen=True):
     """A source that a router was trained on: its name, and its description then."""
 
     name: str
     description: str
 
 
-class TrainedRouter(Schema, kw_only=True):
+class TrainedRouter(Schema, frozen=True, kw_only=True):
     """A trained router, as ``router.json`` says.
 
     Args:

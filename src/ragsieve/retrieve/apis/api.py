@@ -30,7 +30,7 @@ DOMAINS = ("open", "finance", "movie", "music", "sports")
 TEXT = "text"  # the kind that stands for an entity's own words, in endpoints that search
 
 
-class Endpoint(Schema, kw_only=True, dict=True):
+class Endpoint(Schema, frozen=True, kw_only=True, dict=True):
     """One thing that an API can be asked.
 
     Args:
@@ -82,7 +82,7 @@ class Endpoint(Schema, kw_only=True, dict=True):
         return sum(topic in f" {question} " for topic in self._topics)
 
 
-class Link(Schema, kw_only=True):
+class Link(Schema, frozen=True, kw_only=True):
     """How what a question names becomes a value of one kind that endpoints take.
 
     Without ``pattern``, ``names`` and ``search`` an entity's text is the value itself.
@@ -130,7 +130,7 @@ class Link(Schema, kw_only=True):
         return entity.kind in self.entities or ("name" in self.entities and entity.kind in NAMES)
 
 
-class Api(Schema, rename={"endpoints": "endpoint", "links": "link"}):
+class Api(Schema, frozen=True, rename={"endpoints": "endpoint", "links": "link"}):
     """An API as a table.
 
     Args:

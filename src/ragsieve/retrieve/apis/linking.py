@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rapidfuzz import fuzz
@@ -42,12 +42,13 @@ def linked(
     lookup.try_names(named)
     inside = [part for e in lookup.unknown(named) for part in parts(question, e, topics)]
     lookup.try_names(inside)
-    for tried in (
+    ways: tuple[Callable[[], list[Entity]], ...] = (
         lambda: bare_tickers([*named, *inside], small=False),
         lambda: rest(question, topics),
         lambda: bare_tickers(rest(question, topics), small=True),
         lambda: [Entity(topic, "name", 0, 0) for topic in topics if " " not in topic],
-    ):
+    )
+    for tried in ways:
         if lookup.can_call():
             break
         lookup.try_names(tried(), about_only=True)
