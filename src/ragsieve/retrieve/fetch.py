@@ -175,7 +175,8 @@ class Http:
     def _exchange(
         self, method: str, target: str, body: bytes | None, deadline: float
     ) -> httpx.Response:
-        headers: dict[bytes | str, bytes | str] = {"Accept": "application/json", **self.headers}
+        headers: dict[str | bytes, str | bytes] = {"Accept": "application/json"}
+        headers.update(self.headers)
         headers |= {"Host": urlsplit(self.base_url).netloc}
         headers |= {"Connection": "close", "Accept-Encoding": "identity"}
         if body is not None:
