@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import multiprocessing
 import random
@@ -13,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("msgspec")
@@ -278,7 +278,7 @@ def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
     config = replace(ONE, systems=[SystemSpec(name=str(folder))])
     run(tmp_path / "r", config)
     header = json.loads((tmp_path / "r" / "run.json").read_text())
-    save(folder, dataclasses.replace(made, cut={**odds, "price": 0.5}), {})
+    save(folder, msgspec.structs.replace(made, cut={**odds, "price": 0.5}), {})
 
     assert 12 == len(records(tmp_path / "r", "sample--mine--fake-echo"))
     assert header["models"][str(folder)].startswith("mine@")

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from ragsieve.systems.frameworks import hyde
 
 from ragsieve import select
 from ragsieve.errors import InputError, StoreError
@@ -16,6 +15,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
+from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
 from ragsieve.trace import set_answer
 from ragsieve.types import Answer, Document, Example, Query, Segment

@@ -7,14 +7,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.pipeline import Source, System
-from ragsieve.systems.registry import ROLES, SYSTEMS, Entry, check_options, find, preset, system
+from ragsieve.systems.registry import ROLES, SYSTEMS, check_options, find, preset, system
 
-__all__ = ["ROLES", "SYSTEMS", "Entry", "build", "check_options", "find", "preset", "system"]
+if TYPE_CHECKING:
+    from ragsieve.systems.winnowrag import Winnow
+
+__all__ = [
+    "SYSTEMS",
+    "Winnow",
+    "build",
+    "check_options",
+    "find",
+    "preset",
+    "system",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The stage `Winnow`, whose module is imported only when it is asked for."""
+    if name == "Winnow":
+        return import_module("ragsieve.systems.winnowrag").Winnow
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def build(
