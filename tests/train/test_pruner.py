@@ -22,6 +22,7 @@ from ragsieve.train.pruner import (  # noqa: E402
     WINDOWS,
     Sample,
     Samples,
+    bfloat16_is_fast,
     labelled,
     loss,
     rate,
@@ -234,3 +235,17 @@ def test_a_step_needs_a_question(tmp_path: Path) -> None:
     """The error names the option, before anything is loaded."""
     with pytest.raises(InputError, match="batch must be at least 1, got 0"):
         train_pruner(tmp_path / "made", [MARKED], work=tmp_path / "work", batch=0)
+
+
+@pytest.mark.parametrize(
+    ("amx", "avx512", "fast"), [(False, False, False), (True, False, True), (False, True, True)]
+)
+def test_a_cpu_computes_in_bfloat16_where_it_has_instructions_for_it(
+    monkeypatch: pytest.MonkeyPatch, amx: bool, avx512: bool, fast: bool
+) -> None:
+    """Elsewhere products in it take 39 times as long as in float32."""
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+
+    assert bfloat16_is_fast(torch.device("cpu")) == fast
+    assert bfloat16_is_fast(torch.device("cuda"))
