@@ -156,7 +156,7 @@ def judged(report: Report, value: float, low: float, verdict: str, system: str =
     ("value", "low", "verdict", "system", "expected"),
     [
         (0.1, 0.05, "better", "sieve", "Take sieve: accuracy 60.0% against 50.0% of all"),
-        (-0.01, -0.03, "tie", "sieve", "no worse than that."),
+        (-0.01, -0.03, "tie", "sieve", "at most 5 points worse with 95% confidence."),
         (-0.01, -0.03, "tie", "sieve", "[-3.0, +1.0], with 25% of its tokens on 30 questions"),
         (-0.05, -0.12, "tie", "sieve", "cannot tell: sieve ties with all, but may be 12.0 points"),
         (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),

@@ -16,7 +16,8 @@ def advice(report: Report) -> str:
 
     The best of those that beat the baseline in the first metric, by p-values that Holm's method
     adjusts; else, of those at most `ROOM` worse with 95% confidence, the one that keeps the fewest
-    tokens; else the baseline. Systems that know the gold answers are left out.
+    tokens; else the baseline. Systems named like those of ragsieve that know
+    the gold answers are left out.
 
     Returns:
         One sentence; it says so where the questions cannot tell, and is empty where there is no
@@ -37,9 +38,8 @@ def advice(report: Report) -> str:
     sure = [row for row in smaller if row.differences[metric].low >= -ROOM]
     if sure:
         best = min(sure, key=_kept)
-        return (
-            f"Take {best.label}: {_against(best, base, metric, name)}{where}, no worse than that."
-        )
+        room = f"at most {100 * ROOM:.0f} points worse with 95% confidence"
+        return f"Take {best.label}: {_against(best, base, metric, name)}{where}, {room}."
     if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
         least = max(ties, key=lambda row: row.differences[metric].low)
         return (
