@@ -39,10 +39,11 @@ bench: .venv/models ## measure the main systems on real questions (RAGSIEVE_DATA
 clean: ## remove what the commands above have made
 	rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.venv/done: pyproject.toml constraints.txt
+.venv/done: pyproject.toml benchmarks/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[local,openai,bench,hub,index,peers,records,rerank,serve,train,langchain,llama-index,haystack,docs,dev]'
+	$(PIP) --no-deps --editable ./benchmarks
 	$(PIP) --no-deps dspy $(DSPY)
 	touch $@
 

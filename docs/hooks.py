@@ -1,9 +1,9 @@
-"""Fills in what the site says of the code itself, so that no page can fall behind it.
+"""Generate the parts of the site that describe the code, so that no page can fall behind it.
 
 A page ``systems/NAME.md`` gets the figure and the options of the system ``NAME``;
 ``<!-- systems -->`` becomes the list of all systems, ``<!-- system functions -->`` their reference,
-``<!-- metrics -->`` that of the metrics, ``<!-- limits -->`` that of a server's limits,
-``<!-- results -->`` README's table.
+``<!-- metrics -->`` that of the metrics, ``<!-- limits -->`` that of a server's limits. A system's
+page has its row of the table between the comments ``results`` of ``benchmark.md``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ragsieve.trained import building
 
 ROOT = Path(__file__).parents[1]
 RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
-ROOMS = ("split", "score", "select", "answer", "retrieve")
+MODULES = ("split", "score", "select", "answer", "retrieve")
 WITHOUT_WEIGHTS = {"embedder": "fake:hashing", "pruner": "fake:pruner"}
 SHOWN_AS = {
     r"ScriptedLLM\([^()]*\)": "LLM",
     r"HashingEmbedder\([^()]*\)": "embedder",
     r"OverlapPruner\([^()]*\)": "sentence pruner",
-    r"MemoryCached\((?:model=)?embedder\)": "embedder",
+    r"Cached\((?:model=)?embedder\)": "embedder",
     r"PERank\([^()]*\)": "listwise reranker",
     r", on_error='raise'": "",
     r"Gold\(\)": "gold answers",
 }
-SHOWN_IN_README = {
+SHOWN_IN_BENCHMARK = {
     "top-documents": "top-5 documents",
     "langchain-embeddings-filter": "LangChain's EmbeddingsFilter",
     "llama-index-sentence-optimizer": "LlamaIndex's SentenceEmbeddingOptimizer",
@@ -46,9 +46,9 @@ USUAL = {"max_tokens": "Budget of the context, in the generator's tokens."}
 
 
 class Box(NamedTuple):
-    """A stage in a figure: its room (empty for a system's own), its name, its options."""
+    """A stage in a figure: its module (empty for a system's own), its name, its options."""
 
-    room: str
+    module: str
     name: str
     options: str
 
@@ -71,8 +71,9 @@ class Gold(dict[str, tuple[str, ...]]):
 
 
 def names() -> list[str]:
-    """Every system that has a page, in the order of `ragsieve systems`."""
-    return [n for n, e in systems.SYSTEMS.items() if e.function.__module__.startswith("ragsieve.")]
+    """Every system that has a page, in the order of `ragsieve systems`: all but ablations."""
+    ours = ("ragsieve.", "ragsieve_benchmarks.oracles", "ragsieve_benchmarks.peers")
+    return [n for n, e in systems.SYSTEMS.items() if e.function.__module__.startswith(ours)]
 
 
 def on_config(config: Any) -> Any:
@@ -91,20 +92,19 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = markdown.replace("<!-- systems -->", listing())
     markdown = markdown.replace("<!-- system functions -->", reference())
     markdown = markdown.replace("<!-- metrics -->", metrics())
-    markdown = markdown.replace("<!-- limits -->", limits())
-    return markdown.replace("<!-- results -->", results())
+    return markdown.replace("<!-- limits -->", limits())
 
 
 def results() -> str:
-    """README's table of results, which stands between two comments."""
-    found = RESULTS.search((ROOT / "README.md").read_text(encoding="utf-8"))
-    return found.group(1).strip() if found else ""
+    """The benchmark's table of results, between two comments."""
+    match = RESULTS.search((ROOT / "docs/benchmark.md").read_text(encoding="utf-8"))
+    return match.group(1).strip() if match else ""
 
 
 def measured(name: str) -> str:
-    """The system's row of README's table, with the one that it is compared with."""
+    """The system's row of the benchmark's table, with the one that it is compared with."""
     head, rule, *rows = results().splitlines()
-    own = [row for row in rows if row_name(row) in (name, SHOWN_IN_README.get(name))]
+    own = [row for row in rows if row_name(row) in (name, SHOWN_IN_BENCHMARK.get(name))]
     if not own:
         return ""
     how = "Measured on the [benchmark](../benchmark.md)'s questions, with SmolLM2 as generator:"
@@ -113,14 +113,14 @@ def measured(name: str) -> str:
 
 
 def row_name(row: str) -> str:
-    """Of which system a row of README's table is."""
+    """Name of the system in a row of README's table."""
     first = row.split("|")[1].strip(" *")
     return re.sub(r" \(.*\)|:.*", "", first)
 
 
 def metrics() -> str:
-    """What is measured, as a table."""
-    lines = ["| metric | reads | better | what it is |", "|---|---|---|---|"]
+    """The metrics as a table."""
+    lines = ["| metric | reads | better | definition |", "|---|---|---|---|"]
     for metric in METRICS.values():
         about = f"{metric.group} | {metric.better} | {cell(metric.summary)}"
         lines.append(f"| `{metric.name}` | {about} |")
@@ -129,11 +129,11 @@ def metrics() -> str:
 
 def limits() -> str:
     """A server's limits, with their defaults."""
-    told = arguments(inspect.getdoc(Limits) or "")
-    lines = ["| option | default | what it says |", "|---|---|---|"]
+    described = arguments(inspect.getdoc(Limits) or "")
+    lines = ["| option | default | meaning |", "|---|---|---|"]
     for f in fields(Limits):
         option = "--workers" if f.name == "workers" else f"--limit-{f.name.replace('_', '-')}"
-        lines.append(f"| `{option}` | {f.default:,} | {cell(told[f.name])} |")
+        lines.append(f"| `{option}` | {f.default:,} | {cell(described[f.name])} |")
     return "\n".join(lines)
 
 
@@ -147,7 +147,7 @@ def listing() -> str:
 
 
 def system_page(name: str, written: str) -> str:
-    """A system's page: title, what it is, figure, what people wrote, options, how to call it."""
+    """A system's page: title, summary, figure, the written part, figures, options, calls."""
     entry = trained.entry(name)
     summary = f"{entry.summary[0].upper()}{entry.summary[1:]}."
     facts = f"Runs before the generator: {entry.needs}." + (
@@ -162,13 +162,13 @@ def system_page(name: str, written: str) -> str:
 
 
 def boxes(name: str) -> list[Box]:
-    """What a system does, in order, read off the composition itself."""
-    system = made(name)
+    """Stages of a system, in order, read off the composition itself."""
+    system = built(name)
     stages = [*flat(system.stage)]
     return [box(stage) for stage in [*stages, system.reader]]
 
 
-def made(name: str) -> System:
+def built(name: str) -> System:
     """The system on models that need no weights."""
     llm: Any = models.load("fake:echo")
     entry = systems.SYSTEMS[name]
@@ -189,18 +189,18 @@ def flat(stage: Any) -> list[Any]:
 def box(stage: Any) -> Box:
     """A stage as a figure shows it."""
     text = repr(stage)
-    for found, shown in SHOWN_AS.items():
-        text = re.sub(found, shown, text)
+    for pattern, shown in SHOWN_AS.items():
+        text = re.sub(pattern, shown, text)
     stage_name, _, options = text.partition("(")
-    room = type(stage).__module__.split(".")[1]
-    return Box(room if room in ROOMS else "", stage_name, options.removesuffix(")"))
+    module = type(stage).__module__.split(".")[1]
+    return Box(module if module in MODULES else "", stage_name, options.removesuffix(")"))
 
 
 def drawn(stages: list[Box]) -> str:
     """The figure as HTML: a box a stage, from the documents to the answer."""
     items = ['<li class="end">question, documents</li>']
-    for room, stage_name, options in stages:
-        label = f'<span class="room">{escape(room)}</span>' if room else ""
+    for module, stage_name, options in stages:
+        label = f'<span class="module">{escape(module)}</span>' if module else ""
         more = f"<small>{escape(options)}</small>" if options else ""
         items.append(f"<li>{label}<code>{escape(stage_name)}</code>{more}</li>")
     items.append('<li class="end">answer</li>')
@@ -208,7 +208,7 @@ def drawn(stages: list[Box]) -> str:
 
 
 def note(name: str) -> str:
-    """What the figure cannot show of a system."""
+    """A note on what the figure cannot show."""
     if name in systems.SYSTEMS and systems.SYSTEMS[name].options.get("reflection") == "tokens":
         return "Here `ByTokens()` asks in the place of `ByWords()`: the model's reflection tokens."
     if any(stage.name == "Ngrams" for stage in boxes(name)):
@@ -217,34 +217,36 @@ def note(name: str) -> str:
 
 
 def options_table(name: str) -> str:
-    """The options with types, defaults and what the docstring says of each."""
+    """The options with types, defaults and descriptions from the docstring."""
     make = trained.entry(name).function
     entry = systems.SYSTEMS[name]
-    told = arguments(inspect.getdoc(make) or "")
+    described = arguments(inspect.getdoc(make) or "")
     summary = (inspect.getdoc(make) or "").partition("\n")[0]
     hints = {p.name: str(p.annotation) for p in inspect.signature(make).parameters.values()}
     if not entry.options:
         return "None."
-    lines = ["| option | type | default | what it says |", "|---|---|---|---|"]
+    lines = ["| option | type | default | meaning |", "|---|---|---|---|"]
     for option, default in entry.options.items():
-        said = cell(told.get(option) or (summary if f"``{option}``" in summary else USUAL[option]))
-        lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {said} |")
+        if f"``{option}``" in summary:
+            described.setdefault(option, summary)
+        text = cell(described.get(option) or USUAL[option])
+        lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {text} |")
     return "\n".join([*lines, "", f"API: [`{make.__name__}`][{address(make)}]."])
 
 
-def address(made: Any) -> str:
-    """By what name the reference knows a function."""
-    return f"{made.__module__}.{made.__name__}"
+def address(function: Any) -> str:
+    """Name of a function in the reference."""
+    return f"{function.__module__}.{function.__name__}"
 
 
 def reference() -> str:
-    """What the reference says of every function that makes a system, by module and name."""
+    """Reference of every function that makes a system, by module and name."""
     places = sorted({address(trained.entry(name).function) for name in names()})
     return "\n\n".join(f"::: {place}" for place in places)
 
 
 def arguments(docstring: str) -> dict[str, str]:
-    """What a docstring says of each argument."""
+    """Descriptions of a docstring's arguments, by name."""
     sections = Docstring(docstring).parse(Parser.google, warnings=False)
     return {
         item.name: " ".join(item.description.split())
@@ -255,7 +257,7 @@ def arguments(docstring: str) -> dict[str, str]:
 
 
 def called(name: str) -> str:
-    """How to call a system from Python and from the shell."""
+    """Calls of a system from Python and from the shell."""
     entry: Entry = trained.entry(name)
     if entry.knows:
         return '## Call\n\n```toml\n# run.toml\nsystems = [{ name = "%s" }]\n```' % name  # noqa: UP031
@@ -268,7 +270,7 @@ def called(name: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text that stands in a table's cell."""
+    """A text for a table's cell."""
     return " ".join(text.replace("``", "`").replace("|", "\\|").split())
 
 

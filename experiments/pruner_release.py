@@ -17,7 +17,7 @@ from ragsieve.models.pruner import SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Window, WindowTokenizer
 from ragsieve.train.export import export
 from ragsieve.train.promises import scored, thresholds
-from ragsieve.train.pruner import labelled
+from ragsieve.train.pruner_samples import labelled
 
 KINDS = {
     "one passage answers": (

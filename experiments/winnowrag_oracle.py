@@ -1,29 +1,37 @@
 """Measure what WinnowRAG keeps of the gold documents with ideal agents and a critic that knows.
 
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web simpleqa_web
+    python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --poisoned
+    python experiments/winnowrag_oracle.py --data ../shared/data popqa --index indexes/popqa
 
 An ideal agent answers with the gold answer where a document of its cluster holds it, else with
 words of its first title, so that wrong agents disagree. Documents are embedded with their
 question, by MiniLM unless said. Figures are means over questions that have a gold document: the
 share of the gold documents kept, the share of what is kept that is gold, and how often the
 best-ranked gold document stays. No generator runs: this is what merging costs by itself.
+``--poisoned`` puts the false documents of a question among its own; ``--index`` takes the best 50
+chunks of an index (``ragsieve index build``) in their place. Needs `benchmarks/` installed.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+from ragsieve_benchmarks.oracles import winnowrag_oracle
 
 from ragsieve import datasets, models
+from ragsieve.evaluate.questions import poisoned
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems import winnowrag
+from ragsieve.systems.indexes import open_index
 from ragsieve.text import contains_answer
-from ragsieve.types import Document, Example
+from ragsieve.types import Document, Example, Segment
 
+RETRIEVED = 50  # documents of a question
 _HEAD = "Document [1] (Title: "
 
 
@@ -44,16 +52,28 @@ def ideal(answers: Mapping[str, Sequence[str]]) -> ScriptedLLM:
 def measured(examples: Sequence[Example], embedder: Embedder) -> list[tuple[float, float, float]]:
     """Gold documents kept, precision, and whether the best-ranked stays, for each question."""
     answers = {example.query.text: example.answers for example in examples}
-    system = winnowrag(ideal(answers), embedder, answers)
+    system = winnowrag_oracle(ideal(answers), embedder, answers)
     rows = []
     for example in examples:
-        gold = [d.id for d in example.documents[:50] if _holds(d, example.answers)]
+        gold = [d.id for d in example.documents[:RETRIEVED] if _holds(d, example.answers)]
         if gold:
             result = system(example.query, example.documents)
             kept = {segment.document.id for segment in result.kept}
             right = kept & {*gold}
             rows.append((len(right) / len(gold), len(right) / len(kept), float(gold[0] in kept)))
     return rows
+
+
+def indexed(examples: Sequence[Example], folder: str, embedder: Embedder) -> list[Example]:
+    """The same with the best 50 chunks of an index, each as a document."""
+    corpus = open_index(folder, embedder=embedder)
+    found = [corpus.search(example.query, k=RETRIEVED) for example in examples]
+    documents = [tuple(map(_document, chunks)) for chunks in found]
+    return [replace(e, documents=d) for e, d in zip(examples, documents, strict=True)]
+
+
+def _document(chunk: Segment) -> Document:
+    return Document(f"{chunk.document.id}:{chunk.start}", chunk.text, title=chunk.document.title)
 
 
 def _holds(document: Document, answers: Sequence[str]) -> bool:
@@ -65,12 +85,17 @@ def main() -> None:
     parser.add_argument("sets", nargs="+", help="names of data sets")
     parser.add_argument("--data", help="folder of the data sets")
     parser.add_argument("--limit", type=int, default=100, help="questions of each, 100")
+    parser.add_argument("--poisoned", action="store_true", help="with false documents")
+    parser.add_argument("--index", help="folder of an index of the set's passages")
     parser.add_argument("--embedder", default="minilm", help="minilm, fake:hashing, PREFIX:MODEL")
     options = parser.parse_args()
     embedder = models.load(options.embedder)
     for name in options.sets:
-        found = datasets.load(name, folder=options.data).examples()
-        examples = [e for _, e in islice(found, options.limit)]
+        dataset = datasets.load(name, folder=options.data)
+        dataset = poisoned(dataset) if options.poisoned else dataset
+        examples = [e for _, e in islice(dataset.examples(), options.limit)]
+        if options.index:
+            examples = indexed(examples, options.index, embedder)
         rows = measured(examples, embedder)
         kept, precision, best = np.mean(rows, axis=0)
         print(f"{name}: {len(rows)} questions with a gold document, of {len(examples)}")

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import ragsieve_benchmarks.ablations
+import ragsieve_benchmarks.oracles
+import ragsieve_benchmarks.peers  # noqa: F401  # whether the package is installed or not
 
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.types import Example

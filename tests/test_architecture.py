@@ -13,7 +13,7 @@ import ragsieve
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
     ["errors", "types", "schema"],
-    ["text", "fusion", "trace", "cluster", "pipeline"],
+    ["text", "fusion", "trace", "cluster", "documents", "pipeline"],
     ["models", "prompts"],
     ["datasets"],
     ["retrieve", "split", "score", "select", "answer"],
@@ -22,11 +22,11 @@ LAYERS = [  # a module imports from its own layer and those above it in this lis
     ["evaluate", "train", "integrations", "inspector", "cli", "server", "__main__"],
 ]
 LAYER = {name: depth for depth, names in enumerate(LAYERS) for name in names}
-STAGE_ROOMS = {*LAYERS[4]}
+STAGE_MODULES = {*LAYERS[4]}
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
-    if path != ROOT / "__init__.py"  # the front door names every room, on demand
+    if path != ROOT / "__init__.py"  # it names every module, on demand
 }
 
 
@@ -54,17 +54,17 @@ def test_imports_point_downwards(module: str) -> None:
     }
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.partition(".")[0] in STAGE_ROOMS])
-def test_stage_rooms_import_no_other_stage_room(module: str) -> None:
+@pytest.mark.parametrize("module", [m for m in MODULES if m.partition(".")[0] in STAGE_MODULES])
+def test_stage_modules_import_no_other_stage_module(module: str) -> None:
     """Split, score, select and answer meet in systems only."""
-    room = module.partition(".")[0]
-    others = {name for name in imports(MODULES[module]) if name.partition(".")[0] in STAGE_ROOMS}
+    package = module.partition(".")[0]
+    others = {name for name in imports(MODULES[module]) if name.partition(".")[0] in STAGE_MODULES}
 
-    assert set() == {name for name in others if name.partition(".")[0] != room}
+    assert set() == {name for name in others if name.partition(".")[0] != package}
 
 
-def test_a_member_of_a_room_does_not_import_the_room() -> None:
-    """A room's list imports its members, never the other way round: no import goes in a circle."""
+def test_a_member_does_not_import_its_package() -> None:
+    """A package imports its members, never the other way round: no import goes in a circle."""
     TopologicalSorter({name: imports(path) for name, path in MODULES.items()}).prepare()
 
 

@@ -72,16 +72,16 @@ def test_a_document_of_a_megabyte_is_answered_from(name: str, text: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_five_thousand_documents_are_answered_from(name: str) -> None:
-    """Five thousand documents go through every system; what the model cannot hold is told."""
+    """Five thousand documents go through every system; the trace has all of their text."""
     many = 500 if name in TOKENS else 5_000
     documents = [f"Fact {n} is about thing {n % 7}." for n in range(many)]
     result = system(name).ask("What is fact 4999 about?", documents)
 
     assert result.answer
-    told = Counter[str]()
+    counts = Counter[str]()
     for segment in retrieved(result):
-        told[segment.document.id] += len(segment.text.replace(" ", ""))
-    assert {str(n): len(text.replace(" ", "")) for n, text in enumerate(documents)} == told
+        counts[segment.document.id] += len(segment.text.replace(" ", ""))
+    assert {str(n): len(text.replace(" ", "")) for n, text in enumerate(documents)} == counts
 
 
 def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_ids_lose_no_document(name: str) -> None:
-    """Documents of one id are told apart, and the trace notes the new name."""
+    """Documents of one id stay apart, and the trace notes the new name."""
     result = system(name)("Who?", [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}])
 
     assert ["a", "a#2"] == [document.id for document in result.documents]
     assert ["document id 'a' occurs again: renamed 'a#2'"] == result.trace.notes
-    told = retrieved(result)
+    spans = retrieved(result)
     assert ["One.", "Two."] == [
-        "".join(s.text for s in told if s.document.id == name) for name in ("a", "a#2")
+        "".join(s.text for s in spans if s.document.id == name) for name in ("a", "a#2")
     ]
 
 

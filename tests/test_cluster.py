@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragsieve.cluster import Merged, divided, ellipse, hyperbola, kmeans, nearest, projected
+from ragsieve.cluster import Merged, ellipse, hyperbola, kmeans, nearest, projected
 from ragsieve.errors import InputError
 
 Array = NDArray[np.float64]
@@ -210,9 +210,11 @@ def test_more_than_two_sets_have_one_ellipse() -> None:
 
 def test_ten_sets_that_agree_keep_more_than_half() -> None:
     """Merged pair after pair they kept 11%: what agreed first was halved nine times."""
-    vectors = np.random.default_rng(0).normal(size=(50, 16))
+    draw = np.random.default_rng(0)
+    vectors = draw.normal(size=(50, 16))
+    sets = np.array_split(draw.permutation(50), 10)
 
-    assert 20 <= len(ellipse(vectors, *divided(50, 10, seed=0)).kept)
+    assert 20 <= len(ellipse(vectors, *(rows.tolist() for rows in sets)).kept)
 
 
 def test_nearest_is_by_centroid_and_the_first_of_equals() -> None:
@@ -292,11 +294,9 @@ def test_vectors_are_checked(vectors: Array, message: str) -> None:
     ],
 )
 def test_options_are_checked(clusters: int, seed: int, message: str) -> None:
-    """The same rules for k-means and for the random division."""
+    """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         kmeans(ELLIPSE, clusters, seed=seed)
-    with pytest.raises(InputError, match=message):
-        divided(4, clusters, seed=seed)
 
 
 @needs_sklearn
@@ -432,33 +432,6 @@ def test_all_but_kmeans_works_without_scikit_learn() -> None:
 
     assert "(0, 1)" == kept
     assert "scikit-learn is not installed: pip install 'ragsieve[local]'" == message
-
-
-@UNHURRIED
-@given(st.integers(0, 60), st.integers(1, 12), st.integers(0, 9))
-def test_a_random_division_is_even(rows: int, clusters: int, seed: int) -> None:
-    """Every row once, sizes one apart at most, as many sets as asked for where rows suffice."""
-    sets = divided(rows, clusters, seed=seed)
-    sizes = [len(part) for part in sets]
-
-    assert [*range(rows)] == sorted(row for part in sets for row in part)
-    assert min(rows, clusters) == len(sets)
-    assert not sizes or (min(sizes) >= 1 and max(sizes) - min(sizes) <= 1)
-    assert sorted(sorted(part) for part in sets) == sets
-    assert sets == divided(rows, clusters, seed=seed)
-
-
-def test_a_random_division_is_drawn_from_the_seed() -> None:
-    """Fifty rows in ten sets: hardly ever the same twice, never in the given order."""
-    drawn = [divided(50, 10, seed=seed) for seed in range(5)]
-
-    assert 5 == len({str(sets) for sets in drawn})
-
-
-def test_a_negative_number_of_rows_is_refused() -> None:
-    """Zero has no sets; less is a mistake."""
-    with pytest.raises(InputError, match="rows must not be negative, got -1"):
-        divided(-1, 2, seed=0)
 
 
 @UNHURRIED

@@ -22,7 +22,7 @@ from ragsieve.errors import MissingExtra
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapPairScorer,
+    OverlapCrossEncoder,
     OverlapPruner,
     ScriptedLLM,
 )
@@ -31,7 +31,7 @@ from ragsieve.score.listwise import Permuting
 from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
 
-ROOMS = {"split": split, "score": score, "select": select, "systems": systems}
+PACKAGES = {"split": split, "score": score, "select": select, "systems": systems}
 QUERY = Query("Who sang Summer Breeze?")
 
 
@@ -87,7 +87,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Mean": lambda: score.Mean(("given",)),
     "score.Ngrams": score.Ngrams,
     "score.Overlap": score.Overlap,
-    "score.Pair": lambda: score.Pair(OverlapPairScorer()),
+    "score.Pair": lambda: score.Pair(OverlapCrossEncoder()),
     "score.Pruner": lambda: score.Pruner(OverlapPruner()),
     "score.Reflection": lambda: score.Reflection(ScriptedLLM(["unused"], choices=fewer)),
     "score.Surprisal": lambda: score.Surprisal(ScriptedLLM(["unused"])),
@@ -98,7 +98,6 @@ BUILD: dict[str, Callable[[], Any]] = {
     "select.Distinct": lambda: select.Distinct(),
     "select.Extract": lambda: select.Extract(ScriptedLLM(first_two)),
     "select.Order": lambda: select.Order("ends"),
-    "select.RandomK": select.RandomK,
     "select.Threshold": lambda: select.Threshold(0.5, min_keep=1),
     "select.TopK": lambda: select.TopK(3),
     "select.Truncate": lambda: select.Truncate(ScriptedLLM(["unused"], choices=fewer)),
@@ -135,17 +134,16 @@ MORE: dict[str, Callable[[], Any]] = {  # other options that take another way th
     "select.Truncate of a writer": lambda: select.Truncate(
         ScriptedLLM(lambda _: "1", can=frozenset({"complete"})), min_keep=2
     ),
-    "systems.Winnow at random": lambda: winnow(clustering="random", merging="random"),
     "systems.Winnow without rounds": lambda: winnow(clusters=3, rounds=0),
 }
 EXPORTED = [  # systems has functions beside its stages
-    f"{room}.{name}"
-    for room, module in ROOMS.items()
+    f"{package}.{name}"
+    for package, module in PACKAGES.items()
     for name in module.__all__
     if inspect.isclass(getattr(module, name))
 ]
 WAYS = [*BUILD, *MORE]
-SELECT = ("select", "systems")  # rooms of stages that only let go
+SELECT = ("select", "systems")  # packages of stages that only let go
 
 # Everything a string can hold: control characters, lone surrogates, emoji, other scripts.
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
@@ -182,12 +180,12 @@ def stage_of(name: str) -> Any:
         pytest.skip(str(error))
 
 
-def rooms_ways(*rooms: str) -> list[str]:
-    return [name for name in WAYS if name.split(".")[0] in rooms]
+def ways_of(*modules: str) -> list[str]:
+    return [name for name in WAYS if name.split(".")[0] in modules]
 
 
 def test_every_exported_stage_is_under_the_laws() -> None:
-    """A stage in a room's __all__ has a row in the table above, and no row is left over."""
+    """A stage in a package's __all__ has a row in the table above, and no row is left over."""
     assert sorted(EXPORTED) == sorted(BUILD)
 
 
@@ -195,9 +193,9 @@ def test_every_exported_stage_is_under_the_laws() -> None:
 def test_row_builds_the_stage_of_its_name(name: str) -> None:
     """A row tests the stage that it is named after."""
     stage = stage_of(name)
-    room, exported = name.split(".")
+    package, exported = name.split(".")
 
-    assert getattr(ROOMS[room], exported) is type(stage)
+    assert getattr(PACKAGES[package], exported) is type(stage)
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -241,7 +239,7 @@ def test_every_stage_is_a_function_of_its_arguments(name: str, segments: list[Se
     first = stage(QUERY, segments)
     again = stage(QUERY, tuple(segments))
 
-    assert type(first) is list
+    assert isinstance(first, list)
     assert first is not segments
     assert segments == before
     assert first == again
@@ -260,7 +258,7 @@ def test_every_span_is_verbatim(name: str, segments: list[Segment]) -> None:
         assert span.document.text[span.start : span.end] == span.text
 
 
-@pytest.mark.parametrize("name", rooms_ways("split"))
+@pytest.mark.parametrize("name", ways_of("split"))
 @settings(max_examples=60, deadline=None)
 @given(segments=evidence())
 def test_a_splitter_stays_inside_what_it_splits(name: str, segments: list[Segment]) -> None:
@@ -277,7 +275,7 @@ def test_a_splitter_stays_inside_what_it_splits(name: str, segments: list[Segmen
         assert sorted(starts) == starts
 
 
-@pytest.mark.parametrize("name", rooms_ways("score"))
+@pytest.mark.parametrize("name", ways_of("score"))
 @settings(max_examples=60, deadline=None)
 @given(segments=evidence())
 def test_a_scorer_only_adds_a_finite_score(name: str, segments: list[Segment]) -> None:
@@ -291,7 +289,7 @@ def test_a_scorer_only_adds_a_finite_score(name: str, segments: list[Segment]) -
         assert math.isfinite(after.score)
 
 
-@pytest.mark.parametrize("name", rooms_ways(*SELECT))
+@pytest.mark.parametrize("name", ways_of(*SELECT))
 @settings(max_examples=60, deadline=None)
 @given(segments=evidence())
 def test_a_selector_returns_a_subset_as_it_was(name: str, segments: list[Segment]) -> None:
@@ -303,7 +301,7 @@ def test_a_selector_returns_a_subset_as_it_was(name: str, segments: list[Segment
     assert {s.key: dict(s.scores) for s in kept}.items() <= scores.items()
 
 
-@pytest.mark.parametrize("name", [n for n in rooms_ways(*SELECT) if "Order" not in n])
+@pytest.mark.parametrize("name", [n for n in ways_of(*SELECT) if "Order" not in n])
 def test_a_span_given_twice_is_not_lost(name: str) -> None:
     """Overlapping windows yield the same sentence twice; a selector keeps one of them at least."""
     span = Segment.whole(Document("d", "He sang.")).scored("given", 1.0)

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System, Verdict, as_documents, best_first, fit
+from ragsieve.pipeline import Pipeline, System, Tokens, Verdict, best_first, fit
 from ragsieve.prompts import context
 from ragsieve.trace import Trace
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment, StageResult
 
 QUERY = Query("Who sang Summer Breeze?")
 DOCUMENTS = [
@@ -75,18 +76,12 @@ def test_stages_run_in_order() -> None:
 
 
 def test_a_pipeline_is_a_stage() -> None:
-    """Pipelines nest, and the result is that of the stages in a row."""
+    """Pipelines nest, and the result is that of the stages in a row; without stages all stay."""
     given = [Segment.whole(document) for document in as_documents(DOCUMENTS)]
     flat = Pipeline(split.Sentences(), score.BM25(), select.TopK(2))
     nested = Pipeline(Pipeline(split.Sentences()), Pipeline(score.BM25(), select.TopK(2)))
 
     assert flat(QUERY, given) == nested(QUERY, given)
-
-
-def test_an_empty_pipeline_keeps_all() -> None:
-    """No stage, no change."""
-    given = [Segment.whole(document) for document in as_documents(DOCUMENTS)]
-
     assert given == Pipeline()(QUERY, given)
 
 
@@ -107,15 +102,17 @@ def test_a_pipeline_shows_its_stages() -> None:
 def test_a_pipeline_checks_its_options(
     stages: list[Any], options: dict[str, Any], message: str
 ) -> None:
-    """What is not a stage is told when the pipeline is made, not when it runs."""
+    """When the pipeline is made, not when it runs."""
     with pytest.raises(InputError, match=message):
         Pipeline(*stages, **options)
 
 
-def test_a_failing_stage_raises() -> None:
+def test_a_failing_stage_or_source_raises() -> None:
     """By default a failure is the caller's to see."""
     with pytest.raises(ModelError, match="is gone"):
         System(Pipeline(first, broken), Characters())(QUERY, DOCUMENTS)
+    with pytest.raises(StoreError, match="is gone"):
+        System(Pipeline(), Characters(), source=loses).ask(QUERY)
 
 
 def test_a_failing_stage_is_skipped_where_asked(caplog: pytest.LogCaptureFixture) -> None:
@@ -328,19 +325,21 @@ def test_with_budget_drops_and_says_so() -> None:
     assert all("pass max_tokens=20" in v.reason for v in verdicts)
 
 
-def test_tokens_and_ratio() -> None:
-    """Compression is tokens before over tokens after."""
-    result = sentences(1)(QUERY, ["He sang. Summer."])
-
-    # "Hesang.Summer." is 14, "Summer." is 7.
-    assert (14, 7) == (result.tokens.before, result.tokens.after)
-    assert 2.0 == result.compression_ratio
-
-
-def test_ratio_where_nothing_stayed() -> None:
+@pytest.mark.parametrize(
+    ("k", "documents", "tokens", "ratio"),
+    [
+        (1, ["He sang. Summer."], Tokens(14, 7), 2.0),  # "Hesang.Summer." is 14, "Summer." is 7
+        (0, ["He sang."], Tokens(7, 0), math.inf),
+        (0, [], Tokens(0, 0), 1.0),
+    ],
+)
+def test_compression_is_tokens_before_over_tokens_after(
+    k: int, documents: list[str], tokens: Tokens, ratio: float
+) -> None:
     """Nothing of something is infinite, nothing of nothing is no compression."""
-    assert math.inf == sentences(0)(QUERY, DOCUMENTS).compression_ratio
-    assert 1.0 == sentences(0)(QUERY, []).compression_ratio
+    result = sentences(k)(QUERY, documents)
+
+    assert (tokens, ratio) == (result.tokens, result.compression_ratio)
 
 
 @settings(max_examples=60, deadline=None)
@@ -395,7 +394,7 @@ def test_the_trace_adds_up_what_models_cost() -> None:
     steps = [s.to_dict() for s in system.ask(QUERY, ["He sang. She danced."]).trace.steps]
 
     # The embedder reads the question's 4 words, then 2 + 2 words: 3 items.
-    assert [0, 3, 0, 1] == [s["calls"] for s in steps]
+    assert [(0, 0), (0, 3), (0, 0), (1, 0)] == [(s["calls"], s["embedded"]) for s in steps]
     assert [0, 4 + 2 + 2, 0] == [s["tokens_in"] for s in steps[:3]]
     assert 3 == steps[3]["tokens_out"]
 
@@ -425,14 +424,6 @@ def test_every_result_is_json(documents: list[dict[str, str]]) -> None:
     shown = sentences(2).ask(QUERY, documents).to_dict()
 
     assert shown == json.loads(json.dumps(shown))
-
-
-def test_asking_without_documents() -> None:
-    """The reader answers by itself."""
-    result = sentences(2).ask("Who?")
-
-    assert () == result.kept
-    assert result.answer == Answer("yes", ())
 
 
 def test_questions_at_once_have_their_own_traces() -> None:
@@ -480,9 +471,12 @@ def loses(query: Query, /) -> list[Segment]:
 def test_a_source_finds_where_no_documents_are_passed() -> None:
     """Its spans go through the stages as they are; their documents are the result's, each once."""
     source = Finds()
-    result = System(Pipeline(select.TopK(1)), Characters(), source=source)(QUERY)
+    system = System(Pipeline(select.TopK(1)), Characters(), source=source)
+    result = system(QUERY)
 
     assert [QUERY] == source.asked
+    assert Answer("yes", result.kept) == system.ask(QUERY).answer
+    assert [QUERY, QUERY] == source.asked
     assert ["Seals and Crofts sang it."] == [s.text for s in result.kept]
     assert [{"fused": 0.5}] == [s.scores for s in result.kept]
     assert (PAGE,) == result.documents
@@ -498,15 +492,6 @@ def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[st
     assert [*documents] == [s.text for s in system(QUERY, documents).kept]
     assert [*documents] == [s.text for s in system.ask(QUERY, documents).kept]
     assert [] == source.asked
-
-
-def test_asking_asks_the_source() -> None:
-    """Once, and the reader answers from what was found."""
-    source = Finds()
-    result = System(Pipeline(), Characters(), source=source).ask("Who?")
-
-    assert [Query("Who?")] == source.asked
-    assert Answer("yes", tuple(source.found)) == result.answer
 
 
 def test_with_source_gives_any_system_a_source() -> None:
@@ -526,27 +511,17 @@ def test_without_documents_and_source_there_is_nothing_to_filter() -> None:
 
     with pytest.raises(InputError, match="documents must be a list, got one NoneType"):
         system(QUERY)
-    assert () == system.ask(QUERY).kept
+    assert ((), Answer("yes", ())) == (system.ask(QUERY).kept, system.ask(QUERY).answer)
 
 
-def test_spans_of_a_source_stay_verbatim() -> None:
-    """Also where stages split them further."""
-    system = System(Pipeline(split.Sentences()), Characters(), source=Finds())
+def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
+    """Also where stages split them; tokens before are "Songs:" with both spans, after with one."""
+    result = System(Pipeline(split.Sentences(), first), Characters(), source=Finds())(QUERY)
+    one, two = (len(s.text.replace(" ", "")) for s in Finds().found)
 
-    for span in system(QUERY).kept:
-        assert PAGE.text[span.start : span.end] == span.text
-        assert PAGE == span.document
-
-
-def test_tokens_before_are_those_of_what_was_found() -> None:
-    """Not of the whole documents: "Songs:" with both spans, then with one."""
-    result = System(Pipeline(select.TopK(1)), Characters(), source=Finds())(QUERY)
-    first, second = (len(s.text.replace(" ", "")) for s in Finds().found)
-
-    assert (len("Songs:") + first + second, len("Songs:") + first) == (
-        result.tokens.before,
-        result.tokens.after,
-    )
+    assert ["Seals and Crofts sang it."] == [s.text for s in result.kept]
+    assert [(PAGE, 25, 50)] == [(s.document, s.start, s.end) for s in result.kept]
+    assert Tokens(len("Songs:") + one + two, len("Songs:") + one) == result.tokens
 
 
 def test_the_trace_has_a_step_for_the_source() -> None:
@@ -591,12 +566,6 @@ def test_a_source_that_finds_nothing_leaves_the_reader_alone() -> None:
     assert [] == result.trace.warnings
 
 
-def test_a_failing_source_raises() -> None:
-    """Its error is the caller's to see."""
-    with pytest.raises(StoreError, match="is gone"):
-        System(Pipeline(), Characters(), source=loses).ask(QUERY)
-
-
 @pytest.mark.parametrize("stage", [Pipeline(first), first])
 def test_a_lenient_system_answers_though_its_source_fails(
     stage: Any, caplog: pytest.LogCaptureFixture
@@ -635,3 +604,38 @@ def test_questions_at_once_find_their_own() -> None:
 
     assert [f"{question} is here." for question in questions] == [r.text for r in found]
     assert {3} == {len(r.trace.steps) for r in found}
+
+
+FOUND = Segment.whole(Document("elsewhere", "Seals sang it."))
+
+
+def answers(query: Query, segments: Sequence[Segment], /) -> StageResult:
+    return StageResult(segments, answer=Answer("Crofts"), found=[FOUND])
+
+
+def test_what_a_stage_answers_and_finds_is_a_value() -> None:
+    """It is the same outside of any recording, through pipelines in pipelines."""
+    given = [Segment.whole(Document("d", "It rained."))]
+    result = Pipeline(Pipeline(answers), first)(QUERY, given)
+
+    assert (given, Answer("Crofts"), (FOUND,)) == (result, result.answer, result.found)
+
+
+def test_the_last_answer_of_a_pipeline_stands() -> None:
+    """A stage behind one that answered may answer, too; what was found by either is found."""
+
+    def later(query: Query, segments: Sequence[Segment], /) -> StageResult:
+        return StageResult(segments, answer=Answer("Seals"))
+
+    result = Pipeline(answers, later, first)(QUERY, [])
+
+    assert (Answer("Seals"), (FOUND,)) == (result.answer, result.found)
+
+
+def test_what_a_stage_finds_counts_as_given() -> None:
+    """Documents and tokens before are those of the caller and those that a stage found."""
+    result = System(answers, Characters()).ask(QUERY, ["It rained."])
+
+    assert ["0", "elsewhere"] == [document.id for document in result.documents]
+    assert Answer("Crofts") == result.answer
+    assert result.tokens.before > result.tokens.after

@@ -61,7 +61,7 @@ ROLES = {
     "truncate": ["user"],
 }
 PLACES = ["question", "document", "documents", "sentences", "most", "answers", "output", "passage"]
-PLACES += ["notes", "said", "segment", "source"]
+PLACES += ["notes", "segment", "source", "text"]
 PLACES += ["score", "scores", "mean", "deviation", "lowest", "highest"]
 VALUES = dict.fromkeys([*PLACES, "remark"], "x")
 ATTACKS = [
@@ -118,7 +118,7 @@ def test_any_text_stands_verbatim(text: str) -> None:
 
 
 def test_the_closed_book_prompt_has_no_place_for_evidence() -> None:
-    """Without evidence the model is not told of documents."""
+    """Without evidence the prompt has no documents."""
     assert (
         Message("system", "Answer the question in a few words."),
         Message("user", "Who?"),

@@ -51,11 +51,11 @@ def scripted() -> ScriptedLLM:
     return ScriptedLLM(reply, choices=weights, context=2048)
 
 
-def told(result: Result) -> dict[str, Any]:
-    """All that a result says but time and cost."""
+def untimed(result: Result) -> dict[str, Any]:
+    """A result without times and costs."""
     shown = result.to_dict()
     for step in shown["trace"]["steps"]:
-        for cost in ("seconds", "calls", "cached", "tokens_in", "tokens_out"):
+        for cost in ("seconds", "calls", "embedded", "cached", "tokens_in", "tokens_out"):
             del step[cost]
     return shown
 
@@ -166,10 +166,10 @@ def agree(questions: Sequence[Question], folder: Path) -> None:
     def run(system: System, workers: int) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(workers) as pool:
             results = list(pool.map(lambda q: system.ask(*q), questions))
-        return [told(result) for result in results]
+        return [untimed(result) for result in results]
 
     plain = finefilter(scripted(), HashingEmbedder(), max_tokens=BUDGET)
-    expected = [told(plain.ask(*question)) for question in questions]
+    expected = [untimed(plain.ask(*question)) for question in questions]
     with (
         DynamicBatcher(scripted(), wait_s=0.001) as llm,
         DynamicBatcher(HashingEmbedder(), wait_s=0.001) as embedder,

@@ -24,8 +24,8 @@ from ragsieve.models.fake import (
 from ragsieve.pipeline import System
 from ragsieve.systems import SYSTEMS, build
 
-ROOMS = ["split", "score", "select", "answer", "systems"]
-LATE = [  # optional, or slow to load and needed by one room only
+PACKAGES = ["split", "score", "select", "answer", "systems"]
+LATE = [  # optional, or slow to load and needed by one package only
     "bm25s",
     "click",
     "datasets",
@@ -120,10 +120,10 @@ def test_every_name_is_there(name: str) -> None:
     assert value.__doc__
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_lists_what_it_has(room: str) -> None:
-    """Every name of a room's __all__ is there, once, in order."""
-    module = importlib.import_module(f"ragsieve.{room}")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_lists_what_it_has(package: str) -> None:
+    """Every name of a package's __all__ is there, once, in order."""
+    module = importlib.import_module(f"ragsieve.{package}")
 
     assert sorted({*module.__all__}) == module.__all__
     for name in module.__all__:
@@ -140,14 +140,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_import_loads_no_heavy_module() -> None:
-    """``import ragsieve`` is quick: rooms and their packages come when they are first named."""
+    """``import ragsieve`` is quick: packages and their dependencies are loaded at first use."""
     assert set() == loaded_by("import ragsieve") & {*LATE}
 
 
 @pytest.mark.parametrize(
     ("own", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")]
 )
-def test_threads_wait_asleep_unless_told_otherwise(own: dict[str, str], policy: str) -> None:
+def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> None:
     """OpenMP's own word, once torch is there: beside other processes a spinning thread delays."""
     pytest.importorskip("torch")
     inherited = {key: value for key, value in os.environ.items() if "OMP_" not in key}
@@ -163,8 +163,8 @@ def test_threads_wait_asleep_unless_told_otherwise(own: dict[str, str], policy: 
     assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
 
 
-def test_rooms_load_no_optional_dependency() -> None:
-    """Every room and every system works on the plain installation."""
+def test_packages_load_no_optional_dependency() -> None:
+    """Every package and every system works on the plain installation."""
     code = "import ragsieve\nfor name in ragsieve.__all__: getattr(ragsieve, name)"
 
     assert set() == loaded_by(code) & {*OPTIONAL}
@@ -272,5 +272,5 @@ def test_options_of_a_system_go_by_name() -> None:
     system = build("top-documents", ScriptedLLM(["x"]), None, {"k": 1})
 
     assert 1 == len(system("Who?", ["a", "b"]).kept)
-    with pytest.raises(InputError, match="options of top-documents are k, max_tokens, got 'n'"):
+    with pytest.raises(InputError, match="options of top-documents are k, shots, examples, max"):
         build("top-documents", ScriptedLLM([]), None, {"n": 1})

@@ -53,66 +53,56 @@ def test_spans_are_exact_and_trimmed() -> None:
     assert [(2, 10), (13, 24)] == sentence_spans(text)
 
 
-def test_abbreviations_end_no_sentence() -> None:
-    """A title's or an initial's full stop is not the end."""
-    assert ["Dr. Seals met J. Crofts.", "They sang."] == sentences(
-        "Dr. Seals met J. Crofts. They sang."
-    )
+THAI = "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"  # 38 characters, so three of them are 116
+LONG_ONE = "abcde " * 1000 + "end."  # 6,004 characters
+SPLIT: dict[str, tuple[str, dict[str, int | str], list[str]]] = {
+    "abbreviation": (
+        *("Dr. Seals met J. Crofts. They sang.", {}),
+        ["Dr. Seals met J. Crofts.", "They sang."],
+    ),
+    "German abbreviation": (
+        *("Er mag z.B. Obst. Sie nicht.", {"language": "de"}),
+        ["Er mag z.B. Obst.", "Sie nicht."],
+    ),
+    # after 100 characters, between Thai letters: a space beside a number or a name ends none
+    "Thai": (
+        *(f"{THAI} {THAI} {THAI} {THAI} 1972 {THAI} {THAI}", {"language": "th"}),
+        [f"{THAI} {THAI} {THAI}", f"{THAI} 1972 {THAI} {THAI}"],
+    ),
+    "Chinese": ("你好。你是谁?我很好！", {}, ["你好。", "你是谁?", "我很好！"]),
+    "lines of a list, a heading, a quotation": (
+        *("# Songs\n- Summer Breeze\n1. first\n2) second\n> said he\nplain", {}),
+        ["# Songs", "- Summer Breeze", "1. first", "2) second", "> said he\nplain"],
+    ),
+    "sentences of a list item": (
+        *("1. He sang. She danced.\n22. They left.", {}),
+        ["1. He sang.", "She danced.", "22. They left."],
+    ),
+    "rows of a table": (
+        *("| song | year |\n| Summer Breeze | 1972 |", {}),
+        ["| song | year |", "| Summer Breeze | 1972 |"],
+    ),
+    "paragraphs": ("one\ntwo\n\nthree", {}, ["one\ntwo", "three"]),
+    "no end, cut at white space": (
+        *("aaa bbb ccc ddd eee", {"max_chars": 7}),
+        ["aaa bbb", "ccc ddd", "eee"],
+    ),
+    "no white space, cut inside": ("a" * 10, {"max_chars": 4}, ["aaaa", "aaaa", "aa"]),
+    "within the limit": (f"{LONG_ONE} {LONG_ONE}", {"max_chars": 6004}, [LONG_ONE, LONG_ONE]),
+    "lone surrogates": ("\ud800 He sang. \udfff", {}, ["\ud800 He sang.", "\udfff"]),
+    **{
+        f"white space {n}": (text, {}, [])
+        for n, text in enumerate(["", " ", "\n\n\n", "\t \u3000\u2028\x1c"])
+    },
+}
 
 
-def test_abbreviations_go_by_language() -> None:
-    """German abbreviations hold a German sentence together."""
-    assert ["Er mag z.B. Obst.", "Sie nicht."] == sentences(
-        "Er mag z.B. Obst. Sie nicht.", language="de"
-    )
+@pytest.mark.parametrize("name", SPLIT)
+def test_text_is_split_into_sentences(name: str) -> None:
+    """By language, lines and limits; a broken string splits where its repaired twin would."""
+    text, options, expected = SPLIT[name]
 
-
-def test_thai_sentences_end_at_white_space() -> None:
-    """After 100 characters, between Thai letters: a space beside a number or a name ends none."""
-    words = "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"  # 38 characters, so three of them are 116
-    text = f"{words} {words} {words} {words} 1972 {words} {words}"
-
-    assert [f"{words} {words} {words}", f"{words} 1972 {words} {words}"] == sentences(
-        text, language="th"
-    )
-
-
-def test_list_items_and_headings_end_at_their_line() -> None:
-    """Lines of a list, a heading and a quotation are sentences though no full stop ends them."""
-    text = "# Songs\n- Summer Breeze\n- Diamond Girl\n1. first\n2) second\n> said he\nplain"
-
-    assert [
-        "# Songs",
-        "- Summer Breeze",
-        "- Diamond Girl",
-        "1. first",
-        "2) second",
-        "> said he\nplain",
-    ] == sentences(text)
-
-
-def test_a_list_items_sentences_are_apart() -> None:
-    """Its number belongs to the first of them."""
-    assert ["1. He sang.", "She danced.", "22. They left."] == sentences(
-        "1. He sang. She danced.\n22. They left."
-    )
-
-
-def test_table_rows_end_at_their_line() -> None:
-    """Each row of a Markdown table is a sentence."""
-    assert ["| song | year |", "| Summer Breeze | 1972 |"] == sentences(
-        "| song | year |\n| Summer Breeze | 1972 |"
-    )
-
-
-def test_paragraphs_end_sentences() -> None:
-    """A blank line ends a sentence; a single line break does not."""
-    assert ["one\ntwo", "three"] == sentences("one\ntwo\n\nthree")
-
-
-def test_chinese_sentences_end_without_a_space() -> None:
-    """Chinese full stops, questions and exclamations end a sentence in any language setting."""
-    assert ["你好。", "你是谁?", "我很好！"] == sentences("你好。你是谁?我很好！")
+    assert expected == sentences(text, **options)
 
 
 def test_offsets_count_characters_beyond_the_first_plane() -> None:
@@ -123,37 +113,9 @@ def test_offsets_count_characters_beyond_the_first_plane() -> None:
     assert [(0, 12), (13, 19)] == sentence_spans(text)
 
 
-def test_text_without_a_sentence_end_is_cut_at_white_space() -> None:
-    """Words stay whole where a piece of at most max_chars can end between two of them."""
-    assert ["aaa bbb", "ccc ddd", "eee"] == sentences("aaa bbb ccc ddd eee", max_chars=7)
-
-
 def test_words_stay_whole_in_a_long_text_without_a_sentence_end() -> None:
     """Also where the text is read in pieces."""
     assert {"abcdef"} == {*" ".join(sentences("abcdef " * 3000)).split()}
-
-
-def test_a_sentence_within_the_limit_is_whole() -> None:
-    """However long both are: 6,004 characters."""
-    long = "abcde " * 1000 + "end."
-
-    assert [long, long] == sentences(f"{long} {long}", max_chars=6004)
-
-
-def test_a_word_over_the_limit_is_cut_inside() -> None:
-    """Where there is no white space there is no better place."""
-    assert ["aaaa", "aaaa", "aa"] == sentences("a" * 10, max_chars=4)
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n\n\n", "\t \u3000\u2028\x1c"])
-def test_white_space_has_no_sentence(text: str) -> None:
-    """What is only white space yields nothing."""
-    assert [] == sentence_spans(text)
-
-
-def test_a_lone_surrogate_is_a_character_like_others() -> None:
-    """A broken string, as JSON can hold it, splits where its repaired twin would."""
-    assert ["\ud800 He sang.", "\udfff"] == sentences("\ud800 He sang. \udfff")
 
 
 @settings(max_examples=300, deadline=None)
@@ -201,13 +163,9 @@ def test_a_megabyte_is_split_soon(name: str) -> None:
     assert took < 10
 
 
-def test_a_megabyte_of_english_has_every_sentence() -> None:
-    """No sentence is cut where the text is read in pieces."""
+def test_a_megabyte_has_every_sentence() -> None:
+    """None is cut where the text is read in pieces, with spaces between sentences or without."""
     assert {"He sang Summer Breeze in 1972, and so did they."} == {*sentences(LONG["English"])}
-
-
-def test_a_megabyte_of_chinese_has_every_sentence() -> None:
-    """The same for text without spaces."""
     assert ["今天天气很好，我们去公园。"] * 77_000 == sentences(LONG["Chinese"])
 
 
@@ -281,24 +239,28 @@ def test_language_of_a_sentence(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " \n", "ok", "1972", "x = 3;", "| - |", "\ud800\x00", "😀", "#" * 1000, "Hi!", "a, b"],
-)
-def test_what_is_too_short_to_tell_is_english(text: str) -> None:
-    """Numbers, code and a few letters name no language."""
-    assert "en" == language(text)
-
-
-@pytest.mark.parametrize(
-    "text",
     [
+        *(
+            "",
+            " \n",
+            "ok",
+            "1972",
+            "x = 3;",
+            "| - |",
+            "\ud800\x00",
+            "😀",
+            "#" * 1000,
+            "Hi!",
+            "a, b",
+        ),
         "def main(argv):\n    return run(argv[1:])",
         "2024-05-01 12:00:01 ERROR worker-3 connection reset",
         "Adrien Silva; Anthony da Silva",
         "pip install ragsieve",
     ],
 )
-def test_names_code_and_logs_are_not_taken_for_another_language(text: str) -> None:
-    """Where the model is not certain, English stands."""
+def test_what_names_no_language_is_english(text: str) -> None:
+    """Numbers, names, code, logs and a few letters: where the model is not certain."""
     assert "en" == language(text)
 
 

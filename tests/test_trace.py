@@ -1,4 +1,4 @@
-"""What is told of a question, and to whom."""
+"""The trace of a question."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ DOCUMENT = Document("d", "He sang. She danced.")
 HE, SHE = Segment(DOCUMENT, 0, 8), Segment(DOCUMENT, 9, 20)
 
 
-def test_without_a_step_nothing_is_told() -> None:
-    """Elsewhere than in a step the three words do nothing, and a later trace does not hear them."""
-    note("unheard")
-    record_drop(HE, "unheard")
+def test_without_a_step_nothing_is_recorded() -> None:
+    """Outside a step the three functions do nothing, and no later trace has their records."""
+    note("lost")
+    record_drop(HE, "lost")
     record_usage([Usage("m", 1)])
     trace = Trace()
     with trace.recording(), step("stage"):
@@ -42,11 +42,11 @@ def test_without_a_trace_a_step_leaves_nothing_behind() -> None:
     """A stage called by hand costs a step that nobody keeps."""
     trace = Trace()
     with step("alone") as alone:
-        note("heard by the step")
+        note("in the step")
     with trace.recording():
         pass
 
-    assert ["heard by the step"] == alone.notes
+    assert ["in the step"] == alone.notes
     assert [] == trace.steps
 
 
@@ -71,7 +71,7 @@ def test_the_first_reason_stands() -> None:
 
 
 def test_a_rescored_span_is_kept() -> None:
-    """Spans are told apart by where they are, not by their scores."""
+    """Spans differ by their places, not by their scores."""
     record = Step("Cosine", before=(HE,), after=(HE.scored("cosine", 0.5),))
 
     assert [] == record.dropped
@@ -106,9 +106,9 @@ def test_a_failure_is_a_warning() -> None:
 
 
 def test_what_a_stage_does_without_is_a_warning() -> None:
-    """Beside what failed, in the order of the stages; nobody hears it elsewhere than in a step."""
+    """Beside what failed, in the order of the stages; outside a step it is lost."""
     trace = Trace()
-    warn("unheard")
+    warn("lost")
     with trace.recording():
         with step("first"):
             warn("a source is missing")
@@ -132,7 +132,7 @@ def test_a_step_is_kept_where_its_stage_raises() -> None:
     assert ["Broken()"] == [s.stage for s in trace.steps]
 
 
-def test_inner_steps_hear_their_own_notes() -> None:
+def test_inner_steps_have_their_own_notes() -> None:
     """A note goes to the innermost step, and steps stand in the order in which they ended."""
     trace = Trace()
     with trace.recording(), step("outer"):
@@ -144,7 +144,7 @@ def test_inner_steps_hear_their_own_notes() -> None:
 
 
 def test_threads_have_their_own_traces() -> None:
-    """What runs at once is told apart."""
+    """What runs at once is kept apart."""
     together = threading.Barrier(8)
 
     def record(number: int) -> Trace:
@@ -193,6 +193,7 @@ def test_a_trace_is_json() -> None:
                 "segments_in": 1,
                 "segments_out": 0,
                 "calls": 1,
+                "embedded": 0,
                 "cached": 0,
                 "tokens_in": 3,
                 "tokens_out": 0,

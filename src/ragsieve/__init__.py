@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Rooms and systems, loaded when they are first named: ``import ragsieve`` stays quick."""
+    """Modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
     if name == "finefilter":
         return import_module("ragsieve.systems.finefilter").finefilter
     if name == "load":

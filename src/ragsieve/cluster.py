@@ -31,12 +31,11 @@ _one_at_a_time = threading.Lock()  # thread limits and warning filters belong to
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of sets of rows that were merged.
+    """Result of merging sets of rows.
 
     Args:
         members: Their union, rising.
-        values: The left side of the inequality, one a member, in the unit of the vectors; empty
-            where chance chose.
+        values: The left side of the inequality, one a member, in the unit of the vectors.
         threshold: Its right side, in the same unit.
         kept: The members that stay, rising, at least one.
     """
@@ -47,10 +46,8 @@ class Merged:
     kept: tuple[int, ...]
 
 
-def inequality(value: float | None, threshold: float | None) -> str:
-    """How a document fell, with as many digits as tell the sides apart; empty where one is None."""
-    if value is None or threshold is None:
-        return ""
+def inequality(value: float, threshold: float) -> str:
+    """How a document fell, with enough digits to show which side it fell on."""
     pairs = [(f"{value:.{digits}f}", f"{threshold:.{digits}f}") for digits in range(2, 18)]
     left, right = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
     return f"{left} {'>' if value > threshold else '≤'} {right}"
@@ -74,7 +71,10 @@ def kmeans(vectors: Vectors, clusters: int, *, seed: int) -> list[list[int]]:
         MissingExtra: If scikit-learn is not installed.
     """
     array = _matrix(vectors)
-    _check_options(clusters, seed)
+    if clusters < 1:
+        raise InputError(f"clusters must be at least 1, got {clusters!r}")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed must be in [0, 2**32), got {seed!r}")
     try:
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
@@ -94,31 +94,6 @@ def kmeans(vectors: Vectors, clusters: int, *, seed: int) -> list[list[int]]:
     for row, label in enumerate(labels.ravel().tolist()):
         sets.setdefault(label, []).append(row)
     return list(sets.values())
-
-
-def divided(rows: int, clusters: int, *, seed: int) -> list[list[int]]:
-    """Rows dealt out at random into sets whose sizes differ by one at most.
-
-    Args:
-        rows: How many rows there are, from 0.
-        clusters: Sets, at least 1; no more rows than that: one set a row.
-        seed: Where the order is drawn from, in [0, 2**32).
-
-    Returns:
-        Disjoint sets that hold every row, none empty, by their smallest row; rows rising.
-
-    Raises:
-        InputError: If an argument is out of range.
-
-    Source: WinnowRAG, figure 3, the ablation without clustering.
-    """
-    if rows < 0:
-        raise InputError(f"rows must not be negative, got {rows!r}")
-    _check_options(clusters, seed)
-    if rows == 0:
-        return []
-    order = np.random.default_rng(seed).permutation(rows)
-    return sorted(sorted(part.tolist()) for part in np.array_split(order, min(clusters, rows)))
 
 
 def ellipse(vectors: Vectors, *sets: Sequence[int]) -> Merged:
@@ -236,13 +211,6 @@ def _matrix(vectors: Vectors) -> _Array:
         wrong = float(array[~allowed][0])
         raise InputError(f"vectors must be finite, with entries up to {_LARGEST:g}, got {wrong!r}")
     return array
-
-
-def _check_options(clusters: int, seed: int) -> None:
-    if clusters < 1:
-        raise InputError(f"clusters must be at least 1, got {clusters!r}")
-    if not 0 <= seed < 2**32:
-        raise InputError(f"seed must be in [0, 2**32), got {seed!r}")
 
 
 def _check_sets(array: _Array, sets: Mapping[str, Sequence[int]]) -> None:

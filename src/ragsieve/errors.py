@@ -1,4 +1,4 @@
-"""What goes wrong, as one tree; each message is one line naming the option, rule and value.
+"""The errors, as one tree; each message is one line naming the option, rule and value.
 
 RagsieveError
 ├── InputError          what the caller passed breaks a rule (also a ValueError)
@@ -9,10 +9,16 @@ RagsieveError
 └── ModelError          a model or its server failed
     ├── Unsupported     this backend cannot do what was asked of it
     ├── ContextOverflow the prompt does not fit the model's context
-    └── BadReply        a reply could not be read; keeps the text
+    ├── BadReply        a reply could not be read; keeps the text
+    └── PeerError       another framework's filter raised something that is not ours
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, get_args
 
 
 class RagsieveError(Exception):
@@ -20,7 +26,7 @@ class RagsieveError(Exception):
 
 
 class InputError(RagsieveError, ValueError):
-    """What the caller passed breaks a rule."""
+    """An argument of the caller breaks a rule."""
 
 
 class MissingExtra(RagsieveError, ImportError):
@@ -35,6 +41,15 @@ class MissingExtra(RagsieveError, ImportError):
         super().__init__(f"{package} is not installed: pip install 'ragsieve[{extra}]'")
         self.package = package
         self.extra = extra
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Raise `MissingExtra` where an import in the block fails because ``extra`` is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or extra, extra=extra) from error
 
 
 class StoreError(RagsieveError):
@@ -85,3 +100,41 @@ class BadReply(ModelError):
     def __init__(self, rule: str, text: str) -> None:
         super().__init__(f"the reply should be {rule}, got {text[:200]!r}")
         self.text = text
+
+
+def check_range(owner: object, **ranges: tuple[float, float | None]) -> None:
+    """Check options of ``owner`` by name: the least value and the largest one.
+
+    An infinite end is not reached, None is no end; options that are None are not checked.
+
+    Raises:
+        InputError: If an option is outside of its range, or no number.
+    """
+    for name, (least, most) in ranges.items():
+        value = getattr(owner, name)
+        within = value is None or (
+            least <= value if most is None else least <= value <= most and value != math.inf
+        )
+        if not within:
+            rule = "not be negative" if least == 0 else f"be at least {least}"
+            if most == math.inf:
+                rule = "be finite and not negative" if least == 0 else f"be finite and {rule[3:]}"
+            elif most is not None:
+                rule = f"be from {least} to {most}"
+            raise InputError(f"{name} must {rule}, got {value!r}")
+
+
+def check_choice(choices: Any, **options: object) -> None:
+    """Check that options are among the values of a `Literal`.
+
+    Raises:
+        InputError: If one is not.
+    """
+    for name, value in options.items():
+        if value not in get_args(choices):
+            known = ", ".join(get_args(choices))
+            raise InputError(f"{name} must be one of {known}, got {value!r}")
+
+
+class PeerError(ModelError):
+    """Another framework's filter raised something that is not ours."""

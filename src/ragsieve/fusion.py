@@ -1,4 +1,4 @@
-"""Rank fusion: one ranking of several, by places alone, whatever their scores mean."""
+"""Rank fusion: one ranking of several, by rank alone."""
 
 from __future__ import annotations
 

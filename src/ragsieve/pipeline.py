@@ -1,4 +1,4 @@
-"""How evidence flows: the one contract.
+"""The contract: sources, stages and readers, and the pipelines and systems made of them.
 
 A stage is any callable ``(query, segments, /) -> list[segment]``. A `Pipeline` joins stages and is
 one itself. A `System` joins a stage and a reader: documents in, kept spans and an answer out.
@@ -9,22 +9,23 @@ from __future__ import annotations
 import logging
 import math
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
+from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.trace import Trace, note, record_drop, segment_to_dict, step
-from ragsieve.types import Answer, Document, Query, Segment, rounded
+from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 OnError = Literal["raise", "keep"]
 Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
 Source = Callable[[Query], list[Segment]]
-AnyDocument = Document | Mapping[str, Any] | str
 
 
 class Reader(Protocol):
@@ -80,11 +81,14 @@ class Pipeline:
         inside = ", ".join([*map(repr, self.stages), f"on_error={self.on_error!r}"])
         return f"{type(self).__name__}({inside})"
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        kept = list(segments)
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
+        kept = StageResult(segments)
         for stage in self.stages:
             recorded = isinstance(stage, Pipeline)
-            kept = stage(query, kept) if recorded else self._run(stage, query, kept)
+            last = stage(query, kept) if recorded else self._run(stage, query, kept)
+            last = StageResult.of(last)
+            found = last.found if last is kept else (*kept.found, *last.found)
+            kept = StageResult(last, answer=last.answer or kept.answer, found=found)
         return kept
 
     def lenient(self) -> Self:
@@ -165,7 +169,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a span: kept where ``stage`` is empty, else dropped by it, and why."""
+    """The verdict on a span: kept where ``stage`` is empty, else dropped by it, and why."""
 
     segment: Segment
     stage: str
@@ -174,7 +178,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Result:
-    """What a system made of a question.
+    """Result of a system for a question.
 
     Args:
         query: The question.
@@ -203,12 +207,12 @@ class Result:
 
     @property
     def answerable(self) -> float | None:
-        """How probable it is that some document answers, in [0, 1]; None if no stage says."""
+        """Probability that some document answers, in [0, 1]; None if no stage gives one."""
         return self.trace.answerable
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What became of every finest span, in the order of the documents."""
+        """Verdict on every finest span, in the order of the documents."""
         found = {
             drop.segment.key: Verdict(drop.segment, record.stage, drop.reason)
             for record in self.trace.steps
@@ -269,30 +273,38 @@ class System:
             InputError: If the question or a document breaks a rule.
             ModelError: If a model failed and the stage does not say ``on_error="keep"``.
         """
+        return self._filtered(query, documents)[0]
+
+    def _filtered(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None
+    ) -> tuple[Result, Answer | None]:
+        """The result, and the answer that a stage or the source already gave."""
         query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
         with trace.recording():
             taken, given = self._given(query, documents)
-            kept = self.stage(query, given)
-            taken, given = _with_found(taken, given, trace)
-            before, after = self._lengths(given, kept)
+            result = StageResult.of(self.stage(query, given))
+            kept, answer = [*result], result.answer or given.answer
+            taken, read = _with_found(taken, given, result.found)
+            before, after = self._lengths(read, kept)
             limit = before if self.max_tokens is None else min(before, self.max_tokens)
             if after > limit:  # over the budget, or in a new order that needs more joints
                 with step(f"System(max_tokens={self.max_tokens})", kept) as record:
                     kept = fit(kept, limit, self.reader)
                     record.after = tuple(kept)
-                before, after = self._lengths(given, kept)
+                before, after = self._lengths(read, kept)
         text = self.reader.context(kept)
-        return Result(query, taken, tuple(kept), text, Tokens(before, after), trace)
+        return Result(query, taken, tuple(kept), text, Tokens(before, after), trace), answer
 
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
 
         Where a stage has answered by itself, that is the answer and the reader is not asked.
         """
-        result = self(query, () if documents is None and not self.source else documents)
+        documents = () if documents is None and not self.source else documents
+        result, answer = self._filtered(query, documents)
         with result.trace.recording(), step(repr(self.reader), result.kept) as record:
-            if answer := result.trace.answer:
+            if answer:
                 note("not asked: a stage before it has answered")
                 record.after = result.kept
             else:
@@ -318,15 +330,15 @@ class System:
 
     def _given(
         self, query: Query, documents: Sequence[AnyDocument] | None
-    ) -> tuple[tuple[Document, ...], list[Segment]]:
-        """What there is to filter: the caller's documents, else what the source finds."""
+    ) -> tuple[tuple[Document, ...], StageResult]:
+        """Segments to filter: of the caller's documents, else of the source."""
         if documents is not None or self.source is None:
             taken = as_documents(documents)
-            return taken, [Segment.whole(document) for document in taken]
+            return taken, StageResult(map(Segment.whole, taken))
         source = self.source
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
         found = _recorded(source, [], lambda: _found(source, query), on_error)
-        return tuple({s.document.id: s.document for s in found}.values()), found
+        return tuple({s.document.id: s.document for s in found}.values()), StageResult.of(found)
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
@@ -346,54 +358,26 @@ def _found(source: Source, query: Query) -> list[Segment]:
 
 
 def _with_found(
-    documents: tuple[Document, ...], given: list[Segment], trace: Trace
+    documents: tuple[Document, ...], segments: Sequence[Segment], found: Sequence[Segment]
 ) -> tuple[tuple[Document, ...], list[Segment]]:
-    """The same with what stages found by themselves, in steps that began with nothing."""
-    known = {segment.key for segment in given}
-    steps = [record for record in trace.steps if not record.before and not record.error]
-    found = {s.key: s for record in steps for s in record.after if s.key not in known}
-    more = {s.document.id: s.document for s in found.values()}
+    """The same with what stages found by themselves."""
+    known = {segment.key for segment in segments}
+    more = {s.key: s for s in found if s.key not in known}
+    others = {s.document.id: s.document for s in more.values()}
     for document in documents:
-        more.pop(document.id, None)
-    return (*documents, *more.values()), [*given, *found.values()]
+        others.pop(document.id, None)
+    return (*documents, *others.values()), [*segments, *more.values()]
 
 
-def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...]:
-    """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
-    if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
-        raise InputError(f"documents must be a list, got one {type(documents).__name__}")
-    seen: Counter[str] = Counter()
-    taken = []
-    for rank, value in enumerate(documents):
-        document = replace(_as_document(value, rank), rank=rank)
-        seen[document.id] += 1
-        if seen[document.id] > 1:
-            renamed = f"{document.id}#{seen[document.id]}"
-            while seen[renamed]:
-                renamed += "'"
-            seen[renamed] += 1
-            note(f"document id {document.id!r} occurs again: renamed {renamed!r}")
-            document = replace(document, id=renamed)
-        taken.append(document)
-    return tuple(taken)
-
-
-def _as_document(value: AnyDocument, rank: int) -> Document:
-    if isinstance(value, Document):
-        return value
-    if isinstance(value, str):
-        return Document(str(rank), value)
-    if not isinstance(value, Mapping) or "text" not in value:
-        raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
-    metadata = value.get("metadata") or {}
-    if not isinstance(metadata, Mapping):
-        raise InputError(f"a document's metadata must be a mapping, got {metadata!r:.80}")
-    known = ("id", "text", "title", "source", "metadata")
-    rest = {k: v for k, v in value.items() if k not in known}
-    return Document(
-        id=str(rank if value.get("id") is None else value["id"]),
-        text=value["text"],
-        title=value.get("title") or "",
-        source=str(value.get("source") or value.get("url") or ""),
-        metadata={**metadata, **rest},
-    )
+def packed(items: Sequence[T], sizes: Sequence[int], limit: int) -> Iterator[list[T]]:
+    """Items in runs whose sizes sum to at most ``limit``, in order; a larger item is alone."""
+    run: list[T] = []
+    left = limit
+    for item, size in zip(items, sizes, strict=True):
+        if run and size > left:
+            yield run
+            run, left = [], limit
+        run.append(item)
+        left -= size
+    if run:
+        yield run

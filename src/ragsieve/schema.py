@@ -1,4 +1,4 @@
-"""Declared schemas (msgspec) of JSON and TOML that may come from anyone, and one line for a breach.
+"""Declared schemas (msgspec) of untrusted JSON and TOML, and one-line errors for breaches.
 
 A schema is a `Schema`, or any type that msgspec converts to. A rule that a pattern cannot say in
 words says it beside the pattern: ``Meta(pattern=..., extra={"rule": "a plain name"})``.
@@ -99,6 +99,8 @@ def _at(kind: Any, value: Any, steps: list[str]) -> tuple[Any, str, Any]:
         if isinstance(node, inspect.StructType):
             inner = next(f.type for f in node.fields if f.encode_name == step)
             value = value.get(step)
+        elif isinstance(node, inspect.UnionType):  # the tag, which names none of them
+            return node, "", value.get(step)
         elif isinstance(node, inspect.DictType):  # of strings; msgspec does not say which key
             return node.value_type, "of strings only", value
         else:

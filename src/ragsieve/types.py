@@ -1,9 +1,9 @@
-"""What flows through the rooms: questions, documents, spans of documents, answers."""
+"""The values of a pipeline: questions, documents, spans of documents, answers, examples."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,8 @@ class Query:
     Args:
         text: The question; not blank.
         id: The caller's own name for it.
+        time: When it was asked, as CRAG's ``query_time`` or by ISO 8601; empty where that does not
+            matter. An API's dates ("today", "last month") count from it.
 
     Raises:
         InputError: If ``text`` is blank or not a string.
@@ -40,6 +42,7 @@ class Query:
 
     text: str
     id: str = ""
+    time: str = ""
 
     def __post_init__(self) -> None:
         _require_text("the question", self.text)
@@ -123,7 +126,7 @@ class Segment:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What tells spans of one question's documents apart, whatever their scores."""
+        """Key of a span among those of one question's documents, whatever their scores."""
         return (self.document.id, self.start, self.end)
 
     @property
@@ -145,7 +148,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader answered, and what it had read.
+    """A reader's answer, and the segments that it read.
 
     Args:
         text: The answer.
@@ -156,6 +159,32 @@ class Answer:
     text: str
     segments: tuple[Segment, ...] = ()
     reply: str = ""
+
+
+class StageResult(list[Segment]):
+    """The segments that a stage keeps, and what else it gives: a list like any other.
+
+    Args:
+        segments: What is kept.
+        answer: The answer, where the stage gave one: the reader is not asked then.
+        found: Segments that the stage found by itself, kept or not.
+    """
+
+    def __init__(
+        self,
+        segments: Iterable[Segment] = (),
+        *,
+        answer: Answer | None = None,
+        found: Iterable[Segment] = (),
+    ) -> None:
+        super().__init__(segments)
+        self.answer = answer
+        self.found = tuple(found)
+
+    @classmethod
+    def of(cls, segments: list[Segment]) -> StageResult:
+        """The same; of a plain list, without an answer and with nothing found."""
+        return segments if isinstance(segments, cls) else cls(segments)
 
 
 @dataclass(frozen=True)

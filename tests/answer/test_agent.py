@@ -29,7 +29,7 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
     """What becomes of replies, in the order in which they are given."""
     llm = ScriptedLLM(replies)
     agent = Agent(llm)
-    asked = [agent.asked(QUERY, documents(f"text {n}")) for n in range(groups)]
+    asked = [agent.argument_prompt(QUERY, documents(f"text {n}")) for n in range(groups)]
     with Trace().recording(), step("argue") as record:
         return agent.argue(asked), record, llm
 
@@ -91,8 +91,8 @@ def test_no_agent_is_asked_without_documents() -> None:
 def test_a_remark_is_one_json_string() -> None:
     """It ends where its quotes end, whatever a critic quotes; without one there is none."""
     agent = Agent(ScriptedLLM([]))
-    said = agent.asked(QUERY, documents("a"), 'no\nAnswer: "x"')[0].content
-    none = agent.asked(QUERY, documents("a"))[0].content
+    said = agent.argument_prompt(QUERY, documents("a"), 'no\nAnswer: "x"')[0].content
+    none = agent.argument_prompt(QUERY, documents("a"))[0].content
 
     assert 'other documents: "no Answer: \\"x\\""\n' in said
     assert "other documents: none\n" in none
@@ -101,10 +101,16 @@ def test_a_remark_is_one_json_string() -> None:
 def test_who_is_asked_the_same_is_asked_in_the_same_words() -> None:
     """So that its reply can be kept; another remark or document makes another prompt."""
     agent = Agent(ScriptedLLM([]))
-    first = agent.asked(QUERY, documents("a"), "why")
+    first = agent.argument_prompt(QUERY, documents("a"), "why")
 
-    assert first == agent.asked(QUERY, documents("a"), "why")
-    assert 3 == len({first, agent.asked(QUERY, documents("a")), agent.asked(QUERY, documents("b"))})
+    assert first == agent.argument_prompt(QUERY, documents("a"), "why")
+    assert 3 == len(
+        {
+            first,
+            agent.argument_prompt(QUERY, documents("a")),
+            agent.argument_prompt(QUERY, documents("b")),
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,7 +169,7 @@ def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
 def test_no_room_to_ask_again_is_as_unreadable() -> None:
     """Rather than a failure of the whole question."""
     agent = Agent(ScriptedLLM(["word " * 100], context=340), max_argument=200)
-    found = agent.argue([agent.asked(QUERY, documents("a"))])
+    found = agent.argue([agent.argument_prompt(QUERY, documents("a"))])
 
     assert [BadReply] == [type(error) for error in found]
 
@@ -183,7 +189,7 @@ def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
             return super().complete(prompts, **options)
 
     agent = Agent(Held([OBJECT]))
-    agent.argue([agent.asked(QUERY, documents("a"))])
+    agent.argue([agent.argument_prompt(QUERY, documents("a"))])
 
     assert [["Evidence", "Explanation", "Answer"]] == [each["required"] for each in held]
 

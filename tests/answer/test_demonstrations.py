@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragsieve.answer import Demonstration, read_demonstrations
-from ragsieve.datasets import sample
+from ragsieve.datasets import load
 from ragsieve.errors import InputError
 from ragsieve.text import contains_answer
 from ragsieve.types import Example
@@ -43,7 +43,7 @@ def test_the_bundled_ones_are_complete() -> None:
 
 def test_the_bundled_ones_are_in_no_sample() -> None:
     """An example that is asked later is a given answer."""
-    asked = {example.query.text for example in sample.load()}
+    asked = {example.query.text for example in load("sample")}
 
     assert set() == asked & {d.question for d in read_demonstrations(4)}
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from ragsieve.answer.reasoning import DOMAINS, Reasoning, read_pool
-from ragsieve.datasets import sample
+from ragsieve.answer.demonstrations import read_pool
+from ragsieve.answer.reasoning import DOMAINS, Reasoning
+from ragsieve.datasets import load
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.answers import crag
+from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace, step
@@ -26,7 +28,7 @@ def read(*replies: str, **options: Any) -> tuple[Answer, ScriptedLLM, list[str]]
     llm = ScriptedLLM(list(replies))
     with Trace().recording(), step("reader") as record:
         answer = Reasoning(llm, **options)(QUERY, EVIDENCE)
-    return answer, llm, record.told
+    return answer, llm, record.messages
 
 
 def questions(llm: ScriptedLLM) -> list[str]:
@@ -36,7 +38,7 @@ def questions(llm: ScriptedLLM) -> list[str]:
 
 
 def domains(llm: ScriptedLLM) -> list[str]:
-    of = {shown.demonstration.question: shown.domain for shown in read_pool()}
+    of = {shown.question: shown.domain for shown in read_pool()}
     return [of[question] for question in questions(llm)[:-1]]
 
 
@@ -60,13 +62,51 @@ def test_the_final_answer_is_a_part_of_the_reply() -> None:
         "**Reasoning:** It says so.\n\n**Answer:** **Ann**",
         '{"Reasoning": "It says so.", "Answer": "Ann"}',
         "<think>Hm.</think>\nreasoning: 1. It says so.\n2. So it is.\nanswer: Ann",
+        "Reasoning: It says so.\nAnswer: Ann\n\nNote: document 2 is out of date.",
+        "Reasoning: It says so.\nAnswer: Ann\nThis follows from document 1.",
+        "Reasoning: It says so.\nAnswer: Ann (Note: Bob sang the other one.)",
+        "Reasoning: It says so.\nAnswer:\nAnn\n(Explanation: it says so.)",
+        "Reasoning: It says so.\nFinal Answer: Ann",
+        "**Reasoning:** It says so.\n\n**Final Answer:** **Ann**\n\n*Note:* see document 1.",
+        "### Reasoning:\nIt says so.\n### The final answer is: Ann",
+        "Reasoning: It says so.\n**Answer: Ann**\nNote: it says so.",
+        '{"Reasoning": "It says so.", "Final Answer": "Ann"}',
     ],
 )
 def test_parts_are_read_as_models_write_them(reply: str) -> None:
-    """Bold names, JSON, thoughts before: one call each."""
+    """Bold names, JSON, thoughts before, remarks behind, "Final Answer": one call each."""
     answer, llm, _ = read(reply)
 
     assert ("Ann", 1) == (answer.text, len(llm.prompts))
+
+
+class SmallLLM(ScriptedLLM):
+    """A local model of few weights, as `ragsieve.models.transformers` says of its own."""
+
+    is_small = True
+
+
+@pytest.mark.parametrize(
+    ("cot", "names", "remarks"), [(None, "Answer", 1), (True, "Reasoning", 0), (False, "Answer", 0)]
+)
+def test_a_small_local_model_reasons_only_where_asked(
+    cot: bool | None, names: str, remarks: int
+) -> None:
+    """By default it answers at once, also behind a wrapper, and the trace says why."""
+    llm = SmallLLM([GOOD])
+    with Trace().recording(), step("reader") as record:
+        Reasoning(DynamicBatcher(llm), cot=cot)(QUERY, EVIDENCE)
+    remark = "a small local model answers without steps, which make it worse; cot=True has them"
+
+    assert remarks == record.messages.count(remark)
+    assert names in llm.prompts[0][0].content.splitlines()[-1]
+
+
+def test_a_list_is_one_answer() -> None:
+    """Its lines belong together; what stands below them does not count."""
+    answer, _, _ = read("Reasoning: It says so.\nAnswer:\n- Ann\n- Bob\nNote: both sang.")
+
+    assert "- Ann - Bob" == answer.text
 
 
 @pytest.mark.parametrize(
@@ -90,6 +130,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
         ("Answer: Bob\nFinal answer: Ann", "Ann"),
         ("So it is.\nReasoning: The answer is: Ann", "The answer is: Ann"),
         ("> The answer is: **Ann**", "Ann"),
+        ("It says so.\nFinal Answer: Ann\nNote: document 2 is out of date.", "Ann"),
         ("Reasoning: it says so", "it says so"),
         ("Answer:", "Answer:"),
         ("", ""),
@@ -182,7 +223,7 @@ def test_examples_that_leave_no_room_are_left_out() -> None:
 
     assert ("Ann", tuple(EVIDENCE)) == (answer.text, answer.segments)
     assert len(domains(llm)) < 3
-    assert "3 examples leave too little of the context to the evidence: one less" in record.told
+    assert "3 examples leave too little of the context to the evidence: one less" in record.messages
 
 
 def test_evidence_that_does_not_fit_is_left_out() -> None:
@@ -191,12 +232,12 @@ def test_evidence_that_does_not_fit_is_left_out() -> None:
         Segment.whole(Document(str(n), "word " * 100)).scored("s", score)
         for n, score in enumerate([0.1, 0.9])
     ]
-    llm = ScriptedLLM([GOOD], context=500)
+    llm = ScriptedLLM([GOOD], context=460)
     with Trace().recording(), step("reader") as record:
         answer = Reasoning(llm, examples=0, max_tokens=100)(QUERY, long)
 
     assert ["1"] == [segment.document.id for segment in answer.segments]
-    assert any(line.startswith("1 segments do not fit the context") for line in record.told)
+    assert any(line.startswith("1 segments do not fit the context") for line in record.messages)
 
 
 def test_the_pool_is_complete() -> None:
@@ -206,7 +247,7 @@ def test_the_pool_is_complete() -> None:
 
     assert [*DOMAINS] == list(dict.fromkeys(shown.domain for shown in pool))
     for domain in DOMAINS:
-        found = [shown.demonstration for shown in pool if shown.domain == domain]
+        found = [shown for shown in pool if shown.domain == domain]
         answers = [d.answer for d in found]
 
         assert (3, kinds) == (len(found), {*answers} & kinds)
@@ -217,9 +258,9 @@ def test_the_pool_is_complete() -> None:
 
 def test_no_example_is_asked_in_the_sample() -> None:
     """An example that is asked later is a given answer."""
-    asked = {example.query.text for example in sample.load()}
+    asked = {example.query.text for example in load("sample")}
 
-    assert set() == asked & {shown.demonstration.question for shown in read_pool()}
+    assert set() == asked & {shown.question for shown in read_pool()}
 
 
 @pytest.mark.data
@@ -227,7 +268,7 @@ def test_no_example_is_in_a_data_set(records: dict[str, list[Example]]) -> None:
     """Nor is any of them a question of the real files."""
     asked = {e.query.text.lower().rstrip("?") for found in records.values() for e in found}
 
-    assert set() == asked & {s.demonstration.question.lower().rstrip("?") for s in read_pool()}
+    assert set() == asked & {s.question.lower().rstrip("?") for s in read_pool()}
 
 
 def written(folder: Path, *records: Any) -> str:
@@ -265,10 +306,13 @@ def test_too_few_examples_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ({"question": "Who?", "answers": ["x"]}, "line 1: metadata of an example must have a dom"),
+        ({"question": "Who?", "answers": ["x"]}, "line 1: a worked example must have a domain"),
         ({"question": "Who?"}, "line 1: a worked example must have an answer"),
-        (record("law", metadata={"domain": "law"}), "line 1: metadata .* must have a rationale"),
-        (record("law", metadata={"domain": 7}), "must have a domain, got 7"),
+        (
+            record("law", metadata={"domain": "law"}),
+            "line 1: a worked example must have a rationale",
+        ),
+        (record("law", metadata={"domain": 7}), "a domain must be a string, got 7"),
     ],
 )
 def test_a_line_that_breaks_a_rule_is_named(tmp_path: Path, line: Any, message: str) -> None:
@@ -286,8 +330,8 @@ def test_an_empty_pool_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"examples": 4}, r"examples must lie in \[0, 3\], got 4"),
-        ({"examples": -1}, r"examples must lie in \[0, 3\], got -1"),
+        ({"examples": 4}, r"examples must be from 0 to 3, got 4"),
+        ({"examples": -1}, r"examples must be from 0 to 3, got -1"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
     ],
 )

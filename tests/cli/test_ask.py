@@ -245,7 +245,7 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
         ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
         ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
         ("filter -q x --option k a.txt", "--option must be KEY=VALUE, got 'k'"),
-        ("filter -q x --system all --option k=1 a.txt", "options of all are max_tokens, got 'k'"),
+        ("filter -q x --system all --option n=1 a.txt", "options of all are k, shots, .*got 'n'"),
         (
             "filter -q x --system top-sentences --option k=two a.txt",
             "k of top-sentences must be of type int, got 'two'",

@@ -59,6 +59,17 @@ def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Command) 
     assert "written: " in ended.err
 
 
+def test_a_router_taught_on_few_questions_says_so(ragsieve: Command) -> None:
+    """In the terminal and in its card."""
+    ended = ragsieve(*COMMAND, "--limit", "10")
+
+    assert "warning: it was taught on 10 questions, which are few" in " ".join(ended.err.split())
+    assert (
+        "taught on 10 questions, which are few: with under 100"
+        in Path("made/README.md").read_text()
+    )
+
+
 def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
     """Of a killed one the last line may be cut: that question alone is asked again."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
@@ -113,7 +124,7 @@ def test_a_source_that_is_not_there_is_named(ragsieve: Command) -> None:
         (("--form", "tree"), "form must be light, llm or llm:MODEL, got 'tree'"),
         (("--llm", "minilm"), "minilm is no LLM"),
         (("--embedder", "smollm2"), "smollm2 is no embedder"),
-        (("--work", "made"), "--work must be another folder than the router's"),
+        (("--work", "made"), "--work must be another folder than FOLDER"),
         (("--form", "llm", "--llm", "fake:echo"), "llm must be a local one"),
     ],
 )

@@ -79,6 +79,8 @@ def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> 
     assert (0, 0) == (ended.code, asked.code)
     assert "5 documents: accuracy" in ended.err
     assert "the filter: accuracy" in ended.err
+    assert "each cut by the labels of other questions" in " ".join(ended.err.split())
+    assert "cross-fitted" in Path("made", "README.md").read_text()
     assert Path("made.work", "report.html").is_file()
 
 
@@ -86,9 +88,11 @@ def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> 
     ("change", "said"),
     [
         (("--extractor", "nonsense"), "extractor must be one of pruner"),
-        (("--epsilon", "3"), "3.0 is not in the range"),
+        (("--epsilon", "3"), "epsilon must be from 0 to 2, got 3.0"),
         (("--epsilon", "0.1"), "epsilon needs extractor point or write"),
         (("--llm", "minilm"), "minilm is no LLM"),
+        (("--reranker-lr", "0"), "'--reranker-lr': 0.0 is not in the range x>0"),
+        (("--reranker-temperature", "0"), "'--reranker-temperature': 0.0 is not in the range x>0"),
     ],
 )
 def test_a_bad_option_of_a_training_is_named(

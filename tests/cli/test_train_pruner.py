@@ -52,7 +52,8 @@ def marked() -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--epochs", "0"), "0 is not in the range x>=1"),
+        (("--epochs", "0"), "epochs must be at least 1, got 0"),
+        (("--learning-rate", "0"), "learning_rate must be finite and over 0, got 0.0"),
         (("--from", "./none"), "no folder at './none'"),
         (("--work", "made"), "--work must be another folder than FOLDER"),
     ],
@@ -65,6 +66,15 @@ def test_options_of_a_training_have_rules(
 
     assert 2 == ended.code
     assert message in ended.err.splitlines()[-1]
+
+
+def test_a_missing_base_is_named_before_data_are_read(ragsieve: Command, questions: str) -> None:
+    """Too few questions are the lesser trouble."""
+    ended = ragsieve("train", "pruner", "made", questions, "--from", "./none")
+
+    assert 2 == ended.code
+    assert "no folder at './none'" in ended.err.splitlines()[-1]
+    assert not Path("made.work").exists()
 
 
 def test_too_few_questions_end_before_the_training(ragsieve: Command, questions: str) -> None:
@@ -98,7 +108,7 @@ def test_a_sentence_pruner_is_trained_and_gone_on_from(
     assert ["after"] == [row.split()[0] for row in first.out.splitlines()[1:]]
     assert ["before", "after"] == [row.split()[0] for row in second.out.splitlines()[1:]]
     assert second.out == again.out
-    assert "work must be a new folder or this run's" in other.err
+    assert "work must be a new folder or that of this plan" in other.err
     assert {"README.md", "config.json", "model.onnx", "pruner.json", "recipe.json"} < {
         path.name for path in Path("second").iterdir()
     }
@@ -125,7 +135,7 @@ def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -
     ("arguments", "message"),
     [
         (("finefilter",), "Missing option '--output'"),
-        (("finefilter", "--output", "."), "output must be new or a pruner's copy"),
+        (("finefilter", "--output", "."), "folder must be new or a trained pruner"),
         (("finefilter", "--output", "o", "--pruner", "fake:pruner"), "pruner or pruner:FOLDER"),
         (("./mine", "--output", "o"), "what is calibrated must be finefilter, got './mine'"),
         (("provence", "--output", "o"), "what is calibrated must be finefilter, got 'provence'"),

@@ -31,8 +31,8 @@ def refused(ragsieve: Command, *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--epochs", "0"), "0 is not in the range"),
-        (("--documents", "0"), "0 is not in the range"),
+        (("--epochs", "0"), "epochs must be at least 1, got 0"),
+        (("--documents", "0"), "documents must be at least 1, got 0"),
         (("--work", "made"), "--work must be another folder than FOLDER"),
         ((), "data must have a question with documents and answers in"),
     ],
@@ -52,16 +52,17 @@ def test_bad_input_is_one_line(
         (("generator", "--target", "reason"), "'reason' is not one of"),
         (("generator", "--llm", "minilm"), "minilm is no LLM"),
         (("generator", "--llm", "openai:x"), "llm must be a local one"),
-        (("recomp", "--margin", "-1"), "-1"),
+        (("recomp", "--margin", "-1"), "margin must be finite and not negative, got -1.0"),
         (("recomp", "--embedder", "fake:hashing"), "embedder must be one that can be tuned"),
         (("recomp", "--llm", "minilm"), "minilm is no LLM"),
         (("writer", "--by", "luck"), "'luck' is not one of"),
-        (("writer", "--beta", "-1"), "-1.0 is not in the range"),
+        (("writer", "--beta", "-1"), "beta must be finite and not negative, got -1.0"),
         (("writer", "--llm", "minilm"), "minilm is no LLM"),
         (("writer", "--generator", "minilm"), "minilm is no LLM"),
         (("exit", "--llm", "minilm"), "minilm is no LLM"),
         (("exit", "--llm", "openai:x"), "llm must be a local one"),
-        (("exit", "--layers", "0"), "0.0 is not in the range"),
+        (("exit", "--layers", "0"), "layers must lie in (0, 1], got 0.0"),
+        (("exit", "--seed", "-1"), "-1 is not in the range"),
     ],
 )
 def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:

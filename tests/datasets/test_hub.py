@@ -14,7 +14,7 @@ from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.systems.finefilter import finefilter
 
 library = pytest.importorskip("datasets")
-hub_room = pytest.importorskip("ragsieve.datasets.hub")
+hub = pytest.importorskip("ragsieve.datasets.hub")
 
 TABLE = [
     {
@@ -45,10 +45,11 @@ def on_disk(folder: Path, rows: list[dict[str, object]]) -> Hub:
 def test_a_table_of_the_library_becomes_lines() -> None:
     """What the library makes of nested columns is what the mapping reads."""
     table = library.Dataset.from_list(TABLE)
-    lines = list(hub_room.records(table, HOTPOTQA))
+    lines = list(hub.records(table, HOTPOTQA, "hotpotqa"))
     first = json.loads(lines[0][1])
 
     assert [1, 2, 3] == [number for number, _ in lines]
+    assert "hotpotqa" == first["metadata"]["dataset"]
     assert ["Lise Meitner", "Marie Curie"] == [d["title"] for d in first["documents"]]
     assert ["She was born in Warsaw."] == first["documents"][1]["supporting_sentences"]
 
@@ -62,7 +63,7 @@ def test_rows_as_records_are_read_too() -> None:
             "context": [{"title": "Marie Curie", "sentences": ["She was born in Warsaw."]}],
         }
     ]
-    (_, line) = next(hub_room.records(library.Dataset.from_list(rows), HOTPOTQA))
+    (_, line) = next(hub.records(library.Dataset.from_list(rows), HOTPOTQA, "h"))
 
     assert json.loads(line)["documents"][0]["is_positive"]
 
@@ -70,7 +71,7 @@ def test_rows_as_records_are_read_too() -> None:
 def test_rows_without_id_are_numbered() -> None:
     """NQ-open names no questions."""
     rows = [{"question": "who", "answer": ["I"]}, {"question": "what", "answer": ["it"]}]
-    lines = hub_room.records(library.Dataset.from_list(rows), DATASETS["nq"].hub)
+    lines = hub.records(library.Dataset.from_list(rows), DATASETS["nq"].hub, "nq")
 
     assert ["nq-1", "nq-2"] == [json.loads(line)["id"] for _, line in lines]
 
@@ -80,7 +81,7 @@ def test_a_data_set_of_the_hub_is_one_like_any_other(
 ) -> None:
     """Loaded by the library's own loader, it iterates, samples and answers."""
     monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    dataset = hub_room.load("hotpotqa", on_disk(tmp_path, TABLE), DATASETS["hotpotqa"])
+    dataset = hub.load("hotpotqa", on_disk(tmp_path, TABLE), DATASETS["hotpotqa"])
     (example,) = dataset.take(1, seed=0)
     result = finefilter(echo(), HashingEmbedder()).ask(example.query, example.documents)
 
@@ -93,7 +94,7 @@ def test_a_data_set_of_the_hub_is_one_like_any_other(
 def test_a_row_of_another_layout_is_named() -> None:
     """The error names row, data set and the columns there are."""
     with pytest.raises(InputError, match=r"row 1 of hotpotqa/hotpot_qa must have .* \['text'\]"):
-        list(hub_room.records([{"text": "a"}], HOTPOTQA))
+        list(hub.records([{"text": "a"}], HOTPOTQA, "h"))
 
 
 def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path) -> None:
     gone = replace(HOTPOTQA, id=str(tmp_path / "gone"), revision="")
 
     with pytest.raises(InputError, match="gone must be on the hub and within reach, or its file"):
-        list(hub_room.load("hotpotqa", gone))
+        list(hub.load("hotpotqa", gone))
 
 
 def test_the_table_leads_to_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:

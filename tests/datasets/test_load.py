@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ragsieve import datasets
 from ragsieve.datasets import DATASETS, load
 from ragsieve.errors import InputError
 from ragsieve.types import Example
@@ -219,3 +220,38 @@ def test_reading_is_lazy(data: Path) -> None:
     dataset = load("crag", folder=data)
 
     assert 1 == len(list(islice(dataset, 1)))
+
+
+PACKAGE = """
+from pathlib import Path
+
+from ragsieve.datasets import Entry
+
+FILE = Path(__file__).with_name("bees.jsonl")
+BEES = Entry("questions about bees", "MIT", "that others can add", file=FILE)
+BROKEN = 3
+"""
+
+
+def test_another_package_adds_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By entry points; what is no entry is left out with a warning, and no name is taken over."""
+    (tmp_path / "other_data.py").write_text(PACKAGE)
+    (tmp_path / "bees.jsonl").write_bytes(LINE)
+    about = tmp_path / "other_data-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-data\nVersion: 1.0\n")
+    points = ["bees = other_data:BEES", "nq = other_data:BEES", "bad = other_data:BROKEN"]
+    (about / "entry_points.txt").write_text("\n".join(["[ragsieve.datasets]", *points, ""]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    datasets._others.cache_clear()
+    names, bees = [*DATASETS], load("bees")
+    sys.modules.pop("other_data")
+    datasets._others.cache_clear()
+
+    assert ["a"] == [e.query.id for e in bees]
+    assert ("bees", "MIT") == (names[-1], bees.entry and bees.entry.licence)
+    assert 1 == names.count("nq")
+    assert DATASETS["nq"].hub
+    assert "entry point bad of ragsieve.datasets is left out: other_data:BROKEN" in caplog.text

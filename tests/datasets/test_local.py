@@ -73,6 +73,13 @@ def test_a_question_may_be_called_query_and_stand_alone() -> None:
     assert Example(Query("Who?"), ()) == parse_record(line)
 
 
+def test_a_record_says_when_it_was_asked() -> None:
+    """As CRAG's do, so that "yesterday" is a day."""
+    line = b'{"question": "Who?", "metadata": {"query_time": "03/13/2024, 09:30:59 PT"}}'
+
+    assert "03/13/2024, 09:30:59 PT" == parse_record(line).query.time
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

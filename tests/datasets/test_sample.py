@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.datasets import load
-from ragsieve.datasets.sample import PATH
+from ragsieve.datasets import DATASETS, load
 from ragsieve.text import normalise
 from ragsieve.types import Document, Example
 
@@ -55,10 +54,10 @@ def test_answers_stand_in_supporting_sentences_and_nowhere_else(example: Example
     if example.metadata.get("type") == "yes/no":
         assert example.answers in (("yes",), ("no",))
         return
-    spoken = [s for d in positives(example) for s in d.metadata["supporting_sentences"]]
+    sentences = [s for d in positives(example) for s in d.metadata["supporting_sentences"]]
     noise = [f"{d.title} {d.text}" for d in example.documents if d not in positives(example)]
 
-    assert any(found(answer, text) for answer in example.answers for text in spoken)
+    assert any(found(answer, text) for answer in example.answers for text in sentences)
     assert [] == [t for t in noise for answer in example.answers if found(answer, t)]
 
 
@@ -87,7 +86,9 @@ def test_the_counterfactual_document_says_otherwise() -> None:
 
 def test_the_file_is_plain_text() -> None:
     """ASCII, and one line a question, so that it looks the same everywhere."""
-    data = PATH.read_bytes()
+    path = DATASETS["sample"].file
+    assert path
+    data = path.read_bytes()
 
     assert data.isascii()
     assert 12 == data.count(b"\n")

@@ -68,10 +68,19 @@ def test_a_gold_sentence_is_found_by_its_words_only_whole() -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"supporting_sentences": "Seals sang it."}, "must be lists, got 'Seals sang it.'"),
-        ({"supporting_sentences": [0], "sentences": {"a": 1}}, r"must be lists, got \[0\] and"),
-        ({"supporting_sentences": [None]}, "must be text or index, got None"),
-        ({"supporting_sentences": [0], "sentences": [1]}, "must be text or index, got 1"),
+        (
+            {"supporting_sentences": "Seals sang it."},
+            "supporting_sentences must be a list, got 'Seals",
+        ),
+        (
+            {"supporting_sentences": [0], "sentences": {"a": 1}},
+            "sentences must be a list, got {'a': 1}",
+        ),
+        ({"supporting_sentences": [None]}, r"supporting_sentences\[0\] must be .*, got None"),
+        (
+            {"supporting_sentences": [0], "sentences": [1]},
+            r"sentences\[0\] must be a string, got 1",
+        ),
     ],
 )
 def test_labels_of_another_kind_are_named(metadata: dict[str, Any], message: str) -> None:

@@ -108,7 +108,9 @@ def test_sub_answers_are_measured_where_there_are_some() -> None:
 )
 def test_sub_answers_of_another_kind_are_named(pairs: Any) -> None:
     """The error says what they must be."""
-    with pytest.raises(InputError, match="qa_pairs must be a list of objects with short_answers"):
+    with pytest.raises(
+        InputError, match=r"qa_pairs\S* (must be (a list|an object|a str)|is missing)"
+    ):
         measure(example(qa_pairs=pairs), asked("Seals"))
 
 

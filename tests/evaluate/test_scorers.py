@@ -20,11 +20,11 @@ from ragsieve.evaluate.scorers import (
     RECIPES,
     Labelled,
     auc,
+    create_scorers,
     figures,
     hit,
     labelled,
     labels_of,
-    made,
     ndcg,
     needed,
     rho,
@@ -32,7 +32,7 @@ from ragsieve.evaluate.scorers import (
     splitter,
     unit_of,
 )
-from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
 from ragsieve.pipeline import Pipeline
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -213,9 +213,9 @@ def test_models_are_asked_for_only_where_needed() -> None:
 
     def model(role: str) -> Any:
         asked.append(role)
-        return OverlapPairScorer()
+        return OverlapCrossEncoder()
 
-    assert ["bm25", "pair"] == list(made(["bm25", "pair"], model))
+    assert ["bm25", "pair"] == list(create_scorers(["bm25", "pair"], model))
     assert ["pair"] == asked
 
 
@@ -235,7 +235,7 @@ def honey(prompt: Any, options: Any) -> list[float]:
 def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
     """The mean reads nothing by itself, and costs what its three ratings do."""
     llm = ScriptedLLM(["unused"], choices=honey)
-    found = scored(rated("Who makes honey?"), made(["mean"], lambda _: llm))
+    found = scored(rated("Who makes honey?"), create_scorers(["mean"], lambda _: llm))
     tokens, seconds = found.tokens, found.seconds
 
     assert [0, 1, 0] == found.scores["mean"].tolist()
@@ -247,7 +247,7 @@ def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
 def test_figures_are_means_over_questions() -> None:
     """One question in order and one against it; chance is half of the pairs, a third of hits."""
     llm = ScriptedLLM(["unused"], choices=honey)
-    chain = made(["relevance"], lambda _: llm)
+    chain = create_scorers(["relevance"], lambda _: llm)
     right = scored(rated("Who makes honey?"), chain)
     wrong = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 0.0, 1.0)), chain)
     found, chance = figures([right, wrong], "relevance"), figures([right], CHANCE)
@@ -264,7 +264,7 @@ def test_figures_are_means_over_questions() -> None:
 
 def test_figures_without_both_kinds_are_none() -> None:
     """As JSON null; the cost stands."""
-    chain = made(["bm25"], lambda _: None)
+    chain = create_scorers(["bm25"], lambda _: None)
     same = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 1.0, 1.0)), chain)
     found = figures([same], "bm25").to_dict()
 
@@ -277,13 +277,13 @@ def test_every_scorer_can_be_made(name: str) -> None:
     """From the model of its role."""
     models = {
         "embedder": HashingEmbedder(),
-        "pair": OverlapPairScorer(),
+        "pair": OverlapCrossEncoder(),
         "clues": None,
         "pruner": None,
         "llm": ScriptedLLM(["unused"]),
         "critic": ScriptedLLM(["unused"]),
     }
-    chain = made([name], lambda role: models[role])
+    chain = create_scorers([name], lambda role: models[role])
 
     assert name == list(chain)[-1]
     assert {"hybrid": "fused"}.get(name, name) == chain[name].name

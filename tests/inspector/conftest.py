@@ -31,7 +31,7 @@ def system(*stages: Any) -> System:
 
 @dataclass
 class Shown:
-    """A page in the browser, with every request that it made and every error it told."""
+    """A page in the browser, with every request that it made and every error in it."""
 
     page: Any
     requests: list[str] = field(default_factory=list)
@@ -73,7 +73,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def show(chromium: Any, tmp_path: Path) -> Iterator[Show]:
-    """Shows views as a page, 1440 pixels wide and light unless told; no request gets out."""
+    """Shows views as a page, 1440 pixels wide and light by default; no request gets out."""
     contexts = []
 
     def shown(views: Sequence[Any], *, width: int = 1440, scheme: str = "light") -> Shown:

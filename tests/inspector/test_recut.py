@@ -96,7 +96,7 @@ def test_sets_are_cut_apart() -> None:
         within(QUERY, given)
     step = trace.steps[-1]
 
-    assert [("k", 2, 5), ("k", 2, 4)] == [(c.option, c.at, len(c.given)) for c in step.cutoffs]
+    assert [("k", 2, 5), ("k", 2, 4)] == [(c.option, c.at, len(c.segments)) for c in step.cutoffs]
     assert recuts(step)
 
 

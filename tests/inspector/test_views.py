@@ -92,7 +92,7 @@ def test_sources_and_their_documents_are_told() -> None:
     llm = ScriptedLLM(lambda prompt: "Answer: Seals", can=frozenset({"complete"}))
     made = pruningrag(llm, HashingEmbedder(), source=Routed(sources, Only(("web", "shop"))))
     values = view(made.ask(QUESTION))
-    told = {e.get("name", "router"): e for e in values["steps"][0]["story"]}
+    told = {e.get("name", "router"): e for e in values["steps"][0]["events"]}
 
     assert "web" == values["documents"][0]["asked"]
     assert ["old"] == told["router"]["left"]
@@ -104,7 +104,7 @@ def test_a_debate_is_told_whole() -> None:
     """Clusters, answers, rounds and the end of WinnowRAG stand in the stage's story."""
     made = winnowrag(ScriptedLLM(lambda prompt: "Seals"), HashingEmbedder(), clusters=2)
     values = view(made.ask(QUESTION, ["Seals sang it.", "Bees hum.", "Crofts sang it."]))
-    events = [event["event"] for event in values["steps"][1]["story"]]
+    events = [event["event"] for event in values["steps"][1]["events"]]
 
     assert {"clusters", "answers", "end"} <= {*events}
 

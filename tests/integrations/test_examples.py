@@ -24,11 +24,11 @@ def test_an_example_prints_the_sentence_that_answers(
     """It runs as it stands, and of fourteen sentences the right one is left, and most are not."""
     pytest.importorskip(NEEDS[name])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
 
-    assert "Émile Nouguier drew the first design of the Eiffel Tower." in told
+    assert "Émile Nouguier drew the first design of the Eiffel Tower." in output
     for gone in ("More than six million", "gift of the people", "Trains still cross it"):
-        assert gone not in told
+        assert gone not in output
 
 
 @pytest.mark.parametrize("name", NEEDS)

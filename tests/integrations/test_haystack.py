@@ -85,13 +85,13 @@ def test_a_system_cannot_be_written_down() -> None:
 
 
 def test_warming_up_makes_the_system() -> None:
-    """Before the first question comes; what fails is told by the run."""
+    """Before the first question comes; what fails is raised by the run."""
     sieve = RagsieveFilter("top-sentences", **FAKE)
     sieve.warm_up()
     broken = {"system": "self-rag", "llm": "fake:echo", "embedder": "fake:hashing"}
     RagsieveFilter(**broken).warm_up()
 
-    assert 1 == len(sieve._door._made)
+    assert 1 == len(sieve._adapter._loaded)
     with pytest.raises(Unsupported, match="lacks Self-RAG's reflection tokens"):
         RagsieveFilter(**broken, on_error="raise").warm_up()
 
@@ -114,7 +114,7 @@ def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
     assert report == json.loads(json.dumps(report))
     assert 3 == len(dropped)
     assert all(one["reason"] for one in dropped)
-    assert 5 == sum(step["calls"] for step in report["trace"]["steps"])
+    assert 5 == sum(step["embedded"] for step in report["trace"]["steps"])
     assert "" == report["error"]
 
 

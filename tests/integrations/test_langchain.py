@@ -78,7 +78,7 @@ def test_the_result_tells_what_was_dropped_and_what_it_cost() -> None:
     assert 1 == len(results)
     assert 3 == sum(bool(verdict.stage) for verdict in results[0].verdicts)
     assert all(verdict.reason for verdict in results[0].verdicts if verdict.stage)
-    assert 5 == sum(step.to_dict()["calls"] for step in results[0].trace.steps)
+    assert 5 == sum(step.to_dict()["embedded"] for step in results[0].trace.steps)
 
 
 def test_a_listener_that_fails_costs_no_document(caplog: pytest.LogCaptureFixture) -> None:

@@ -59,9 +59,9 @@ class Small(CustomLLM):
 
 
 def nodes() -> list[NodeWithScore]:
-    told = TextNode(id_="eiffel", text=TEXT, metadata={"title": "Eiffel Tower", "page": 7})
+    eiffel = TextNode(id_="eiffel", text=TEXT, metadata={"title": "Eiffel Tower", "page": 7})
     return [
-        NodeWithScore(node=told, score=0.5),
+        NodeWithScore(node=eiffel, score=0.5),
         NodeWithScore(node=TextNode(id_="fruit", text="Bananas are yellow."), score=0.4),
     ]
 

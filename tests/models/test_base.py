@@ -18,7 +18,7 @@ from ragsieve.models.base import (
     strip_thinking,
 )
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, overheard
+from ragsieve.trace import Step, collect_step
 
 PROMPT: Prompt = (Message("user", "Which number?"),)
 WRITES = frozenset({"complete"})
@@ -32,7 +32,7 @@ def number(reply: str) -> int:
 
 def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadReply], Step]:
     """What is read of the replies, and what the trace says."""
-    with overheard() as seen:
+    with collect_step() as seen:
         found = complete_parsed(llm, [PROMPT] * prompts, number, **options)
     return found, seen
 

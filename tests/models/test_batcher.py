@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message, Passage, Prompt
 from ragsieve.models.batcher import DynamicBatcher
-from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Trace, Usage, note, record_usage, step
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def behind(model: Recorder, wrapper: DynamicBatcher, calls: Sequence[Callable[[]
         futures = []
         for waiting, call in enumerate(calls, start=1):
             futures.append(pool.submit(call))
-            while len(wrapper._waiting) < waiting:
+            while len(wrapper._waiting) <= waiting:
                 time.sleep(0.001)
         model.go.set()
         return [future.result(30) for future in futures]
@@ -83,7 +83,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
     with (
         DynamicBatcher(bare, max_batch=max_batch) as llm,
         DynamicBatcher(embedder, max_batch=max_batch) as vectors,
-        DynamicBatcher(OverlapPairScorer(), max_batch=max_batch) as scorer,
+        DynamicBatcher(OverlapCrossEncoder(), max_batch=max_batch) as scorer,
         DynamicBatcher(OverlapPruner(), max_batch=max_batch) as pruner,
         ThreadPoolExecutor(8) as pool,
     ):
@@ -94,7 +94,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
         assert bare.complete([ask(text) for text in texts]) == replies
         assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
         assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
-        assert OverlapPairScorer().score(pairs).tobytes() == scorer.score(pairs).tobytes()
+        assert OverlapCrossEncoder().score(pairs).tobytes() == scorer.score(pairs).tobytes()
         assert OverlapPruner().prune(texts, [passages] * len(texts)) == pruned
 
 
@@ -191,8 +191,8 @@ def test_usages_that_fit_no_item_are_not_lost() -> None:
     assert [[Usage("once", 3)], [], []] == usages
 
 
-def test_the_workers_steps_enter_no_trace() -> None:
-    """The thread that starts the worker may be recording."""
+def test_steps_of_the_model_enter_no_trace() -> None:
+    """The thread that runs a batch may be recording."""
     trace = Trace()
     with trace.recording(), DynamicBatcher(HashingEmbedder(4)) as wrapper:
         wrapper.embed(["x"])
@@ -232,29 +232,50 @@ def test_the_models_own_exception_arrives() -> None:
     assert error is caught.value
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_worker_that_dies_leaves_nobody_waiting() -> None:
-    """What ends the thread is a ModelError to those inside; the next call gets a new worker."""
+def test_an_interrupted_caller_takes_no_other_with_it() -> None:
+    """The batch it was running goes on without it, in another caller's thread."""
+    interrupted = threading.Event()
 
     def reply(prompt: Prompt) -> str:
-        if prompt[0].content == "die":
-            raise SystemExit
-        return "alive"
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+        return prompt[0].content
 
-    def call(wrapper: DynamicBatcher) -> str:
-        with pytest.raises(ModelError, match="the worker of scripted died"):
-            wrapper.complete([ask("die")])
-        return "failed"
+    def call(wrapper: DynamicBatcher, text: str) -> list[str]:
+        try:
+            return wrapper.complete([ask(text)])
+        except KeyboardInterrupt:
+            return ["interrupted"]
 
     with DynamicBatcher(ScriptedLLM(reply), wait_s=0.1) as wrapper:
-        failed = at_once([lambda: call(wrapper)] * 4)
-        for thread in threading.enumerate():
-            if thread.name == "ragsieve-batcher":
-                thread.join(10)
-        after = wrapper.complete([ask("live")])
+        replies = at_once([lambda n=n: call(wrapper, f"{n}") for n in range(4)])
 
-    assert ["failed"] * 4 == failed
-    assert ["alive"] == after
+    assert 1 == replies.count(["interrupted"])
+    assert all(reply in ([f"{n}"], ["interrupted"]) for n, reply in enumerate(replies))
+
+
+def test_no_call_of_a_failed_batch_is_run_by_two() -> None:
+    """Where a batch fails, the thread that ran it runs each call alone, and nobody else does."""
+    prompts: list[str] = []
+
+    def reply(prompt: Prompt) -> str:
+        prompts.append(prompt[0].content)
+        time.sleep(0.01)
+        return prompt[0].content
+
+    class Fussy(ScriptedLLM):
+        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+            if len(prompts) > 1:
+                raise ContextOverflow(needed=2, limit=1, model="fussy")
+            return super().complete(prompts, **options)
+
+    texts = [f"{n}" for n in range(6)]
+    with DynamicBatcher(Fussy(reply), wait_s=0.1, callers=6) as wrapper:
+        replies = at_once([lambda t=t: wrapper.complete([ask(t)]) for t in texts])
+
+    assert [[text] for text in texts] == replies
+    assert texts == sorted(prompts)
 
 
 def test_too_few_results_are_an_error() -> None:
@@ -279,7 +300,7 @@ def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
         first = pool.submit(wrapper.embed, ["a"])
         assert model.started.wait(10)
         second = pool.submit(wrapper.embed, ["bb"])
-        while not wrapper._waiting:
+        while len(wrapper._waiting) < 2:
             time.sleep(0.001)
         threading.Timer(0.05, model.go.set).start()
         wrapper.close()
@@ -290,8 +311,8 @@ def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_has_its_own_worker() -> None:
-    """The worker stays in the parent, so the child starts another."""
+def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
+    """Calls that are inside stay in the parent."""
     with DynamicBatcher(HashingEmbedder(4)) as wrapper:
         wrapper.embed(["x"])
         child = os.fork()

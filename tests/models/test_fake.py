@@ -12,9 +12,9 @@ import pytest
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import (
     LLM,
+    CrossEncoder,
     Embedder,
     Message,
-    PairScorer,
     Passage,
     Prompt,
     Pruned,
@@ -22,7 +22,7 @@ from ragsieve.models.base import (
 )
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapPairScorer,
+    OverlapCrossEncoder,
     OverlapPruner,
     ScriptedLLM,
 )
@@ -167,7 +167,7 @@ def test_dim_must_be_positive() -> None:
 
 def test_pairs_score_their_overlap() -> None:
     """Two of the question's three distinct words occur in the first text, none in the second."""
-    scores = OverlapPairScorer().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
+    scores = OverlapCrossEncoder().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
 
     np.testing.assert_array_equal(np.array([2 / 3, 0, 0], dtype=np.float32), scores)
 
@@ -209,7 +209,7 @@ def test_fakes_are_models() -> None:
     """Each has the identity that a cache needs; mypy checks the rest here."""
     llm: LLM = ScriptedLLM([], identity="mine")
     embedder: Embedder = HashingEmbedder()
-    scorer: PairScorer = OverlapPairScorer()
+    scorer: CrossEncoder = OverlapCrossEncoder()
     pruner: SentencePruner = OverlapPruner()
 
     assert ["mine", "hashing:256", "overlap", "overlap-pruner"] == [

@@ -117,7 +117,7 @@ def test_a_long_text_ends_with_its_mark(tmp_path: Path) -> None:
 
     np.testing.assert_array_equal(found[0], found[1])
     assert (["a text has over 4 tokens: only these count"], [4, 4]) == (
-        record.told,
+        record.messages,
         [usage.tokens_in for usage in record.usages],
     )
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import ragsieve
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message, Passage
+from ragsieve.models.fake import HashingEmbedder
 
 NAMES = {
     "smollm2": "Transformers",
     "minilm": "SentenceTransformer",
     "transformers:org/model": "Transformers",
     "sentence_transformers:org/model": "SentenceTransformer",
-    "cross_encoder:org/model": "CrossEncoder",
+    "cross_encoder:org/model": "LocalCrossEncoder",
     "pruner": "Pruner",
     "pruner:some/folder": "Pruner",
 }
@@ -98,3 +102,93 @@ def test_importing_models_imports_no_backend() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert "False" == done.stdout.strip()
+
+
+OTHERS = '''"""Models of another package."""
+from ragsieve.models import backend
+from ragsieve.models.fake import OverlapCrossEncoder, ScriptedLLM
+
+@backend("parrot", "LLM")
+def parrot(model: str, *, context: int = 512) -> ScriptedLLM:
+    """Say ``model``, whatever is asked."""
+    return ScriptedLLM(lambda _: model, context=context)
+
+@backend("counting", "cross-encoder")
+class Counting(OverlapCrossEncoder):
+    """Counts words."""
+    def __init__(self, model: str) -> None:
+        """``model`` changes nothing."""
+
+def unregistered(model: str) -> ScriptedLLM:
+    """No backend: nothing registers it."""
+'''
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder of installed packages; backends that a test adds are gone after it."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(models, "_others", {})
+    models._import_others.cache_clear()
+    yield tmp_path
+    sys.modules.pop("other_models", None)
+    models._import_others.cache_clear()
+
+
+def install(folder: Path, point: str) -> None:
+    """A package with an entry point as pip would have installed it in ``folder``."""
+    (folder / "other_models.py").write_text(OTHERS, encoding="utf-8")
+    about = folder / "other_models-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-models\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[ragsieve.models]\n{point}\n")
+
+
+@pytest.mark.parametrize("point", ["others = other_models", "parrot = other_models:parrot"])
+def test_another_package_adds_models(site: Path, point: str) -> None:
+    """Its entry point names a module or a function; its models go wherever a name goes."""
+    install(site, point)
+    parrot = models.load("parrot:Hello", context=256)
+
+    models.check("parrot:Hello", "LLM")
+    assert (256, ["Hello"]) == (parrot.context, parrot.complete([(Message("user", "Hi."),)]))
+    assert [1.0] == models.load("counting:x").score([("a", "a b")]).tolist()
+    assert "Hello" == ragsieve.load("all", "parrot:Hello").ask("Who?", ["Ada."]).answer.text
+    with pytest.raises(InputError, match="counting:x is no LLM, it is of kind cross-encoder"):
+        models.check("counting:x", "LLM")
+    with pytest.raises(InputError, match=r"counting:MODEL, .*, got 'nothing:x'"):
+        models.load("nothing:x")
+
+
+@pytest.mark.parametrize(
+    ("point", "reason"),
+    [
+        ("broken = no_such_module", "No module named 'no_such_module'"),
+        ("bare = other_models:unregistered", "must be decorated by ragsieve.models.backend"),
+    ],
+)
+def test_a_package_of_models_that_cannot_be_imported_is_left_out_aloud(
+    site: Path, caplog: pytest.LogCaptureFixture, point: str, reason: str
+) -> None:
+    """It takes no other model with it, and a warning says which it was."""
+    install(site, point)
+    with pytest.raises(InputError, match="a model must be one of"):
+        models.load("nothing:x")
+
+    assert isinstance(models.load("fake:hashing"), HashingEmbedder)
+    assert f"entry point {point.partition(' ')[0]} of ragsieve.models is left out" in caplog.text
+    assert reason in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("prefix", "kind", "rule"),
+    [
+        ("openai", "LLM", "prefix must be a name of its own"),
+        ("no-name", "LLM", "prefix must be a name of its own"),
+        ("mine", "oracle", "kind must be one of LLM, embedder"),
+    ],
+)
+def test_a_backend_that_breaks_a_rule_is_refused(prefix: str, kind: str, rule: str) -> None:
+    """The error names the option, the rule and the value."""
+    with pytest.raises(InputError, match=rule):
+        models.backend(prefix, kind)

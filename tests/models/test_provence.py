@@ -220,7 +220,7 @@ def test_a_long_question_is_cut_and_told(folder: Path) -> None:
     with step("prune") as record:
         long = sentences(model, PETS, asked=" ".join(["cat"] * 50))
 
-    assert ["the question has over 5 tokens: only these count"] == record.told
+    assert ["the question has over 5 tokens: only these count"] == record.messages
     assert long == sentences(model, PETS, asked=" ".join(["cat"] * 5))
 
 
@@ -282,7 +282,7 @@ def test_an_encoder_must_read_some_tokens(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vote": 1.5}, r"vote must lie in \[0, 1\], got 1.5"),
+        ({"vote": 1.5}, r"vote must be from 0 to 1, got 1.5"),
         ({"dtype": "int8"}, "dtype must be one of auto, bfloat16, float32, got 'int8'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rerank servers: scripted ones on 127.0.0.1, asked through Cohere's client."""
+"""Rerank servers: scripted ones on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import pytest
 
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import PairScorer
+from ragsieve.models.base import CrossEncoder
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.trace import Usage, step
 
-pytest.importorskip("cohere")
+pytest.importorskip("openai")
 pytestmark = pytest.mark.server
 
 KEY = "co-very-secret"
@@ -125,7 +125,7 @@ def always(status: int, payload: Any, **headers: str) -> Script:
 def test_scores_stand_in_the_order_of_the_pairs(serve: Serve) -> None:
     """Whatever order the server returns; all documents are asked back, under the model's name."""
     server = serve(by_length)
-    scorer: PairScorer = model(server)
+    scorer: CrossEncoder = model(server)
     scores = scorer.score([("q", "x" * n) for n in (3, 9, 1, 5, 7)])
 
     assert ([2, 8, 0, 4, 6], "float32") == (scores.tolist(), scores.dtype.name)
@@ -283,7 +283,9 @@ def test_a_server_that_is_away_is_an_error(serve: Serve) -> None:
         model(server).score([("q", "a")])
 
 
-FORM = "reply must have a list of results, got "
+FORM = "results cannot be read: Expected `"
+PLACES = "2 documents must come back, each once, got "
+NUMBER = "relevance_score must be a finite number, got "
 REPLIES: dict[str, tuple[Any, str]] = {
     "not JSON": ("<html>", "reply is not JSON: Expecting value"),
     "empty": ("", "reply is not JSON: Expecting value"),
@@ -296,24 +298,24 @@ REPLIES: dict[str, tuple[Any, str]] = {
     "no results": ({"error": "x"}, FORM),
     "results null": ({"results": None}, FORM),
     "results text": ({"results": "ab"}, FORM),
-    "result text": ({"results": ["a", "b"]}, "index must be from 0 to 1, got 'a'"),
-    "result list": ([[0, 1]], "index must be from 0 to 1, got [0, 1]"),
-    "missing": (results(1), "2 documents must come back, got 1, not 1"),
-    "none": ({"results": []}, "2 documents must come back, got 0, not 0"),
-    "twice": ({"results": [*results(1, 2)["results"], *results(1)["results"]]}, "got 0 twice"),
-    "too many": (results(1, 2, 3), "index must be from 0 to 1, got {'index': 2, "),
-    "negative": ({"results": [{"index": -1, "relevance_score": 1}]}, "index must be from 0 to 1"),
-    "index text": ({"results": [{"index": "0", "relevance_score": 1}]}, "index must be"),
-    "index true": ({"results": [{"index": True, "relevance_score": 1}]}, "index must be"),
-    "no index": ({"results": [{"relevance_score": 1}]}, "index must be from 0 to 1"),
-    "no score": ({"results": [{"index": 0}]}, "relevance_score must be a finite number"),
-    "nan": (results(0, float("nan")), "relevance_score must be a finite number, got {'index': 1"),
-    "infinite": (results(float("-inf"), 0), "relevance_score must be a finite number"),
-    "too large": (results(1e39, 0), "relevance_score must be a finite number"),
-    "huge": (results(10**400, 0), "relevance_score must be a finite number"),
-    "score text": (results("0.5", 0), "relevance_score must be a finite number"),
-    "score true": (results(True, 0), "relevance_score must be a finite number"),
-    "score null": (results(None, 0), "relevance_score must be a finite number"),
+    "result text": ({"results": ["a", "b"]}, FORM),
+    "result list": ([[0, 1]], FORM),
+    "missing": (results(1), PLACES + "[0]"),
+    "none": ({"results": []}, PLACES + "[]"),
+    "twice": ({"results": [*results(1, 2)["results"], *results(1)["results"]]}, "got [0, 1, 0]"),
+    "too many": (results(1, 2, 3), PLACES + "[0, 1, 2]"),
+    "negative": ({"results": [{"index": -1, "relevance_score": 1}]}, PLACES + "[-1]"),
+    "index text": ({"results": [{"index": "0", "relevance_score": 1}]}, "Expected `int`"),
+    "index true": ({"results": [{"index": True, "relevance_score": 1}]}, "Expected `int`"),
+    "no index": ({"results": [{"relevance_score": 1}]}, "missing required field `index`"),
+    "no score": ({"results": [{"index": 0}, {"index": 1}]}, NUMBER + "None"),
+    "nan": (results(0, float("nan")), NUMBER + "nan"),
+    "infinite": (results(float("-inf"), 0), NUMBER + "-inf"),
+    "too large": (results(1e39, 0), NUMBER + "1e+39"),
+    "huge": (results(10**400, 0), "cannot be read"),
+    "score text": (results("0.5", 0), FORM),
+    "score true": (results(True, 0), FORM),
+    "score null": (results(None, 0), NUMBER + "None"),
 }
 
 
@@ -482,7 +484,7 @@ def test_coheres_models_need_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"base_url": "http://me:pw@host"}, r"got one with '@' or '\?' \(not shown\)"),
         ({"api_key": "a b"}, r"api_key must be printable ASCII without spaces \(value not shown\)"),
         ({"max_documents": 0}, "max_documents must be at least 1, got 0"),
-        ({"max_retries": -1}, "max_retries must be at least 0, got -1"),
+        ({"max_retries": -1}, "max_retries must not be negative, got -1"),
         ({"concurrency": 0}, "concurrency must be at least 1, got 0"),
         ({"timeout_s": float("nan")}, "timeout_s must be finite and over 0, got nan"),
     ],
@@ -493,7 +495,7 @@ def test_an_option_that_breaks_its_rule_is_refused(options: dict[str, Any], says
         models.load("rerank:m", **{"base_url": "http://127.0.0.1:1", **options})
 
 
-def test_rerankers_are_pair_scorers_by_name() -> None:
+def test_rerankers_are_cross_encoders_by_name() -> None:
     """Known without their packages."""
     models.check("cohere:rerank-v3.5", "cross-encoder")
     models.check("rerank:org/model", "cross-encoder")

@@ -14,7 +14,7 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
-from ragsieve.models.sentence_transformers import CrossEncoder, SentenceTransformer  # noqa: E402
+from ragsieve.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -65,9 +65,9 @@ def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTra
 
 
 @pytest.fixture(scope="module")
-def scorer(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoder:
+def scorer(tmp_path_factory: pytest.TempPathFactory) -> LocalCrossEncoder:
     folder = tmp_path_factory.mktemp("cross-encoder")
-    return CrossEncoder(save(folder, "BertForSequenceClassification", num_labels=1))
+    return LocalCrossEncoder(save(folder, "BertForSequenceClassification", num_labels=1))
 
 
 def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransformer) -> None:
@@ -85,7 +85,7 @@ def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransfo
         assert np.allclose(together, found, atol=1e-5)
 
 
-def test_scores_agree_alone_and_together(scorer: CrossEncoder) -> None:
+def test_scores_agree_alone_and_together(scorer: LocalCrossEncoder) -> None:
     """To 1e-4 of a logit for batches of every size from one to nine; of equal pairs exactly."""
     pairs = [(text, "the cat sleeps") for text in TEXTS]
     alone = np.concatenate([scorer.score([pair]) for pair in pairs])
@@ -115,7 +115,7 @@ def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransforme
     assert not np.allclose(asked, told, atol=1e-2)
 
 
-def test_scores_are_those_of_sentence_transformers(scorer: CrossEncoder) -> None:
+def test_scores_are_those_of_sentence_transformers(scorer: LocalCrossEncoder) -> None:
     """The logit, before any activation, to 1e-4."""
     inner = sentence_transformers.CrossEncoder(scorer.model, device="cpu")
     pairs = [(text, "the cat sleeps") for text in TEXTS]
@@ -129,32 +129,37 @@ def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
     with step("test") as seen:
         (whole, begun) = embedder.embed([" ".join(WORDS * 4), " ".join((WORDS * 4)[:40])])
 
-    assert ["a text has over 32 tokens: only these count (2 times)"] == seen.told
+    assert ["a text has over 32 tokens: only these count (2 times)"] == seen.messages
     assert np.allclose(whole, begun, atol=1e-5)
 
 
-def test_a_long_pair_is_noted(scorer: CrossEncoder) -> None:
+def test_a_long_pair_is_noted(scorer: LocalCrossEncoder) -> None:
     """As a long text is."""
     with step("test") as seen:
         scorer.score([("cat", "dog"), ("cat", " ".join(WORDS * 4))])
 
-    assert ["a text has over 32 tokens: only these count"] == seen.told
+    assert ["a text has over 32 tokens: only these count"] == seen.messages
 
 
-def test_an_item_is_charged_its_tokens(embedder: SentenceTransformer, scorer: CrossEncoder) -> None:
+def test_an_item_is_charged_its_tokens(
+    embedder: SentenceTransformer, scorer: LocalCrossEncoder
+) -> None:
     """With the model's prompt and marks, and no more than it reads."""
     with step("test") as seen:
         embedder.embed(["cat", " ".join(WORDS * 4)])
         scorer.score([("cat", "dog")])
+    cut = "a text has over 32 tokens: only these count"
 
     assert [
-        Usage(embedder.identity, 4),  # [CLS] tell cat [SEP]
-        Usage(embedder.identity, LIMIT, note="a text has over 32 tokens: only these count"),
+        Usage(embedder.identity, 4, embedded=True),  # [CLS] tell cat [SEP]
+        Usage(embedder.identity, LIMIT, note=cut, embedded=True),
         Usage(scorer.identity, 5),  # [CLS] cat [SEP] dog [SEP]
     ] == seen.usages
 
 
-def test_nothing_asked_gives_nothing(embedder: SentenceTransformer, scorer: CrossEncoder) -> None:
+def test_nothing_asked_gives_nothing(
+    embedder: SentenceTransformer, scorer: LocalCrossEncoder
+) -> None:
     """Arrays of no rows, of the model's dimension."""
     shapes = embedder.embed([]).shape, scorer.score([]).shape
 
@@ -228,17 +233,17 @@ def test_batch_size_must_be_positive() -> None:
 def test_a_head_that_is_missing_is_not_made_up(bert: str) -> None:
     """A bi-encoder as a cross-encoder would score at random."""
     with pytest.raises(ModelError, match="must be a cross-encoder"):
-        CrossEncoder(bert).score([("a", "b")])
+        LocalCrossEncoder(bert).score([("a", "b")])
 
 
 def test_a_cross_encoder_has_one_output(tmp_path: Path) -> None:
     """Of three nobody could say which is the score."""
     path = save(tmp_path, "BertForSequenceClassification", num_labels=3)
     with pytest.raises(ModelError, match="must have one output, it has 3"):
-        CrossEncoder(path).score([("a", "b")])
+        LocalCrossEncoder(path).score([("a", "b")])
 
 
-@pytest.mark.parametrize("kind", [SentenceTransformer, CrossEncoder])
+@pytest.mark.parametrize("kind", [SentenceTransformer, LocalCrossEncoder])
 def test_pickled_weights_are_refused(tmp_path: Path, kind: type) -> None:
     """One clear line: a pickle could run code."""
     path = save(tmp_path, "BertForSequenceClassification", num_labels=1)

@@ -203,7 +203,7 @@ def test_a_cut_reply_is_noted(llm: Transformers) -> None:
     with step("test") as seen:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
 
-    assert ["a reply ended at max_tokens=2"] == seen.told
+    assert ["a reply ended at max_tokens=2"] == seen.messages
 
 
 def test_nothing_asked_gives_nothing(llm: Transformers) -> None:

@@ -15,7 +15,7 @@ from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models.base import Message, Passage, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.fake import HashingEmbedder, OverlapPairScorer, OverlapPruner, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.models.wrap import Columns, Wrapper, canonical, check_columns, unwrap
 
 JSON = st.recursive(
@@ -61,7 +61,7 @@ def test_encoders_are_wrapped_alike() -> None:
     passages = [Passage("", ["b", "c"])]
 
     assert embedder.embed(["a"]).tobytes() == Plain(embedder).embed(["a"], query=True).tobytes()
-    assert [0.5] == Plain(OverlapPairScorer()).score(pairs).tolist()
+    assert [0.5] == Plain(OverlapCrossEncoder()).score(pairs).tolist()
     assert [Pruned([0.5, 0.0], [0.5])] == Plain(OverlapPruner()).prune(["a b"], [passages])
 
 

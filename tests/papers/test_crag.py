@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Result
-from ragsieve.systems.crag import crag
+from ragsieve.systems.crag import PAPER, crag
 from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Document, Query, Segment
@@ -42,6 +42,7 @@ S1, S2 = "Ann wrote it. Bob sang it. It was a hit.", "It rained."
 F1, F2 = "The film is old. He died. It won.", "Bob acted."
 RAIN, WEB = "Rain falls.", "Bob sang it in 1972."
 SONG, FILM = f"{S1} {S2}", f"{F1} {F2}"
+THRESHOLDS = {**PAPER._asdict(), "lower": -0.5}
 SAYS = {SONG: 0.9, S1: 0.9, S2: -0.7, FILM: 0.2, F1: -0.2, F2: 0.4, RAIN: -0.8, WEB: 0.7}
 
 
@@ -65,7 +66,7 @@ def search(query: Query, /) -> list[Segment]:
 def run(*texts: str, **options: Any) -> tuple[Result, ScriptedLLM]:
     llm = ScriptedLLM([REWRITE, "Bob"] if SONG not in texts else ["Bob"])
     system = crag(
-        llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, lower=-0.5, **options
+        llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, **THRESHOLDS, **options
     )
     return system.ask(QUESTION, texts), llm
 
@@ -120,10 +121,10 @@ def test_self_rag_writes_from_what_was_corrected() -> None:
         return "Bob did." if WEB in asked else "Rain." if RAIN in asked else REWRITE
 
     llm = ScriptedLLM(write, choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)])
+    corrected = crag(llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, **THRESHOLDS)
     system = self_crag(
-        llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, lower=-0.5,
-        reflection="prompted", depth=1,
-    )  # fmt: skip
+        llm, HashingEmbedder(), prune=corrected.stage, reflection="prompted", depth=1
+    )
     result = system.ask(QUESTION, [RAIN])
 
     assert result.answer

@@ -21,11 +21,12 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from ragsieve_benchmarks.oracles import filco_cxmi, oracle
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
-from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
+from ragsieve.systems.filco import filco, filco_lexical
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Measure, Silver
 from ragsieve.types import Document, Query, Segment
@@ -66,7 +67,7 @@ def test_each_keeps_its_best_sentence() -> None:
     """The oracles, and the one that needs no answer."""
     llm = Generator([])
     systems = [
-        filco_strinc(llm, ANSWERS),
+        oracle(llm, ANSWERS, documents=5, k=1),
         filco_cxmi(llm, ANSWERS),
         filco_lexical(llm),
         filco(ScriptedLLM([f"Sentence 1: {B}"])),
@@ -85,7 +86,7 @@ def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
 @pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
 def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
     """That of the answer, not of the question."""
-    lesson = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
-    taught = Silver(measure, Generator([]))(lesson)
+    example = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
+    taught = Silver(measure, Generator([]))(example)
 
     assert (kept,) == taught.clues

@@ -12,7 +12,8 @@ question: "Snow fell.".
 from __future__ import annotations
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.train.generator import GeneratorPlan, chosen, reader, target
+from ragsieve.train.generator import chosen, reader, target
+from ragsieve.train.plans import GeneratorPlan
 from ragsieve.types import Document, Example, Query, Segment
 
 OWN = Example(

@@ -28,7 +28,8 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.recomp import recomp, recomp_abstractive
+from ragsieve.systems import build
+from ragsieve.systems.recomp import recomp_abstractive
 from ragsieve.train.recomp import Labeller
 from ragsieve.types import Document, Example, Query
 
@@ -82,8 +83,8 @@ def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
 
 def test_the_nearest_sentence_is_kept() -> None:
     """Before training c, then b."""
-    before = recomp(Generator([]), Plane(PLACES))(QUESTION, DOCUMENTS)
-    after = recomp(Generator([]), Plane({**PLACES, B: (1, 0)}))(QUESTION, DOCUMENTS)
+    before = build("recomp", Generator([]), Plane(PLACES))(QUESTION, DOCUMENTS)
+    after = build("recomp", Generator([]), Plane({**PLACES, B: (1, 0)}))(QUESTION, DOCUMENTS)
 
     assert [C] == [s.text for s in before.kept]
     assert [B] == [s.text for s in after.kept]

@@ -76,7 +76,7 @@ def run() -> tuple[Result, ScriptedLLM, ScriptedLLM]:
 
 
 def events(result: Result, name: str) -> list[dict[str, Any]]:
-    (story,) = [step.story for step in result.trace.steps if step.story]
+    (story,) = [step.events for step in result.trace.steps if step.events]
     return [event for event in story if event["event"] == name]
 
 

@@ -33,6 +33,18 @@ def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
     assert ("T", "Bees.") == (document.title, document.text)
 
 
+def test_a_page_is_read_in_the_charset_that_it_declares(tmp_path: Path) -> None:
+    """As an old page has it; what does not fit is an error that names it."""
+    path = tmp_path / "a.html"
+    path.write_bytes('<meta charset="ISO-8859-1"><p>Bees\u2019 caf\u00e9'.encode("cp1252"))
+    (document,) = read_documents([str(path)])
+    path.write_bytes(b'<meta charset="ISO-8859-1"><p>\x81')
+
+    assert "Bees\u2019 caf\u00e9" == document.text
+    with pytest.raises(InputError, match="must be cp1252, as it declares, byte 30 is 0x81"):
+        read_documents([str(path)])
+
+
 def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
     """Without an id, a document is known by its line; ids are kept, also the same again."""
     path = tmp_path / "a.jsonl"

@@ -161,7 +161,7 @@ def test_a_long_question_may_be_rewritten_at_length() -> None:
 
 
 def test_a_question_too_long_to_rewrite_searches_as_it_is() -> None:
-    """There is no room for a rewrite, and the trace says so."""
+    """The context holds no rewrite, and the trace says so."""
     query = Query("Who sang Summer Breeze? " * 100)
     with Trace().recording(), step("Rewrite") as record:
         found = Rewrite(ScriptedLLM([GOOD], context=1000))(query)

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ragsieve.answer import Reader
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
+from ragsieve.pipeline import Pipeline, System
 from ragsieve.retrieve.route import (
     MAX_LATE,
     AskAll,
@@ -60,7 +62,7 @@ def routed(*sources: Named, router: Any = None) -> tuple[list[Segment], Step]:
 
 
 def test_evidence_stands_source_by_source() -> None:
-    """In the order of the sources, whichever is done first; ids and ranks tell documents apart."""
+    """In the order of the sources, whichever is done first; ids and ranks keep documents apart."""
 
     def slow(query: Query) -> list[Segment]:
         time.sleep(0.1)
@@ -91,13 +93,13 @@ def test_only_those_chosen_are_asked() -> None:
     """The trace says which were, and which were not."""
     asked: list[str] = []
 
-    def heard(name: str) -> Named:
+    def logging(name: str) -> Named:
         return named(name, lambda _: asked.append(name) or [])
 
-    _, record = routed(heard("a"), heard("b"), router=lambda _query, _sources: ["b"])
+    _, record = routed(logging("a"), logging("b"), router=lambda _query, _sources: ["b"])
 
     assert ["b"] == asked
-    assert {"event": "sources", "asked": ["b"], "left": ["a"]} == record.story[0]
+    assert {"event": "sources", "asked": ["b"], "left": ["a"]} == record.events[0]
 
 
 def test_memory_leaves_the_answer_to_the_model() -> None:
@@ -154,6 +156,25 @@ def test_a_source_that_hangs_is_left_out_in_its_time() -> None:
     assert ["kept"] == [s.text for s in found]
     assert "warning: x was left out: not done after 0.2 s" in record.notes
     assert took < 0.39
+
+
+def test_a_source_without_a_clock_is_waited_for() -> None:
+    """As an index that must wait while a local model writes."""
+    end = threading.Event()
+
+    def slow(query: Query) -> list[Segment]:
+        time.sleep(0.2)
+        return giving("a")(query)
+
+    def hangs(_: Query) -> list[Segment]:
+        end.wait(20)
+        return []
+
+    found, record = routed(Named("index", "", slow, None), named("web", hangs, 0.05))
+    end.set()
+
+    assert ["index/0"] == [s.document.id for s in found]
+    assert ["web was left out: not done after 0.05 s"] == record.warnings
 
 
 def test_a_late_source_writes_into_no_trace() -> None:
@@ -222,7 +243,7 @@ def test_many_questions_at_once_are_not_late() -> None:
 
 
 def test_a_source_without_a_thread_is_left_out() -> None:
-    """The system has none left for it, here because none has room for such a stack."""
+    """The system has none left for it, here because none can hold such a stack."""
     before = threading.stack_size(1 << 46)
     try:
         (found,) = ask([named("x", giving("found"))], QUERY)
@@ -270,7 +291,7 @@ def test_what_sources_note_and_spend_reaches_the_trace() -> None:
     assert ["model a", "model b"] == [usage.model for usage in record.usages]
     assert 2 == record.unreadable
     assert ["a: seen", "a: said a", "a: 0 found"] == record.notes[1:4]
-    assert [{"event": "page", "place": 1}] == record.story[1]["story"]
+    assert [{"event": "page", "place": 1}] == record.events[1]["events"]
 
 
 def test_what_a_failing_source_spent_is_charged() -> None:
@@ -332,7 +353,7 @@ def test_options_show_in_the_repr() -> None:
         ),
         (
             lambda: LLMRouter(ScriptedLLM([]), 1.5),
-            r"min_probability must lie in \[0, 1\], got 1.5",
+            r"min_probability must be from 0 to 1, got 1.5",
         ),
         (
             lambda: LightRouter(HashingEmbedder(), ("a",), ((1.0,), (2.0,)), (0.0, 0.0)),
@@ -367,7 +388,7 @@ def preferring(word: str, yes: float = 0.9) -> ScriptedLLM:
 
 def chosen(router: LLMRouter) -> tuple[list[str], list[str]]:
     with step("x") as record:
-        return router(QUERY, SOURCES), record.notes
+        return router(QUERY, SOURCES), [*record.warnings, *record.notes]
 
 
 def test_an_llm_says_which_sources_help() -> None:
@@ -381,6 +402,15 @@ def test_an_llm_says_which_sources_help() -> None:
     assert ["sources are chosen by an LLM that was not trained for it: answers may get worse"] == (
         notes
     )
+
+
+def test_a_warning_of_an_untrained_llm_reaches_the_terminal() -> None:
+    """Where `ragsieve ask` shows warnings, not among the notes of a step."""
+    router = LLMRouter(preferring("api"))
+    system = System(Pipeline(), Reader(echo()), None, Routed(SOURCES, router))
+    warnings = system(QUERY.text).trace.warnings
+
+    assert any("LLM that was not trained" in warning for warning in warnings)
 
 
 def test_a_question_of_any_length_and_letters_can_be_routed() -> None:

@@ -33,10 +33,60 @@ def texts(segments: list[Segment]) -> list[str]:
 
 
 def asked(source: Pages, query: Query = QUERY) -> tuple[list[Segment], Step]:
-    """What a source finds, and what it tells."""
-    with step("Pages") as told:
+    """Results of a source, and its step in the trace."""
+    with step("Pages") as record:
         found = source(query)
-    return found, told
+    return found, record
+
+
+MENUS = {
+    "navigation": "<nav><p>Home, shop</nav>",
+    "list of links": "<ul><li><a href=/a>Home</a><li><a href=/b>Shop</a></ul>",
+    "line of links": "<p><a href=/a>Home</a> | <a href=/b>Shop</a> | <a href=/c>Help</a></p>",
+    "lone links": "<p><a href=/a>Home</a><p>·<p><a href=/b>Shop</a></p>",
+    "footer": "<footer>All rights reserved</footer>",
+    "buttons": "<form><select><option>Shop</select><button>Go</button></form>",
+    "comment": "<!-- wasps -->",
+    "hidden": "<p hidden>wasps</p>",
+    "not displayed": '<p style="display: none">wasps</p>',
+    "template": "<template>wasps</template>",
+    "noscript": "<noscript>wasps</noscript>",
+    "hidden from readers": "<p aria-hidden=true>wasps</p>",
+}
+READ = {
+    "unclosed script": ("<p>Bees</p><script>steal(); // <p>wasps", "Bees"),
+    "unclosed style": ("<p>Bees</p><STYLE media=all>p { color: red }", "Bees"),
+    "script in comment and attribute": (
+        "<script>a()</script><!-- <script> --><p title='<script>'>Bees</p><script src=x>wasps",
+        "Bees",
+    ),
+    "nothing": ("", ""),
+    "white space": (" ", ""),
+    "image": ("<img src=bee.png>", ""),
+    "script alone": ("<script>x()</script>", ""),
+    "no tags": ("Bees < wasps", "Bees < wasps"),
+    "open tag": ("<p>Bees < wasps", "Bees < wasps"),
+    "closing tags alone": ("Bees < wasps</p></b>", "Bees < wasps"),
+    "surrogate and escape": ("<p>a\ud800 b\x1b[31m</p>", "a\ufffd b\ufffd[31m"),
+    "table with a bar, heading in a header": (
+        "<header><h1>Hive</h1></header><table><tr><th>Who<th>What<tr><td>bee|s<td>honey</table>",
+        "# Hive\n\n| Who | What |\n| --- | --- |\n| bee\\|s | honey |",
+    ),
+    "link": (
+        '<p>Bees make <a href="https://example.org/?q=1">honey (a [sweet] one)</a> of nectar.',
+        "Bees make honey (a [sweet] one) of nectar.",
+    ),
+    "lone link": ("<p><a href=x>Bees</a></p>", "Bees"),
+    "link in a word": ("<p>B<a href=x>ees</a></p>", "Bees"),
+    "page in a form": ("<form action=/><p>Bees</form>", "Bees"),
+    "linked headings": (
+        "<h2><a href=a>Bees</a></h2><h2><a href=b>Wasps</a></h2><h2><a href=c>Ants</a></h2>",
+        "## Bees\n\n## Wasps\n\n## Ants",
+    ),
+    **{
+        name: (f"{menu}<p>Bees make it.</p>{menu}", "Bees make it.") for name, menu in MENUS.items()
+    },
+}
 
 
 def test_a_page_is_its_title_and_what_a_reader_reads() -> None:
@@ -44,90 +94,16 @@ def test_a_page_is_its_title_and_what_a_reader_reads() -> None:
     page = """<!doctype html><title>Bees &amp; co</title>
     <script>steal()</script><style>p {}</style>
     <p>Bees make <b>honey</b>.</p><ul><li>wax<li>comb</ul>"""
-    title, text = page_text(page)
 
-    assert "Bees & co" == title
-    assert "Bees make **honey**.\n\n- wax\n- comb" == text
+    assert ("Bees & co", "Bees make **honey**.\n\n- wax\n- comb") == page_text(page)
 
 
-@pytest.mark.parametrize("page", ["", " ", "<img src=bee.png>", "<script>x()</script>"])
-def test_a_page_may_have_no_text(page: str) -> None:
-    """As a text file may be empty."""
-    assert ("", "") == page_text(page)
+@pytest.mark.parametrize("name", READ)
+def test_a_page_is_read_as_browsers_show_it(name: str) -> None:
+    """Text, headings and tables as Markdown; no scripts, menus, hidden parts or addresses."""
+    page, text = READ[name]
 
-
-@pytest.mark.parametrize("page", ["Bees < wasps", "<p>Bees < wasps", "Bees < wasps</p></b>"])
-def test_loose_html_is_read_as_browsers_do(page: str) -> None:
-    """Tags may be missing."""
-    assert ("", "Bees < wasps") == page_text(page)
-
-
-def test_characters_that_are_none_are_replaced() -> None:
-    """Half a character, and an escape."""
-    assert ("", "a\ufffd b\ufffd[31m") == page_text("<p>a\ud800 b\x1b[31m</p>")
-
-
-def test_tables_and_headings_are_markdown() -> None:
-    """A cell's bar is no border; a page's heading may stand in its header."""
-    page = """<header><h1>Hive</h1></header>
-    <table><tr><th>Who<th>What<tr><td>bee|s<td>honey</table>"""
-
-    assert "# Hive\n\n| Who | What |\n| --- | --- |\n| bee\\|s | honey |" == page_text(page)[1]
-
-
-def test_a_link_is_its_text() -> None:
-    """Where it leads is noise to a reader."""
-    page = '<p>Bees make <a href="https://example.org/?q=1">honey (a [sweet] one)</a> of nectar.'
-
-    assert "Bees make honey (a [sweet] one) of nectar." == page_text(page)[1]
-
-
-@pytest.mark.parametrize(
-    "menu",
-    [
-        "<nav><p>Home, shop</nav>",
-        "<ul><li><a href=/a>Home</a><li><a href=/b>Shop</a></ul>",
-        "<p><a href=/a>Home</a> | <a href=/b>Shop</a> | <a href=/c>Help</a></p>",
-        "<p><a href=/a>Home</a><p>·<p><a href=/b>Shop</a></p>",
-        "<footer>All rights reserved</footer>",
-        "<form><select><option>Shop</select><button>Go</button></form>",
-    ],
-)
-def test_menus_are_left_out(menu: str) -> None:
-    """By their element, or because they are little but links."""
-    assert "Bees make honey." == page_text(f"{menu}<p>Bees make honey.</p>{menu}")[1]
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["<p><a href=x>Bees</a></p>", "<p>B<a href=x>ees</a></p>", "<form action=/><p>Bees</form>"],
-)
-def test_a_lone_link_and_a_form_around_the_page_are_no_menu(said: str) -> None:
-    """Some sites are one big form."""
-    assert "Bees" == page_text(said)[1]
-
-
-def test_linked_headings_and_rows_are_no_menu() -> None:
-    """A list of results says what it found."""
-    page = "<h2><a href=a>Bees</a></h2><h2><a href=b>Wasps</a></h2><h2><a href=c>Ants</a></h2>"
-
-    assert "## Bees\n\n## Wasps\n\n## Ants" == page_text(page)[1]
-
-
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "<!-- wasps -->",
-        "<p hidden>wasps</p>",
-        '<p style="display: none">wasps</p>',
-        "<template>wasps</template>",
-        "<noscript>wasps</noscript>",
-        "<p aria-hidden=true>wasps</p>",
-    ],
-)
-def test_what_no_reader_sees_is_left_out(hidden: str) -> None:
-    """Comments and hidden elements."""
-    assert "Bees" == page_text(f"{hidden}<p>Bees</p>")[1]
+    assert ("", text) == page_text(page)
 
 
 def test_text_is_not_lost_in_silence() -> None:
@@ -240,44 +216,60 @@ def test_pages_of_one_url_have_ids_of_their_own() -> None:
     assert ["u", "u#2"] == [segment.document.id for segment in found]
 
 
-def test_empty_pages_are_left_out_and_told() -> None:
-    """The trace has a line for people, and the same as values."""
-    found, told = asked(Pages([{"html": "<script>x()</script>", "url": "u"}, {"html": HONEY}]))
+NECTAR = " ".join(f"honey{n}" for n in range(100))
+ON_TOPIC = "it shares no word with the question but stop words"
+LEFT = {  # pages, question, options; the places kept, and the note
+    "empty": (
+        ["<script>x()</script>", HONEY],
+        *(QUERY, {}, [1], "page 0 is left out: it has no text"),
+    ),
+    "same words": (
+        [HONEY, HONEY.upper().replace("P>", "DIV>")],
+        *(QUERY, {}, [0], "page 1 is left out: it has the same words as page 0"),
+    ),
+    # 100 words make 96 runs of five; with one word more 97, of which 96 are shared: 0.99
+    "nearly the same words": (
+        [f"<p>{NECTAR}", f"<p>{NECTAR} wax"],
+        *(Query("What is honey1?"), {}, [0]),
+        "page 1 is left out: it shares 0.99 of its text with page 0",
+    ),
+    "off the topic": (
+        ["<p>Who makes roads?</p>", ROADS],
+        *(QUERY, {}, [0], f"page 1 is left out: {ON_TOPIC}"),
+    ),
+    "off the topic, last": (
+        [ROADS, HONEY, WASPS],
+        *(QUERY, {"off_topic": "last"}, [1, 2, 0], f"page 0 is put last: {ON_TOPIC}"),
+    ),
+}
 
-    assert 1 == len(found)
-    assert ["page 0 (u) is left out: it has no text"] == told.notes
+
+@pytest.mark.parametrize("name", LEFT)
+def test_pages_that_add_nothing_are_left_out_with_a_note(name: str) -> None:
+    """Empty, repeated or off the topic; by a question's words, whatever tags and cases."""
+    pages, query, options, places, text = LEFT[name]
+    found, record = asked(Pages([{"html": page} for page in pages], **options), query)
+
+    assert places == [segment.document.metadata["place"] for segment in found]
+    assert [text] == record.notes
+
+
+def test_a_page_left_out_is_an_event() -> None:
+    """The trace has a line for people, and the same as values."""
+    record = asked(Pages([{"html": "", "url": "u"}]))[1]
+
+    assert ["page 0 (u) is left out: it has no text"] == record.notes
     assert [
         {"event": "page", "place": 0, "url": "u", "reason": "left out: it has no text"}
-    ] == told.story
+    ] == record.events
 
 
-def test_pages_that_say_the_same_are_left_out() -> None:
-    """Whatever their tags, cases and marks."""
-    found, told = asked(Pages([{"html": HONEY}, {"html": HONEY.upper().replace("P>", "DIV>")}]))
+@pytest.mark.parametrize("max_overlap", [0.99, 1])
+def test_pages_may_share_as_much_as_is_allowed(max_overlap: float) -> None:
+    """The limit itself is allowed."""
+    pages = [{"html": f"<p>{NECTAR}"}, {"html": f"<p>{NECTAR} wax"}]
 
-    assert 1 == len(found)
-    assert ["page 1 is left out: it has the same words as page 0"] == told.notes
-
-
-def test_pages_that_say_nearly_the_same_are_left_out() -> None:
-    """100 words make 96 runs of five; with one word more 97, of which 96 are shared: 0.99."""
-    said = " ".join(f"honey{n}" for n in range(100))
-    pages = [{"html": f"<p>{said}"}, {"html": f"<p>{said} wax"}]
-    query = Query("What is honey1?")
-    found, told = asked(Pages(pages), query)
-
-    assert 1 == len(found)
-    assert ["page 1 is left out: it shares 0.99 of its text with page 0"] == told.notes
-    assert 2 == len(Pages(pages, max_overlap=0.99)(query))
-    assert 2 == len(Pages(pages, max_overlap=1)(query))
-
-
-def test_off_topic_pages_are_left_out() -> None:
-    """Stop words are no topic."""
-    found, told = asked(Pages([{"html": "<p>Who makes roads?</p>"}, {"html": ROADS}]), QUERY)
-
-    assert ["Who makes roads?"] == texts(found)
-    assert ["page 1 is left out: it shares no word with the question but stop words"] == told.notes
+    assert 2 == len(Pages(pages, max_overlap=max_overlap)(Query("What is honey1?")))
 
 
 def test_a_plural_is_on_the_topic_of_its_singular() -> None:
@@ -300,23 +292,14 @@ def test_figures_with_other_signs_are_other_words(one: str, other: str, count: i
 
 
 def test_pages_may_be_read_before_a_question() -> None:
-    """Those that cannot be are told of with the question, which waits for none of them."""
+    """Those that cannot be have their note with the question, which waits for none of them."""
     source = Pages([{"html": "<p>" + "a & " * 1_000_000}, {"html": HONEY}], timeout_s=0.5)
     source.read()
     began = time.monotonic()
-    found, told = asked(source)
+    found, record = asked(source)
 
     assert time.monotonic() - began < 0.4
-    assert (1, 1) == (len(found), len(told.notes))
-
-
-def test_off_topic_pages_may_come_last() -> None:
-    """Behind the others, which keep their order."""
-    pages = [{"html": ROADS}, {"html": HONEY}, {"html": WASPS}]
-    found, told = asked(Pages(pages, off_topic="last"))
-
-    assert [1, 2, 0] == [s.document.metadata["place"] for s in found]
-    assert ["page 0 is put last: it shares no word with the question but stop words"] == told.notes
+    assert (1, 1) == (len(found), len(record.notes))
 
 
 @pytest.mark.parametrize(
@@ -324,9 +307,9 @@ def test_off_topic_pages_may_come_last() -> None:
 )
 def test_no_page_is_off_topic_where_all_would_be(question: str) -> None:
     """The question may be in another language, or have stop words only."""
-    found, told = asked(Pages([{"html": HONEY}, {"html": ROADS}]), Query(question))
+    found, record = asked(Pages([{"html": HONEY}, {"html": ROADS}]), Query(question))
 
-    assert (2, []) == (len(found), told.notes)
+    assert (2, []) == (len(found), record.notes)
 
 
 def test_a_title_may_be_the_only_word_on_the_topic() -> None:
@@ -341,25 +324,25 @@ def test_bombs_are_left_out_and_the_others_stay() -> None:
     slow = "<p>" + "a & " * 1_000_000
     pages = [{"html": h} for h in (NESTED, HONEY, slow, "<p>" + "x" * 5_000_000, WASPS)]
     began = time.monotonic()
-    found, told = asked(Pages(pages, timeout_s=1, max_chars=4_500_000))
+    found, record = asked(Pages(pages, timeout_s=1, max_chars=4_500_000))
     took = time.monotonic() - began
 
     assert [1, 4] == [s.document.metadata["place"] for s in found]
-    assert [0, 2, 3] == [event["place"] for event in told.story]
-    assert "depth limit" in told.notes[0]
-    assert told.notes[1].endswith("it takes over 1 s")
-    assert told.notes[2].endswith("has 5000003 characters, more than max_chars=4500000")
+    assert [0, 2, 3] == [event["place"] for event in record.events]
+    assert "depth limit" in record.notes[0]
+    assert record.notes[1].endswith("it takes over 1 s")
+    assert record.notes[2].endswith("has 5000003 characters, more than max_chars=4500000")
     assert took < 10
 
 
 def test_the_same_pages_answer_other_questions() -> None:
-    """They are read once, and told of each time."""
+    """They are read once, and noted each time."""
     source = Pages([{"html": ""}, {"html": HONEY}, {"html": ROADS}])
     first = asked(source)[1].notes
-    again, told = asked(source, Query("Where do roads lead?"))
+    again, record = asked(source, Query("Where do roads lead?"))
 
     assert ["Roads lead to Rome."] == texts(again)
-    assert first[0] == told.notes[0]
+    assert first[0] == record.notes[0]
     assert asked(source)[1].notes == first
 
 
@@ -383,7 +366,7 @@ def test_a_page_must_have_html() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"off_topic": "first"}, "off_topic must be 'drop' or 'last', got 'first'"),
+        ({"off_topic": "first"}, "off_topic must be one of drop, last, got 'first'"),
         ({"max_overlap": 1.5}, "max_overlap must be from 0 to 1, got 1.5"),
         ({"max_overlap": float("nan")}, "max_overlap must be from 0 to 1, got nan"),
         ({"max_chars": 0}, "max_chars must be at least 1, got 0"),

@@ -80,7 +80,7 @@ def test_b_of_zero_forgets_length() -> None:
         ({"k1": -1}, "k1 must be finite and not negative, got -1"),
         ({"k1": math.inf}, "k1 must be finite and not negative, got inf"),
         ({"k1": math.nan}, "k1 must be finite and not negative, got nan"),
-        ({"b": 1.5}, r"b must lie in \[0, 1\], got 1.5"),
+        ({"b": 1.5}, r"b must be from 0 to 1, got 1.5"),
     ],
 )
 def test_options_are_checked(options: dict[str, float], message: str) -> None:

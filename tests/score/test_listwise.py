@@ -229,7 +229,7 @@ def test_options_are_checked(options: dict[str, int], message: str) -> None:
 
 def test_options_of_asking_are_checked() -> None:
     """So here."""
-    with pytest.raises(InputError, match="mode must be 'write' or 'first', got 'x'"):
+    with pytest.raises(InputError, match="mode must be one of write, first, got 'x'"):
         Permuting(ScriptedLLM([]), "x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="max_words must be at least 1, got 0"):
         Permuting(ScriptedLLM([]), max_words=0)

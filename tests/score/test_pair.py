@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ragsieve.errors import ModelError
-from ragsieve.models.fake import OverlapPairScorer
+from ragsieve.models.fake import OverlapCrossEncoder
 from ragsieve.score import Pair
 from ragsieve.types import Document, Query, Segment
 
@@ -35,7 +35,7 @@ def spans(*texts: str, title: str = "") -> list[Segment]:
 
 def test_the_score_is_what_the_model_says() -> None:
     """Two of the question's four words are in the first text, none in the second."""
-    scored = Pair(OverlapPairScorer())(QUERY, spans("A summer breeze.", "It rained."))
+    scored = Pair(OverlapCrossEncoder())(QUERY, spans("A summer breeze.", "It rained."))
 
     assert [2 / 4, 0] == [s.score for s in scored]
     assert {"pair"} == {*scored[0].scores}

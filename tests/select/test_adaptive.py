@@ -48,7 +48,7 @@ def test_the_statistical_rule(
 ) -> None:
     """The mean; where the variance is below 0.01, the deviation is added."""
     found, record = cut(Adaptive(), *values)
-    (told,) = record.story
+    (told,) = record.events
 
     assert kept == found
     assert pytest.approx(threshold, rel=1e-5) == told["threshold"]
@@ -76,7 +76,7 @@ def test_nothing_is_proposed_where_all_scores_are_alike(values: tuple[float, ...
     kept, record = cut(Adaptive(llm), *values)
 
     assert ([*values], []) == (kept, llm.prompts)
-    assert "all scores are alike" == record.story[0]["by"]
+    assert "all scores are alike" == record.events[0]["by"]
 
 
 def test_an_llm_that_may_empty_the_context_is_asked_of_equal_scores() -> None:
@@ -89,8 +89,8 @@ def test_the_threshold_is_never_above_the_best() -> None:
     found, record = cut(Adaptive(), 0.03, 0.04)
 
     assert [0.04] == found
-    assert 0.04 == pytest.approx(record.story[0]["threshold"])
-    assert record.story[0]["threshold"] <= 0.04
+    assert 0.04 == pytest.approx(record.events[0]["threshold"])
+    assert record.events[0]["threshold"] <= 0.04
 
 
 def test_a_proposal_is_the_threshold() -> None:
@@ -107,7 +107,7 @@ def test_a_proposal_is_the_threshold() -> None:
             "kept": 3,
             "of": 4,
         }
-    ] == record.story
+    ] == record.events
 
 
 def test_the_model_sees_the_distribution() -> None:
@@ -120,7 +120,7 @@ def test_the_model_sees_the_distribution() -> None:
     assert "best first: 0.90, 0.60, 0.40, 0.10. " in asked.content
     assert "mean is 0.50, their standard deviation 0.29." in asked.content
     assert asked.content.endswith("one number from 0.10 to 0.90.")
-    assert (asked,) == stage.asked(sorted(SPREAD, reverse=True))
+    assert (asked,) == stage.prompt(sorted(SPREAD, reverse=True))
 
 
 @pytest.mark.parametrize("reply", [" 0.5\n", ".5", "0.50", "00.5"])

@@ -245,6 +245,45 @@ def test_inventions_are_dropped_and_counted() -> None:
     assert ["2 written lines repeat no sentence of the documents: dropped"] == record.notes
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (f"{TEXTS[1]} {TEXTS[0]}", [TEXTS[1], TEXTS[0]]),
+        (f"{TEXTS[3]} {TEXTS[2]}", [TEXTS[3], TEXTS[2]]),
+        ("Seals and Croft sang it. It rained.", [TEXTS[1], TEXTS[2]]),
+        ("Seals and Crofts sang", [TEXTS[1]]),
+        ("Seals ... Crofts sang it", [TEXTS[1]]),
+        ("Seals and Crofts sang it. Summer Breeze is", [TEXTS[1], TEXTS[0]]),
+    ],
+)
+def test_lines_of_several_sentences_or_a_shortened_one_are_matched(
+    line: str, expected: list[str]
+) -> None:
+    """A line may hold two sentences, or leave words out: its spans are kept whole."""
+    texts, record = kept(write(f"Sentence 1: {line}"), spans(*TEXTS))
+
+    assert expected == texts
+    assert [] == record.notes
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "It rained in Rome all summer.",
+        "Seals and Crofts wrote it",
+        "it sold",
+        "Seals it.",
+        "In 1973 it sold records in all of Ohio.",
+    ],
+)
+def test_other_words_or_too_few_are_an_invention(line: str) -> None:
+    """A shortened line has no word of its own, and three at least."""
+    texts, record = kept(write(line), spans(*TEXTS))
+
+    assert [] == texts
+    assert ["1 written lines repeat no sentence of the documents: dropped"] == record.notes
+
+
 def test_min_match_decides_what_a_repetition_is() -> None:
     """At 100 percent a slip of the pen is an invention."""
     line = "Seals and Croft sang it."
@@ -370,7 +409,7 @@ def test_a_segment_over_the_context_is_told() -> None:
 
     assert ["One.", "Three."] == texts
     assert any("not read" in line for line in record.notes)
-    assert "the model has room for" in record.dropped[0].reason
+    assert "the model reads at most" in record.dropped[0].reason
 
 
 def test_a_context_without_room_is_an_error() -> None:

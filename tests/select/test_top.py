@@ -7,7 +7,7 @@ import pytest
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.select import Budget, RandomK, TopK
+from ragsieve.select import Budget, TopK
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 
@@ -41,16 +41,6 @@ def test_k_of_zero_keeps_none_and_a_large_k_keeps_all() -> None:
     """Both ends of k."""
     assert [] == TopK(0)(QUERY, scored(1, 2))
     assert ["1", "0"] == ids(TopK(99)(QUERY, scored(1, 2)))
-
-
-def test_a_random_cut_takes_every_length_and_depends_on_seed_and_question() -> None:
-    """Of two segments 0, 1 or 2 stay, the best first; over 60 questions each number occurs."""
-    segments = scored(0.1, 0.9)
-    cuts = [ids(RandomK()(Query(f"Who sang song {n}? \ud800"), segments)) for n in range(60)]
-    others = [ids(RandomK(1)(Query(f"Who sang song {n}? \ud800"), segments)) for n in range(60)]
-
-    assert {(), ("1",), ("1", "0")} == set(map(tuple, cuts))
-    assert cuts != others
 
 
 def test_top_k_tells_the_rank_of_what_it_drops() -> None:

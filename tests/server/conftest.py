@@ -20,6 +20,7 @@ from fastapi.testclient import TestClient
 import ragsieve
 from ragsieve.pipeline import System
 from ragsieve.server import Settings, create_app
+from ragsieve.server.running import config
 
 MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
@@ -70,9 +71,9 @@ def serve() -> Iterator[Serve]:
 
     def start(app: Any) -> str:
         listening = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
-        )
+        settings = config(app, app.state.service.settings)
+        settings.log_level, settings.timeout_graceful_shutdown = "critical", 1
+        server = uvicorn.Server(settings)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         running.append((server, thread))

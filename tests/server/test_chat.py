@@ -179,7 +179,7 @@ def test_an_upstream_killed_in_the_middle_is_an_error(
 def test_an_upstream_that_is_silent_or_away_is_an_error(
     client: MakeClient, upstream: Asked, system: System
 ) -> None:
-    """504 and 502 in OpenAI's shape of errors; its address is not told."""
+    """504 and 502 in OpenAI's shape of errors; its address is not shown."""
     slow = Settings(upstream=Upstream(base_url=upstream.url, timeout_s=0.2))
     upstream.hold.clear()
     silent = client(settings=slow).post("/v1/chat/completions", json={"messages": TAGGED})
@@ -293,11 +293,12 @@ def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ("all", "ragsieve must be an object"),
-        ({"upstream": "http://x"}, "ragsieve must be an object"),
+        ("all", "ragsieve: Input should be"),
+        ({"upstream": "http://x"}, "ragsieve.upstream: Extra inputs are not permitted"),
         ({"system": "no"}, "system must be one of nearest, got 'no'"),
-        ({"max_tokens": True}, "max_tokens must be a whole number"),
-        ({"trace": 1}, "trace true or false"),
+        ({"max_tokens": True}, "ragsieve.max_tokens: Input should be a valid integer, got True"),
+        ({"max_tokens": -1}, "ragsieve.max_tokens: Input should be greater than or equal to 0"),
+        ({"trace": 1}, "ragsieve.trace: Input should be a valid boolean, got 1"),
     ],
 )
 def test_wrong_wishes_are_refused(
@@ -328,7 +329,7 @@ def test_whose_key_the_upstream_gets(
     assert forwarded == upstream.headers[0].get("authorization")
 
 
-def test_an_upstreams_refusal_passes(client: MakeClient, upstream: Asked) -> None:
+def test_a_refusal_of_the_upstream_passes(client: MakeClient, upstream: Asked) -> None:
     """With its status and its body."""
     upstream.status = 429
     reply = client(settings=settings(upstream)).post(
@@ -336,6 +337,23 @@ def test_an_upstreams_refusal_passes(client: MakeClient, upstream: Asked) -> Non
     )
 
     assert (429, REPLY) == (reply.status_code, reply.content)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:80/v1/files?", "127.0.0.1:80/v1/files", "127.0.0.1/v1/files#"]
+)
+def test_the_host_header_chooses_no_path(
+    client: MakeClient, upstream: Asked, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """Neither past the guard, nor in what is forwarded with the server's own key."""
+    asked = client(settings=settings(upstream))
+    headers = {"host": host}
+    refused = asked.post("/v1/chat/completions", json={"messages": QUESTION}, headers=headers)
+    monkeypatch.setattr("ragsieve.server.guard.Guard._check_host", lambda *_: None)
+    asked.post("/v1/chat/completions", json={"messages": QUESTION}, headers=headers)
+
+    assert (400, "bad_host") == (refused.status_code, refused.json()["error"]["code"])
+    assert ["/v1/chat/completions"] == upstream.paths
 
 
 def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+import socket
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.pipeline import System
-from ragsieve.server import Limits, Settings, Upstream, create_app
+from ragsieve.server import Limits, Settings, Upstream, create_app, running
 from ragsieve.types import Query, Segment
 
 MakeClient = Callable[..., TestClient]
@@ -42,6 +47,29 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.01)
+
+
+def test_a_large_body_does_not_hold_up_others(system: System) -> None:
+    """While millions of empty lists are parsed, other requests are answered."""
+    app = create_app({"nearest": system})
+
+    async def answered_meanwhile() -> tuple[int, int]:
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client,
+        ):
+            json_ = {"content-type": "application/json"}
+            large = b'{"query": "q", "documents": [' + b"[]," * 300_000 + b"[]]}"
+            slow = asyncio.create_task(client.post("/v1/filter", content=large, headers=json_))
+            answered = 0
+            while not slow.done():
+                answered += (await client.get("/health")).is_success
+            return answered, slow.result().status_code
+
+    answered, status = asyncio.run(answered_meanwhile())
+
+    assert 413 == status
+    assert answered > 20
 
 
 @pytest.mark.parametrize(
@@ -111,7 +139,7 @@ def test_a_stream_that_hangs_ends(
 def test_who_goes_away_waits_no_longer(
     serve: Callable[[Any], str], hanging: tuple[System, threading.Event], body: Body
 ) -> None:
-    """A request whose client has left makes room in the queue, before anything is run for it."""
+    """A request whose client has left frees its place in the queue, before anything runs for it."""
     limits = Limits(workers=1, queue=1)
     app = create_app({"hangs": hanging[0]}, settings=Settings(limits=limits))
     host = serve(app).removeprefix("http://")
@@ -184,6 +212,69 @@ def test_names_of_other_sites_are_refused(client: MakeClient) -> None:
     assert [400] * 3 == [*map(status, ("evil.example", "localhost.evil.example:80", ""))]
 
 
+@pytest.mark.parametrize("host", ["a:80/v1/files?", "a/b", "a:8x", "u@a", "[::1", "a:1:2", "a b"])
+def test_a_host_is_a_name_and_a_port(client: MakeClient, host: str) -> None:
+    """Also where any name will do."""
+    reply = client().get("/health", headers={"host": host})
+
+    assert (400, "bad_host") == (reply.status_code, reply.json()["error"]["code"])
+
+
+@pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/inspect", "/v1/rerank"])
+def test_a_body_of_numbers_is_refused_at_once(client: MakeClient, path: str) -> None:
+    """Over the limit of documents it is counted; under it, the first number is enough."""
+    many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 500_000)
+    headers = {"content-type": "application/json"}
+    usual, generous = client(), client(settings=Settings(limits=Limits(max_documents=2**31)))
+    began = time.process_time()
+    counted = usual.post(path, content=many, headers=headers)
+    validated = generous.post(path, content=many, headers=headers)
+
+    assert (413, 422) == (counted.status_code, validated.status_code)
+    assert len(validated.text) < 1000
+    assert time.process_time() - began < 2
+
+
+def answer_of(host: str, head: bytes) -> bytes:
+    """What a server answers to bytes on a connection of their own; empty where it closes it."""
+    name, port = host.removeprefix("http://").split(":")
+    with suppress(OSError), socket.create_connection((name, int(port)), timeout=10) as connection:
+        connection.sendall(head)
+        return connection.recv(100)
+    return b""
+
+
+@pytest.mark.server
+def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
+    """What goes on past it is refused before it is held."""
+    host = serve(create_app({"nearest": system}))
+    answer = answer_of(host, b"GET /health HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 10**7)
+
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+    assert 200 == urllib.request.urlopen(f"{host}/health").status
+
+
+@pytest.mark.server
+def test_half_a_head_is_not_waited_for(
+    serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection is closed, also one that has served a request; whole ones go on."""
+    monkeypatch.setattr(running, "HEAD_S", 0.3)
+    host = serve(create_app({"nearest": system}))
+    whole = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    name, port = host.removeprefix("http://").split(":")
+    with socket.create_connection((name, int(port)), timeout=10) as connection:
+        connection.sendall(whole)
+        first = connection.recv(10_000)
+        while b'{"status"' not in first:  # head and body may come apart
+            first += connection.recv(10_000)
+        connection.sendall(whole[:30])
+        last = connection.recv(10_000)
+
+    assert b"" == answer_of(host, b"") == answer_of(host, whole[:20]) == last
+    assert first.startswith(b"HTTP/1.1 200 ")
+
+
 def test_requests_are_counted(client: MakeClient, body: Body) -> None:
     """By path and status, with documents, tokens and model calls; unknown paths are one."""
     asked = client()
@@ -224,7 +315,7 @@ def test_a_server_is_ready_when_its_models_are(client: MakeClient, system: Syste
     ("make", "message"),
     [
         (lambda: Limits(workers=0), "workers must be at least 1, got 0"),
-        (lambda: Limits(queue=-1), "queue must be at least 0, got -1"),
+        (lambda: Limits(queue=-1), "queue must not be negative, got -1"),
         (lambda: Limits(timeout_s=0), "timeout_s must be finite and over 0, got 0"),
         (lambda: Settings(tokens=("a b",)), "tokens must be a tuple, each printable ASCII"),
         (lambda: Upstream(base_url="ftp://x"), "upstream must be http"),

@@ -87,9 +87,18 @@ def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None
     ]
 
 
-def test_an_unknown_model_is_refused(client: MakeClient, body: dict[str, Any]) -> None:
-    """The error names those that are served; nothing is ranked by another one in silence."""
-    reply = client().post("/v2/rerank", json={**body, "model": "rerank-v3.5"})
+def test_an_unknown_model_is_the_default_system(client: MakeClient, body: dict[str, Any]) -> None:
+    """As clients of others name it, and send what only others know; the reply names the system."""
+    asked = {**body, "model": "rerank-v3.5", "max_chunks_per_doc": 10}
+    reply = client().post("/v2/rerank", json=asked)
+
+    assert (200, "nearest") == (reply.status_code, reply.json()["model"])
+
+
+def test_a_strict_server_refuses_an_unknown_model(client: MakeClient, body: dict[str, Any]) -> None:
+    """The error names those that are served."""
+    strict = client(settings=Settings(strict_models=True))
+    reply = strict.post("/v2/rerank", json={**body, "model": "rerank-v3.5"})
 
     assert 422 == reply.status_code
     assert "system must be one of nearest, got 'rerank-v3.5'" == reply.json()["error"]["message"]

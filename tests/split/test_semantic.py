@@ -229,8 +229,8 @@ def test_a_broken_embedder_is_named(vectors: NDArray[np.float64]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_similarity": 1.1}, r"min_similarity must lie in \[-1, 1\], got 1.1"),
-        ({"min_similarity": float("nan")}, r"min_similarity must lie in \[-1, 1\], got nan"),
+        ({"min_similarity": 1.1}, r"min_similarity must be from -1 to 1, got 1.1"),
+        ({"min_similarity": float("nan")}, r"min_similarity must be from -1 to 1, got nan"),
         ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
         ({"language": ""}, "language must be an ISO 639-1 code, got ''"),
     ],

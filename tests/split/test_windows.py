@@ -25,6 +25,7 @@ class Counting:
 
     rule: Callable[[str], int] = field(repr=False)
     asked: list[list[str]] = field(default_factory=list, repr=False)
+    counts_by_request: bool = False
 
     def count(self, texts: Sequence[str]) -> list[int]:
         self.asked.append(list(texts))
@@ -151,6 +152,17 @@ def test_long_segments_take_few_calls() -> None:
     assert 4 == len(counter.asked)
 
 
+def test_a_server_counts_texts_and_windows_not_words() -> None:
+    """A thousand words: the text, then ten windows at 100 tokens, counted once more where tight."""
+    counter = Counting(by_word, counts_by_request=True)
+    text = " ".join(f"w{n:03}" for n in range(1000))
+    windows = Windows(counter, max_tokens=100)(QUERY, whole(text))
+
+    assert max(by_word(s.text) for s in windows) <= 100
+    assert text.split() == [word for s in windows for word in s.text.split()]
+    assert sum(map(len, counter.asked)) < 30
+
+
 def test_windows_are_looser_where_words_cost_more_together() -> None:
     """Two words and more cost one token extra: ten of them make eleven, so nine are a window."""
     counter = Counting(lambda text: by_word(text) + (len(text.split()) > 1 and text[0] != " "))
@@ -177,12 +189,14 @@ def test_a_strange_tokenizer_gives_single_words_at_worst() -> None:
     st.integers(4, 40),
     st.integers(0, 39),
     st.sampled_from([by_word, by_byte]),
+    st.booleans(),
 )
 def test_no_window_is_too_long_and_nothing_is_lost(
-    text: str, max_tokens: int, overlap: int, rule: Callable[[str], int]
+    text: str, max_tokens: int, overlap: int, rule: Callable[[str], int], by_request: bool
 ) -> None:
     """At most max_tokens each (four bytes hold any character), and every visible character."""
-    stage = Windows(Counting(rule), max_tokens=max_tokens, overlap=min(overlap, max_tokens - 1))
+    counter = Counting(rule, counts_by_request=by_request)
+    stage = Windows(counter, max_tokens=max_tokens, overlap=min(overlap, max_tokens - 1))
     windows = stage(QUERY, whole(text))
     covered = {place for s in windows for place in range(s.start, s.end)}
 

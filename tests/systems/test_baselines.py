@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapPairScorer,
+    OverlapCrossEncoder,
     ScriptedLLM,
 )
-from ragsieve.systems import build
 from ragsieve.systems.baselines import (
-    all_documents,
-    closed_book,
     nearest_documents,
     top_documents,
     top_sentences,
@@ -34,7 +30,7 @@ def llm() -> ScriptedLLM:
 
 def test_closed_book_keeps_nothing() -> None:
     """The generator answers by itself; documents cost no token."""
-    result = closed_book(llm()).ask(QUESTION, DOCUMENTS)
+    result = top_documents(llm(), k=0).ask(QUESTION, DOCUMENTS)
 
     assert () == result.kept
     assert 0 == result.tokens.after
@@ -43,7 +39,7 @@ def test_closed_book_keeps_nothing() -> None:
 
 def test_all_documents_keeps_everything() -> None:
     """Whole, in their order, at a ratio of one."""
-    result = all_documents(llm())(QUESTION, DOCUMENTS)
+    result = top_documents(llm(), k=None)(QUESTION, DOCUMENTS)
 
     assert DOCUMENTS == [s.text for s in result.kept]
     assert 1.0 == result.compression_ratio
@@ -51,7 +47,7 @@ def test_all_documents_keeps_everything() -> None:
 
 def test_all_documents_within_a_budget() -> None:
     """Whole documents, the first ones that fit: the second has 10 tokens, the last 3."""
-    result = all_documents(llm(), max_tokens=13)(QUESTION, DOCUMENTS[1:])
+    result = top_documents(llm(), k=None, max_tokens=13)(QUESTION, DOCUMENTS[1:])
 
     assert [DOCUMENTS[1], "", DOCUMENTS[3]] == [s.text for s in result.kept]
     assert 13 == result.tokens.after
@@ -75,7 +71,7 @@ def test_nearest_documents_keeps_the_best_first() -> None:
 def test_a_reranker_ranks_instead() -> None:
     """It says which share of the question's 4 words a document has: 2 of 4 here, 1 of 4 there."""
     documents = ["He left.", "Breeze.", "Summer Breeze is an old song of the seventies."]
-    system = nearest_documents(llm(), HashingEmbedder(4096), k=2, reranker=OverlapPairScorer())
+    system = nearest_documents(llm(), HashingEmbedder(4096), k=2, reranker=OverlapCrossEncoder())
     kept = system(QUESTION, documents).kept
 
     assert [(documents[2], 2 / 4), (documents[1], 1 / 4)] == [(s.text, s.score) for s in kept]
@@ -107,15 +103,3 @@ def test_top_sentences_within_a_budget() -> None:
 
     assert 1 == len(system(QUESTION, DOCUMENTS).kept)
     assert 2 == len(system.with_budget(13)(QUESTION, DOCUMENTS).kept)
-
-
-def test_the_oracle_keeps_the_sentences_with_an_answer() -> None:
-    """Nobody but a benchmark knows them, and it needs them."""
-    known = build("oracle", llm(), answers={QUESTION: ("Crofts",)})
-
-    assert ["Summer Breeze was sung by Seals and Crofts."] == [
-        s.text for s in known(QUESTION, DOCUMENTS).kept
-    ]
-    assert () == known("Another question?", DOCUMENTS).kept
-    with pytest.raises(InputError, match="oracle needs the gold answers, which only `ragsieve be"):
-        build("oracle", llm())

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ragsieve import split
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapPairScorer,
+    OverlapCrossEncoder,
     OverlapPruner,
     ScriptedLLM,
     echo,
@@ -118,7 +119,7 @@ def test_the_stages_are_the_figures() -> None:
 RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]
 CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     # options, stages that go, stages that come, what the new ones show
-    ({"chunks": "fixed"}, ["Semantic"], ["Windows"], "max_tokens=100"),
+    ({"splitter": split.Sentences()}, ["Semantic"], ["Sentences"], "Sentences("),
     ({"min_similarity": 0.2}, ["Semantic"], ["Semantic"], "min_similarity=0.2"),
     ({"max_chars": 99}, ["Semantic"], ["Semantic"], "max_chars=99"),
     ({"rewrite": False}, ["Rewritten"], ["Hybrid"], "Hybrid(scorers=(Cosine("),
@@ -132,7 +133,7 @@ CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     ({"critic": ScriptedLLM([], context=9)}, ["Critique"], ["Critique"], "context=9"),
     ({"threshold": "statistics"}, ["Adaptive"], ["Adaptive"], "llm=None"),
     ({"threshold": 0.5}, ["Adaptive"], ["Threshold"], "min_score=0.5, min_keep=1"),
-    ({"reranker": OverlapPairScorer()}, [], ["Pair"], "OverlapPairScorer"),
+    ({"reranker": OverlapCrossEncoder()}, [], ["Pair"], "OverlapCrossEncoder"),
     ({"source": finds}, [], [], ""),
     ({"max_tokens": 9}, [], [], ""),
 ]
@@ -155,19 +156,19 @@ def test_an_option_changes_the_stages_it_names_alone(
 
 def test_the_reranker_comes_between_threshold_and_order() -> None:
     """What it scores is what is read."""
-    assert ["Adaptive", "Pair", "Order"] == names(system(reranker=OverlapPairScorer()))[-3:]
+    assert ["Adaptive", "Pair", "Order"] == names(system(reranker=OverlapCrossEncoder()))[-3:]
 
 
 def test_the_pruners_passage_score_orders_where_no_reranker_is_named() -> None:
     """A reranker that is named goes before it; without either the mean orders."""
-    pruner, other = OverlapPruner(), OverlapPairScorer()
+    pruner, other = OverlapPruner(), OverlapCrossEncoder()
 
     def orders(*models: Any, **options: Any) -> str:
         made = chunkrag(echo(), HashingEmbedder(), *models, **options)
         return " ".join(stage for stage in stages(made) if stage.startswith("Pair("))
 
     assert "OverlapPruner" in orders(pruner)
-    assert "OverlapPairScorer" in orders(pruner, reranker=other)
+    assert "OverlapCrossEncoder" in orders(pruner, reranker=other)
     assert "" == orders()
 
 
@@ -208,8 +209,7 @@ def test_without_a_critic_the_llm_is_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chunks": "big"}, "chunks must be one of semantic, fixed, got 'big'"),
-        ({"min_similarity": 2}, r"min_similarity must lie in \[-1, 1\], got 2"),
+        ({"min_similarity": 2}, r"min_similarity must be from -1 to 1, got 2"),
         ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
         ({"retrieval": "web"}, "retrieval must be one of hybrid, dense, bm25, got 'web'"),
         ({"k": -1}, "k must not be negative, got -1"),
@@ -232,9 +232,14 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 ABLATIONS: list[dict[str, Any]] = [
     {},
     *(options for options, *_ in CHANGES if "source" not in options and "critic" not in options),
-    {"chunks": "fixed", "rewrite": False, "retrieval": "bm25", "threshold": "statistics"},
+    {
+        "splitter": split.Sentences(),
+        "rewrite": False,
+        "retrieval": "bm25",
+        "threshold": "statistics",
+    },
     {"reflection": False, "critique": False, "threshold": 0.0},
-    {"threshold": 1.0, "reranker": OverlapPairScorer(), "rating": "likelihood"},
+    {"threshold": 1.0, "reranker": OverlapCrossEncoder(), "rating": "likelihood"},
     {"min_similarity": -1, "k": 1, "max_similarity": 1},
     {"k": 0},
 ]
@@ -271,7 +276,7 @@ def test_the_same_question_has_the_same_result(options: dict[str, Any]) -> None:
 def story(result: Result) -> Any:
     """What a result says, but for time and cost."""
     steps = [
-        ([(s.key, dict(s.scores)) for s in step.after], step.notes, step.story, step.unreadable)
+        ([(s.key, dict(s.scores)) for s in step.after], step.notes, step.events, step.unreadable)
         for step in result.trace.steps
     ]
     return result.text, result.answer and result.answer.text, steps

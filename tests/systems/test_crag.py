@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ragsieve import score
 from ragsieve.errors import InputError, SourceError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Result, Source
-from ragsieve.systems.crag import Judged, Strips, crag
+from ragsieve.pipeline import Pipeline, Result, Source
+from ragsieve.score.calibrated import Logistic
+from ragsieve.systems.crag import PAPER, Judged, Strips, crag
 from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
@@ -49,9 +51,9 @@ class Web:
         return [Segment.whole(document) for document in self.documents]
 
 
-def run(words: dict[str, float], *texts: str, **options: Any) -> Result:
+def run(words: dict[str, float], *texts: Any, **options: Any) -> Result:
     llm = ScriptedLLM(["who sang it", "Ann"])
-    given = {"evaluator": Table(words), "rewrite": False, **options}
+    given = {"evaluator": Table(words), "rewrite": False, **PAPER._asdict(), **options}
     return crag(llm, HashingEmbedder(), **given)(QUERY, texts)
 
 
@@ -70,15 +72,35 @@ def test_the_best_document_decides(best: float, expected: str) -> None:
     """From upper correct, below lower incorrect; another document is at -1."""
     result = run({"Ann": best}, SONG, "Cats sing.", upper=0.5, lower=-0.75)
 
-    assert [expected] == [event["verdict"] for event in verdict(result).story]
+    assert [expected] == [event["verdict"] for event in verdict(result).events]
 
 
-def test_a_cross_encoder_is_judged_by_the_papers_thresholds() -> None:
+def test_the_papers_thresholds_are_there_for_its_evaluator() -> None:
     """0.59 and -0.99 on PopQA, strips from -0.5."""
-    result = run({}, "Cats sing.", fallback=Web())
+    result = run({}, "Cats sing.", fallback=Web(), **PAPER._asdict())
 
-    assert "upper=0.59, lower=-0.99" in verdict(result).told[0]
+    assert "upper=0.59, lower=-0.99" in verdict(result).messages[0]
     assert "Threshold(min_score=-0.5" in " ".join(step.stage for step in result.trace.steps)
+
+
+@pytest.mark.parametrize("missing", ["upper", "lower", "min_score"])
+def test_a_cross_encoder_needs_its_own_thresholds(missing: str) -> None:
+    """The paper's are in units of its T5: by them another scorer judges all alike."""
+    message = rf"{missing} must be a number for this evaluator, .* its own T5\), got None"
+    with pytest.raises(InputError, match=message):
+        run({}, SONG, **{missing: None})
+
+
+def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
+    """Log-odds 2 * 0.9 and 2 * -1 are 0.86 and 0.12: correct, and a strip below 0.3 goes."""
+    curve = Logistic(2.0, 0.0)
+    judge = Pipeline(score.Pair(Table({"Ann": 0.9})), score.Calibrated(curve, of="pair"))
+    result = crag(ScriptedLLM([]), HashingEmbedder(), evaluator=judge)(QUERY, [SONG])
+
+    assert "correct: the best of 1 scores 0.858; upper=0.6, lower=0.3" in verdict(result).messages
+    assert "Ann sang it. It rained. So it was." == result.text
+    with pytest.raises(InputError, match="upper must be a number"):
+        crag(ScriptedLLM([]), HashingEmbedder(), evaluator=Pipeline(judge.stages[0]))
 
 
 def test_correct_documents_are_refined() -> None:
@@ -132,7 +154,7 @@ def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> 
     """Unless told; the trace says which."""
     web = Web()
     result = run({}, "Cats sing.", fallback=web, rewrite=rewrite)
-    notes = [text for step in result.trace.steps for text in step.told]
+    notes = [text for step in result.trace.steps for text in step.messages]
 
     assert [asked] == web.asked
     assert rewrite == ("rewritten to search: 'who sang it'" in notes)
@@ -143,7 +165,7 @@ def test_without_another_source_nothing_is_kept() -> None:
     result = run({}, "Cats sing.")
 
     assert ("", ()) == (result.text, result.kept)
-    assert "no fallback: nothing is looked up elsewhere" in verdict(result).told
+    assert "no fallback: nothing is looked up elsewhere" in verdict(result).messages
 
 
 def test_ambiguous_documents_are_refined_without_another_source() -> None:
@@ -151,7 +173,7 @@ def test_ambiguous_documents_are_refined_without_another_source() -> None:
     result = run({"Dan": 0.5}, "Dan sang.")
 
     assert "Dan sang." == result.text
-    assert "no fallback: nothing is looked up elsewhere" in verdict(result).told
+    assert "no fallback: nothing is looked up elsewhere" in verdict(result).messages
 
 
 def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
@@ -159,7 +181,7 @@ def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
     result = run({"Ann": 0.9}, fallback=Web())
 
     assert "Web: Ann sang it. It rained. So it was." == result.text
-    assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).told
+    assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).messages
 
 
 def test_nothing_and_no_other_source_is_nothing() -> None:
@@ -193,8 +215,9 @@ def test_a_failing_source_is_skipped_where_asked() -> None:
         raise SourceError("no network")
 
     system = crag(
-        ScriptedLLM([]), HashingEmbedder(), evaluator=Table({}), fallback=failing, rewrite=False
-    )
+        ScriptedLLM([]), HashingEmbedder(), evaluator=Table({}), fallback=failing, rewrite=False,
+        **PAPER._asdict(),
+    )  # fmt: skip
     with pytest.raises(SourceError, match="no network"):
         system(QUERY, ["Cats sing."])
     (warning,) = system.lenient()(QUERY, ["Cats sing."]).trace.warnings
@@ -216,7 +239,7 @@ def test_cosine_judges_where_there_is_no_evaluator() -> None:
     right, wrong = system(QUERY, ["Who sang it?"]), system(QUERY, ["Cats."])
 
     assert ("Who sang it?", "") == (right.text, wrong.text)
-    assert "upper=0.6, lower=0.3" in verdict(right).told[0]
+    assert "upper=0.6, lower=0.3" in verdict(right).messages[0]
 
 
 def test_an_llm_may_judge() -> None:
@@ -229,7 +252,7 @@ def test_an_llm_may_judge() -> None:
     system = crag(llm, HashingEmbedder(), evaluator=llm)
 
     assert "Ann sang it." == system(QUERY, ["Ann sang it.", "Cats sing."]).text
-    assert "incorrect" in verdict(system(QUERY, ["Cats sing."])).told[0]
+    assert "incorrect" in verdict(system(QUERY, ["Cats sing."])).messages[0]
 
 
 def test_own_thresholds_come_first() -> None:
@@ -237,7 +260,7 @@ def test_own_thresholds_come_first() -> None:
     result = run({"Ann": 0.2, "Bob": -0.1}, SONG, upper=0.2, lower=0, min_score=0)
 
     assert "Ann sang it. It rained. So it was." == result.text
-    assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).told
+    assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).messages
 
 
 @pytest.mark.parametrize(
@@ -259,9 +282,7 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 def test_hostile_documents_are_judged_like_any_other() -> None:
     """Control characters, lone surrogates, nothing at all, equal names."""
     documents = [{"id": "a", "text": "\x00\ud800 Ann."}, {"id": "a", "text": ""}]
-    result = crag(ScriptedLLM([]), HashingEmbedder(), evaluator=Table({"Ann": 0.9}))(
-        QUERY, documents
-    )
+    result = run({"Ann": 0.9}, *documents)
 
     assert ["\x00\ud800 Ann."] == [s.text for s in result.kept]
 
@@ -270,7 +291,7 @@ def test_threads_get_what_one_gets() -> None:
     """Nothing is remembered from one question to another."""
     system = crag(
         ScriptedLLM([]), HashingEmbedder(), evaluator=Table({"Ann": 0.9}), fallback=Web(),
-        rewrite=False,
+        rewrite=False, **PAPER._asdict(),
     )  # fmt: skip
     asked = [["Cats sing."], [SONG], [], ["Cats sing.", SONG]] * 5
     alone = [system(QUERY, documents).text for documents in asked]
@@ -288,8 +309,14 @@ def reader(fallback: Source | None = None) -> Result:
 
     llm = ScriptedLLM(write, choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)])
     system = self_crag(
-        llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), fallback=fallback, rewrite=False,
-        reflection="prompted", depth=1,
+        llm,
+        HashingEmbedder(),
+        prune=crag(
+            llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), fallback=fallback,
+            rewrite=False, **PAPER._asdict(),
+        ).stage,
+        reflection="prompted",
+        depth=1,
     )  # fmt: skip
     return system.ask(QUERY, ["Who sang it? Nobody sang it."])
 

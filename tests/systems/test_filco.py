@@ -6,7 +6,7 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.filco import filco, filco_cxmi, filco_lexical, filco_strinc
+from ragsieve.systems.filco import filco, filco_lexical
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -14,7 +14,6 @@ DOCUMENTS = [
     "Summer Breeze was sung by Seals. A breeze is a wind.",
     "Seals and Crofts sang Summer Breeze.",
 ]
-ANSWERS = {QUESTION: ("Seals",)}
 
 
 def test_what_the_filter_writes_is_kept_where_it_stands() -> None:
@@ -37,24 +36,6 @@ def test_a_filter_model_writes_where_there_is_one() -> None:
     assert [] == llm.prompts
 
 
-def test_strinc_keeps_the_first_sentence_with_an_answer() -> None:
-    """Three have one; with ``k`` more of them stay."""
-    llm = ScriptedLLM([])
-    first = filco_strinc(llm, ANSWERS)(QUESTION, DOCUMENTS)
-    more = filco_strinc(llm, ANSWERS, k=9)(QUESTION, DOCUMENTS)
-
-    assert ["Seals sang it."] == [s.text for s in first.kept]
-    assert 3 == len(more.kept)
-
-
-def test_strinc_keeps_nothing_where_no_sentence_has_an_answer() -> None:
-    """Nor where no answer is known."""
-    llm = ScriptedLLM([])
-
-    assert () == filco_strinc(llm, {QUESTION: ("Croft",)})(QUESTION, DOCUMENTS).kept
-    assert () == filco_strinc(llm, {})(QUESTION, DOCUMENTS).kept
-
-
 def test_lexical_needs_no_answer() -> None:
     """Words in common with the question's 4: 2 of 6, 1 of 3 without the article, 3 of 6."""
     result = filco_lexical(ScriptedLLM([]))(QUESTION, DOCUMENTS)
@@ -67,15 +48,7 @@ def test_lexical_keeps_nothing_that_shares_no_word() -> None:
     assert () == filco_lexical(ScriptedLLM([]))("Why?", DOCUMENTS).kept
 
 
-def test_cxmi_keeps_what_makes_the_answer_likelier() -> None:
-    """The fake gives every token -1, with a sentence as without: a tie counts, the first stays."""
-    result = filco_cxmi(ScriptedLLM([]), ANSWERS)(QUESTION, DOCUMENTS)
-
-    assert ["It rained."] == [s.text for s in result.kept]
-
-
-@pytest.mark.parametrize("make", [filco_strinc, filco_cxmi])
-def test_options_are_checked(make) -> None:  # type: ignore[no-untyped-def]
+def test_options_are_checked() -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match="k must not be negative, got -1"):
-        make(ScriptedLLM([]), ANSWERS, k=-1)
+        filco_lexical(ScriptedLLM([]), k=-1)

@@ -12,7 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapPairScorer,
+    OverlapCrossEncoder,
     OverlapPruner,
     ScriptedLLM,
 )
@@ -122,9 +122,8 @@ def test_the_budget_is_the_generators() -> None:
     [
         ({}, ["Extract", "Cosine", "Truncate", "Order"]),
         ({"reranker": "bm25"}, ["Extract", "BM25", "Truncate", "Order"]),
-        ({"reranker": OverlapPairScorer()}, ["Extract", "Pair", "Truncate", "Order"]),
+        ({"reranker": OverlapCrossEncoder()}, ["Extract", "Pair", "Truncate", "Order"]),
         ({"reranker": "none", "truncator": "none"}, ["Extract", "Order"]),
-        ({"truncator": "random"}, ["Extract", "Cosine", "RandomK", "Order"]),
     ],
 )
 def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -> None:

@@ -17,8 +17,7 @@ from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
 from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
-from ragsieve.trace import set_answer
-from ragsieve.types import Answer, Document, Example, Query, Segment
+from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
 
 QUESTION = "Who sang it?"
 DOCUMENTS = [
@@ -181,7 +180,7 @@ def test_a_filter_prunes_what_each_search_finds() -> None:
 def test_every_search_is_told() -> None:
     """A line and an event a search: by what, what was found, what was kept."""
     result = made("red", "blue", source=finds, prune=select.TopK(1)).ask(QUESTION)
-    story = [event for record in result.trace.steps for event in record.story]
+    story = [event for record in result.trace.steps for event in record.events]
     notes = [line for record in result.trace.steps for line in record.notes]
 
     assert ["red", "blue"] == [event["query"] for event in story if event["event"] == "search"]
@@ -256,8 +255,7 @@ def test_a_filter_does_not_answer() -> None:
     """What prunes may conclude an answer of its own: the system's reader is asked all the same."""
 
     def concludes(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        set_answer(Answer("not this"))
-        return list(segments)
+        return StageResult(segments, answer=Answer("not this"))
 
     result = made("red", source=finds, prune=concludes).ask(QUESTION)
 

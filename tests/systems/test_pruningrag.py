@@ -54,13 +54,14 @@ def test_each_source_is_pruned_by_itself() -> None:
     assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
 
 
-def test_records_of_an_api_stay_as_they_are() -> None:
-    """They are facts already; the windows of pages beside them are pruned."""
-    api = Named("api", "", finds(FACT, "It has one writer.", **{RECORD: {"year": 1972}}))
-    result = system(source=Routed((Named("web", "", finds(*PAGES)), api))).ask(QUESTION)
+def test_records_of_an_api_stay_whole_and_are_at_most_k() -> None:
+    """They are facts already, longer than a window; the best k of them stay."""
+    other = "It has one writer."
+    api = Named("api", "", finds(other, FACT, other * 2, **{RECORD: {"year": 1972}}))
+    result = system(k=2, source=Routed((Named("web", "", finds(*PAGES)), api))).ask(QUESTION)
 
-    assert [FACT, "It has one writer."] == [s.text for s in result.kept if "api" in s.document.id]
-    assert 3 == len(result.kept)
+    assert [FACT, other] == [s.text for s in result.kept if "api" in s.document.id]
+    assert 4 == len(result.kept)
     assert all("cosine" in segment.scores for segment in result.kept)
 
 
@@ -85,7 +86,7 @@ def test_documents_in_hand_are_one_source() -> None:
     ("pages", "stages"),
     [
         ("few", ["Windows", "Cosine", "TopK"]),
-        ("many", ["BM25", "TopK", "Windows", "Cosine", "TopK"]),
+        ("many", ["FewerPages", "Windows", "Cosine", "TopK"]),
         ("sparse", ["Windows", "BM25", "TopK"]),
         ("hybrid", ["Windows", "Hybrid", "TopK"]),
     ],
@@ -96,6 +97,20 @@ def test_pages_say_how_windows_are_ranked(pages: str, stages: list[str]) -> None
 
     assert stages == [step.stage.split("(")[0] for step in result.trace.steps]
     assert "Seals sang Summer Breeze." == result.kept[0].text
+
+
+@pytest.mark.parametrize(("count", "left"), [(10, 10), (11, 10)])
+def test_many_pages_are_told_by_their_number(count: int, left: int) -> None:
+    """Of a source with more than ten, BM25 leaves ten; what an index ranked is left as it is."""
+    pages = [f"Page {n} about bees." for n in range(count)]
+    ranked = [
+        Segment.whole(Document(str(n), text)).scored("bm25", 1) for n, text in enumerate(pages)
+    ]
+    index = Named("index", "", lambda _query: ranked)
+    result = system(source=Routed((Named("web", "", finds(*pages)), index)))(QUESTION)
+
+    names = [segment.document.id.partition("/")[0] for segment in result.trace.steps[1].after]
+    assert (left, count) == (names.count("web"), names.count("index"))
 
 
 def test_a_source_that_fails_costs_its_evidence_only() -> None:
@@ -165,6 +180,6 @@ def test_every_stage_is_one_step_however_many_sources() -> None:
     sources = tuple(Named(name, "", finds(*PAGES)) for name in ("web", "news"))
     result = system(source=Routed(sources))(QUESTION)
 
-    assert ["Routed", "Windows", "Cosine", "TopK"] == [
+    assert ["Routed", "FewerPages", "Windows", "Cosine", "TopK"] == [
         step.stage.split("(")[0] for step in result.trace.steps
     ]

@@ -10,7 +10,9 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.systems.recomp import recomp, recomp_abstractive
+from ragsieve.systems import build
+from ragsieve.systems.baselines import top_sentences
+from ragsieve.systems.recomp import recomp_abstractive
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -21,7 +23,9 @@ DOCUMENTS = [
 
 def test_the_nearest_sentences_of_the_first_documents_stay() -> None:
     """The second document would be third; it is not read at all."""
-    result = recomp(ScriptedLLM([]), HashingEmbedder(), documents=1, k=2)(QUESTION, DOCUMENTS)
+    result = top_sentences(ScriptedLLM([]), HashingEmbedder(), documents=1, k=2)(
+        QUESTION, DOCUMENTS
+    )
 
     assert ["Summer Breeze was sung by Seals.", "Seals sang Summer Breeze."] == [
         s.text for s in result.kept
@@ -33,7 +37,7 @@ def test_the_nearest_sentences_of_the_first_documents_stay() -> None:
 
 def test_one_sentence_stays_by_default() -> None:
     """As in the paper for NQ and TriviaQA."""
-    result = recomp(ScriptedLLM([]), HashingEmbedder())(QUESTION, DOCUMENTS)
+    result = build("recomp", ScriptedLLM([]), HashingEmbedder())(QUESTION, DOCUMENTS)
 
     assert ["Seals sang Summer Breeze."] == [s.text for s in result.kept]
 

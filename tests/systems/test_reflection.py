@@ -12,7 +12,7 @@ from ragsieve.systems.reflection import TOKENS, ByTokens, ByWords, Draft, first_
 
 DRAFT = Draft(
     "Who sang it?",
-    said="Ann did.",
+    text="Ann did.",
     marked="[Relevant]Ann did.[Fully supported]",
     passage="Song: Ann sang it.",
     relevant="[Relevant]",
@@ -44,7 +44,7 @@ def test_tokens_are_asked_for_where_they_stand_in_the_text(ask: str, text: str) 
     """The prompt is the model's own text up to the token, or the segment."""
     (turn,) = ByTokens().prompt(ask, DRAFT)  # type: ignore[arg-type]
 
-    assert ("user", text) == turn
+    assert ("raw", text) == turn
 
 
 def test_without_a_passage_the_text_says_so() -> None:

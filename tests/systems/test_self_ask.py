@@ -72,6 +72,27 @@ def test_an_answer_at_once_searches_nothing() -> None:
     assert "Cork" == answer(result)
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("Are follow up questions needed here: Yes.\nFollow up: Who sang Breeze?",
+         "So the final answer is: Cork"),
+        ("Are follow up questions needed here: Yes. Follow up: Who sang Breeze?",
+         "**Final Answer:** Cork\nNote: it is a city."),
+        ("**Are follow-up questions needed here:** Yes.\n\n**Follow up:** Who sang Breeze?",
+         "**So the final answer is: Cork**"),
+        ("Follow-up question: Who sang Breeze?",
+         "Are follow up questions needed here: No.\nSo the final answer is: Cork"),
+        ("Follow up: Who sang Breeze?", "Answer: Cork"),
+    ],
+)  # fmt: skip
+def test_the_papers_own_lines_are_read(first: str, last: str) -> None:
+    """Three calls: to ask, to answer what was asked, and to conclude."""
+    result, index, llm = asked(first, "Ann Lee", last)
+
+    assert (["Who sang Breeze?"], "Cork", 3) == (index.asked, answer(result), len(llm.prompts))
+
+
 def test_what_stands_below_the_first_line_does_not_count() -> None:
     """A model that goes on by itself is cut where the paper stops it."""
     _, index, _ = asked(

@@ -112,9 +112,9 @@ def asked(llm: ScriptedLLM, documents: Sequence[str] = (A, B, C), **options: Any
 def levels(result: Result) -> list[list[tuple[str, float]]]:
     """What stayed at each level, with its score."""
     return [
-        [(path["said"], path["score"]) for path in event["paths"]]
+        [(path["text"], path["score"]) for path in event["paths"]]
         for record in result.trace.steps
-        for event in record.story
+        for event in record.events
         if event["event"] == "level"
     ]
 
@@ -347,10 +347,10 @@ def test_any_model_can_be_prompted() -> None:
     [
         ({"beam": 0}, "beam must be at least 1, got 0"),
         ({"depth": 0}, "depth must be at least 1, got 0"),
-        ({"threshold": 1.5}, r"threshold must lie in \[0, 1\], got 1.5"),
-        ({"threshold": math.nan}, r"threshold must lie in \[0, 1\], got nan"),
+        ({"threshold": 1.5}, r"threshold must be from 0 to 1, got 1.5"),
+        ({"threshold": math.nan}, r"threshold must be from 0 to 1, got nan"),
         ({"w_useful": math.inf}, "useful must be finite, got inf"),
-        ({"reflection": "x"}, "reflection must be 'tokens' or 'prompted', got 'x'"),
+        ({"reflection": "x"}, "reflection must be one of tokens, prompted, got 'x'"),
         ({"k": 0}, "k must be at least 1, got 0"),
     ],
 )

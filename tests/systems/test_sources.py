@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,67 @@ def test_memory_and_pages(tmp_path: Path) -> None:
         'description = "Insects."\ntimeout_s = 2.5\n',
     )
 
-    assert (nothing, 20.0) == (memory.search, memory.timeout_s)
+    assert (nothing, None) == (memory.search, memory.timeout_s)
     assert "What the model itself knows: general knowledge." == memory.description
     assert ("Insects.", 2.5) == (web.description, web.timeout_s)
     found = web.search(Query("Who makes honey?"))
     assert ["bees.html", "w"] == [s.document.id for s in found]
     assert "Bees make honey in the summer." == found[0].text.strip()
+
+
+def test_pages_of_folders_and_patterns(tmp_path: Path) -> None:
+    """By name, each once; pages of one name in two folders are told apart; other files are none."""
+    for place in ("a/x.html", "a/deep/y.HTM", "b/x.html", "a/notes.txt"):
+        path = tmp_path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PAGE.replace("Bees", place.replace("/", " ").replace(".", " ")))
+    table = HEAD + 'kind = "pages"\nfiles = ["a", "*/x.html"]\n'
+    (web,) = read(tmp_path, table)
+    before = sources_content(tmp_path / "sources.toml")
+    (tmp_path / "a" / "z.html").write_text(PAGE)
+
+    found = web.search(Query("Who makes honey?"))
+    assert ["a/deep/y.HTM", "a/x.html", "b/x.html"] == [s.document.id for s in found]
+    assert before != sources_content(tmp_path / "sources.toml")
+
+
+@pytest.mark.parametrize("name", ["empty", "*.html"])
+def test_folders_and_patterns_must_have_pages(tmp_path: Path, name: str) -> None:
+    """Else the source would be silent for ever."""
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(InputError, match=rf"files must match .*, got '{re.escape(name)}'"):
+        read(tmp_path, HEAD + f'kind = "pages"\nfiles = ["{name}"]\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ('<meta charset="iso-8859-1"><p>Caf\u00e9 \u201chalf\u201d honey', "cp1252"),
+        ("<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u8702\u871c honey", "sjis"),
+        ('<meta charset="utf-8"><p>Caf\u00e9 honey', "utf-8"),
+        ("<p>Caf\u00e9 honey", "utf-16"),
+    ],
+)
+def test_pages_are_read_in_their_charset(tmp_path: Path, text: str, encoding: str) -> None:
+    """As they declare it, and as browsers take it."""
+    (tmp_path / "a.html").write_bytes(text.encode(encoding))
+    (web,) = read(tmp_path, HEAD + 'kind = "pages"\nfiles = ["a.html"]\n')
+
+    assert [text.partition("<p>")[2]] == [s.text for s in web.search(Query("honey"))]
+
+
+def test_only_an_api_has_a_clock_by_itself(tmp_path: Path) -> None:
+    """What computes here may wait for a local model that writes, however long that takes."""
+    (tmp_path / "a.html").write_text(PAGE)
+    local, remote = read(
+        tmp_path,
+        HEAD + 'kind = "pages"\nfiles = ["a.html"]\n'
+        '[[sources]]\nname = "b"\nkind = "api"\napi = "crag"\nurl = "http://x"\n'
+        'entities = "rules"\n',
+    )
+
+    assert (None, 20.0) == (local.timeout_s, remote.timeout_s)
 
 
 def test_pages_are_read_before_a_question(tmp_path: Path) -> None:
@@ -125,7 +181,6 @@ def test_what_is_wrong_is_known_before_anything_is_loaded(
 
 def test_an_index(tmp_path: Path) -> None:
     """It is searched as the table says; its embedder is loaded by the caller."""
-    pytest.importorskip("chromadb")
     index = create_index(tmp_path / "i", IndexOptions(embedder="none", chunks="whole"))
     index.add([Document("1", "Bees make honey."), Document("2", "Honey is sold.")])
     index.close()
@@ -160,12 +215,12 @@ def test_an_api_with_a_key_from_the_environment(
         ("x = 1\n", r"must hold tables \[\[sources\]\] only, got 'x'"),
         ("sources = 3\n", r"sources must be tables \[\[sources\]\], got 3"),
         ("sources = [1]\n", r"sources must be tables \[\[sources\]\], got \[1\]"),
-        (HEAD, r"table 1 of \[\[sources\]\] \('a'\): kind must be one of index, pages, "),
+        (HEAD, r"table 1 of \[\[sources\]\] \('a'\): kind is missing"),
         (
             HEAD + 'kind = "web"\n',
             "kind must be one of index, pages, passages, api, memory, got 'web'",
         ),
-        (HEAD + 'kind = "memory"\nfolder = "x"\n', "keys of kind memory are .*, got 'folder'"),
+        (HEAD + 'kind = "memory"\nfolder = "x"\n', "folder is not known; known are kind, name, "),
         (HEAD + 'kind = "index"\n', "folder is missing"),
         ('[[sources]]\nkind = "memory"\n', r"\('no name'\): name is missing"),
         ('[[sources]]\nkind = "memory"\nname = 3\n', "name must be a string, got 3"),
@@ -176,7 +231,10 @@ def test_an_api_with_a_key_from_the_environment(
         ),
         (HEAD + 'kind = "index"\nfolder = "none"\n', "none holds no index"),
         (HEAD + 'kind = "index"\nfolder = "x"\nk = true\n', "k must be a whole number, got True"),
-        (HEAD + 'kind = "memory"\ntimeout_s = "1"\n', "timeout_s must be a number, got '1'"),
+        (
+            HEAD + 'kind = "memory"\ntimeout_s = "1"\n',
+            "timeout_s must be over 0 and at most 86,400, got '1'",
+        ),
         (
             HEAD + 'kind = "memory"\ntimeout_s = nan\n',
             "timeout_s must be over 0 and at most 86,400",
@@ -187,11 +245,17 @@ def test_an_api_with_a_key_from_the_environment(
         ("sources = " + "[" * 3000, "must be TOML: "),
         (f"sources.{'a.' * 3000}a = 1\n", "must be TOML: "),
         (HEAD + f'kind = "memory"\nheaders.{"a." * 3000}a = 1\n', "must be TOML: "),
-        (HEAD + 'kind = "pages"\nfiles = ["a\\u0000"]\n', "files must have no NUL character"),
-        (HEAD + 'kind = "index"\nfolder = "a\\u0000"\n', "folder must have no NUL character"),
-        (HEAD + 'kind = "passages"\nquestions = "\\u0000"\n', "questions must have no NUL"),
-        (HEAD + 'kind = "api"\napi = "a\\u0000"\nurl = "http://a"\n', "api must have no NUL"),
-        (HEAD + 'kind = "pages"\nfiles = []\n', r"files must be names of files, got \[\]"),
+        (HEAD + 'kind = "pages"\nfiles = ["a\\u0000"]\n', "files\\[0\\] must be text without NUL"),
+        (HEAD + 'kind = "index"\nfolder = "a\\u0000"\n', "folder must be text without NUL"),
+        (HEAD + 'kind = "passages"\nquestions = "\\u0000"\n', "questions must be text without"),
+        (
+            HEAD + 'kind = "api"\napi = "a\\u0000"\nurl = "http://a"\n',
+            "api must be text without",
+        ),
+        (
+            HEAD + 'kind = "pages"\nfiles = []\n',
+            r"files must be names of files, folders or patterns, got \[\]",
+        ),
         (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', "files: .*no.html cannot be read"),
         (HEAD + 'kind = "pages"\nfiles = ["no.jsonl"]\n', "no.jsonl cannot be read"),
         (HEAD + 'kind = "passages"\n', "questions is missing"),
@@ -201,7 +265,7 @@ def test_an_api_with_a_key_from_the_environment(
         (HEAD + 'kind = "api"\napi = "no.toml"\nurl = "http://a"\n', "an API must be a TOML file"),
         (
             HEAD + 'kind = "api"\napi = "crag"\nurl = "http://a"\nentities = "x"\n',
-            "entities must be spacy or rules, got 'x'",
+            "entities must be one of rules, spacy, got 'x'",
         ),
         (
             HEAD + 'kind = "api"\napi = "crag"\nurl = "http://a"\nentities = "rules"\n'

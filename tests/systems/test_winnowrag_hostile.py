@@ -177,7 +177,7 @@ def story(result: Result) -> list[dict[str, Any]]:
 
 def story_of(values: dict[str, Any]) -> list[dict[str, Any]]:
     """What the steps of a trace tell."""
-    return [event for step in values["trace"]["steps"] for event in step.get("story", [])]
+    return [event for step in values["trace"]["steps"] for event in step.get("events", [])]
 
 
 def argued(result: Result) -> list[list[tuple[str, ...]]]:
@@ -208,7 +208,10 @@ def test_every_document_has_its_line() -> None:
     llm = ScriptedLLM(["x"], context=10**7)
     agent = Agent(llm)
     agent.answer(Query(QUESTION), [given])
-    prompts = [*llm.prompts, agent.asked(Query(QUESTION), given, "\n".join(HOSTILE.values()))]
+    prompts = [
+        *llm.prompts,
+        agent.argument_prompt(Query(QUESTION), given, "\n".join(HOSTILE.values())),
+    ]
 
     for prompt in prompts:
         assert [(folded(text), folded(text)) for text in HOSTILE.values()] == read(prompt)

@@ -1,4 +1,4 @@
-"""What tests of training share: tiny models and lessons that these can learn."""
+"""What tests of training share: tiny models and examples that these can learn."""
 
 from __future__ import annotations
 
@@ -125,23 +125,23 @@ def asked(tmp_path: Path) -> Callable[..., datasets.Dataset]:
 
 @pytest.fixture(scope="session")
 def words() -> list[str]:
-    """All of which lessons are made."""
+    """All of which examples are made."""
     return WORDS
 
 
 @pytest.fixture(scope="session")
 def taught() -> list[TrainingExample]:
-    """Twelve lessons to learn from."""
-    return _lessons(12, seed=0)
+    """Twelve examples to learn from."""
+    return _examples(12, seed=0)
 
 
 @pytest.fixture(scope="session")
 def held_back() -> list[TrainingExample]:
     """Six others."""
-    return _lessons(6, seed=1)
+    return _examples(6, seed=1)
 
 
-def _lessons(count: int, seed: int) -> list[TrainingExample]:
+def _examples(count: int, seed: int) -> list[TrainingExample]:
     """Questions with three documents of two sentences; the clue is the one with "the ... in"."""
     chance = random.Random(seed)
     found = []

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.train.artifacts import adapter_of, atomic_dir, check_free, label
+from ragsieve.train.artifacts import check_free, recipe_dir
 from ragsieve.train.examples import write
+from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query
 
 ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",)) for n in range(3)]
 
 
 def make(folder: Path, *names: str) -> None:
-    with atomic_dir(folder, {"part": "x"}, "# A card") as fresh:
+    with recipe_dir(folder, {"part": "x"}, "# A card") as fresh:
         for name in names:
             (fresh / name).write_text(name)
 
@@ -24,7 +25,7 @@ def make(folder: Path, *names: str) -> None:
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     """A start that is ended while it writes leaves nothing that the next could stumble over."""
     folder = tmp_path / "made"
-    with pytest.raises(KeyboardInterrupt), atomic_dir(folder, {}, "") as fresh:
+    with pytest.raises(KeyboardInterrupt), recipe_dir(folder, {}, "") as fresh:
         (fresh / "weights").write_text("half")
         raise KeyboardInterrupt
     check_free(folder, "model")
@@ -76,19 +77,20 @@ def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
             raise BadReply("rule", "reply")
         return {"said": example.query.id}
 
+    run = Run([], tmp_path, workers=1)
     write(tmp_path / "train.jsonl", ASKED)
     write(tmp_path / "validation.jsonl", ASKED[1:])
     with pytest.raises(BadReply):
-        label(tmp_path, "said", process, by="x", workers=1)
-    label(tmp_path, "said", process, by="x", workers=1)
+        run.label("said", process, by="x")
+    run.label("said", process, by="x")
 
     assert ["0", "1", "2", "0", "1", "2"] == asked
     assert 2 == len((tmp_path / "validation.said.jsonl").read_text().splitlines())
     with pytest.raises(InputError):
-        label(tmp_path, "said", process, by="y", workers=1)
+        run.label("said", process, by="y")
 
 
 def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:
     """The same way, the same place."""
-    assert adapter_of(tmp_path, "a", 1) == adapter_of(tmp_path, "a", 1)
-    assert adapter_of(tmp_path, "a", 1) != adapter_of(tmp_path, "a", 2)
+    assert Run([], tmp_path).adapter("a", 1) == Run([], tmp_path).adapter("a", 1)
+    assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)

@@ -17,7 +17,7 @@ from ragsieve.types import Document, Example, Query
 WORDS = ["seals", "sang", "rain", "snow", "fell", "who", ".", "?", "NONE"]
 
 
-def lesson(
+def example(
     question: str = "who sang ?", *answers: str, texts: Sequence[str] = ()
 ) -> TrainingExample:
     given = texts or ("seals sang . rain fell .", "snow fell .")
@@ -52,7 +52,7 @@ def test_candidates_are_rated_best_first() -> None:
     once. IB of its 3 words is 0.2 - 3, of all 9 words 0.8 - 3, of the written 3 words 0.2, of none
     0.
     """
-    found = rate()(lesson())
+    found = rate()(example())
 
     assert [
         ("seals sang .", -2.8),
@@ -73,7 +73,7 @@ def test_the_filter_is_asked_as_the_system_asks() -> None:
     llm = ScriptedLLM(["NONE"])
     bottleneck(llm)("who sang ?", ["seals sang . rain fell .", "snow fell ."])
 
-    assert llm.prompts == [rate().asked(lesson())]
+    assert llm.prompts == [rate().prompt(example())]
 
 
 def test_what_does_not_fit_has_no_candidates() -> None:
@@ -89,5 +89,5 @@ def test_figures_are_means_of_what_is_written() -> None:
     two = Candidates(Generator([]), ScriptedLLM(["rain fell .", "NONE"]))
 
     assert {"questions": 2, "ib": pytest.approx(0.1), "tokens": 1.5, "empty": 0.5} == figures(
-        two, [lesson(), lesson()]
+        two, [example(), example()]
     )

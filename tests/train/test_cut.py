@@ -14,7 +14,7 @@ from ragsieve.train.examples import TrainingExample
 from ragsieve.types import Query
 
 
-def lesson(*right: bool, best: float) -> TrainingExample:
+def example(*right: bool, best: float) -> TrainingExample:
     """Ranked sentences, one fewer than ``right``, all with the score ``best``."""
     some = len(right) - 1
     return TrainingExample(
@@ -24,7 +24,7 @@ def lesson(*right: bool, best: float) -> TrainingExample:
 
 def test_the_generator_answers_where_the_best_score_is_high() -> None:
     """It does from one sentence of .9, never from one of .1, and seldom without any."""
-    sure, unsure = lesson(False, True, best=0.9), lesson(False, False, best=0.1)
+    sure, unsure = example(False, True, best=0.9), example(False, False, best=0.1)
     odds = fit_odds([sure, unsure] * 50, max_clues=1, strength=100)
 
     assert odds([0.9])[1] > 0.95
@@ -34,14 +34,14 @@ def test_the_generator_answers_where_the_best_score_is_high() -> None:
 
 def test_equal_shares_are_learnt_as_such() -> None:
     """Where scores do not differ, the odds are the share: three of four."""
-    some = [lesson(False, right, best=0.5) for right in (True, True, True, False)]
+    some = [example(False, right, best=0.5) for right in (True, True, True, False)]
 
     assert pytest.approx(0.75, abs=1e-4) == fit_odds(some * 25, max_clues=1)([0.5])[1]
 
 
 def test_short_rankings_teach_what_they_can() -> None:
-    """The highest K needs one lesson that reached it."""
-    short, long = lesson(False, True, best=0.5), lesson(True, True, False, best=0.5)
+    """The highest K needs one example that reached it."""
+    short, long = example(False, True, best=0.5), example(True, True, False, best=0.5)
     odds = fit_odds([short, long], max_clues=2)([0.5, 0.5])
 
     assert pytest.approx(1 / 4) == odds[2]
@@ -55,4 +55,4 @@ def test_a_bad_option_is_named(options: dict[str, float]) -> None:
     (name,) = options
 
     with pytest.raises(InputError, match=f"{name} must be "):
-        fit_odds([lesson(True, True, best=0.5)], **options)  # type: ignore[arg-type]
+        fit_odds([example(True, True, best=0.5)], **options)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from ragsieve.datasets import load
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.train.examples import TrainingExample, gather, lessons, write
+from ragsieve.train.examples import TrainingExample, gather, read_examples, write
 from ragsieve.types import Document, Example, Query
 
 EXAMPLE = Example(
@@ -33,7 +33,7 @@ def test_sources_come_in_turns_and_a_question_once(tmp_path: Path) -> None:
     assert wanted == [e.query.text for e in gather(sources, "train")]
 
 
-def test_a_lesson_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
+def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
     """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices."""
     path, labels = tmp_path / "q.jsonl", tmp_path / "l.jsonl"
     write(path, [EXAMPLE])
@@ -41,7 +41,7 @@ def test_a_lesson_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
     row = {"line": 1, "sentences": spans, "clues": [0], "useful": [True], "ranking": [0, 2]}
     cut = {"scores": [0.9, 0.2], "right": [False, True, False], "k": 1}
     labels.write_text(json.dumps({**row, **cut}))
-    (plain,), (labelled,) = lessons(path), lessons(path, labels)
+    (plain,), (labelled,) = read_examples(path), read_examples(path, labels)
 
     assert ((0,), {}, None, "own") == (plain.clues, plain.useful, plain.k, plain.data)
     assert ({0: True}, (0, 2), 1) == (labelled.useful, labelled.ranking, labelled.k)

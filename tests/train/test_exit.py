@@ -17,21 +17,32 @@ from ragsieve import datasets, models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.helpful import Helpful
-from ragsieve.train.examples import TrainingExample
-from ragsieve.train.exit import CLUES, ExitPlan, make_exit, samples, train_exit
-from ragsieve.train.sft import Tuning
+from ragsieve.train.examples import TrainingExample, write
+from ragsieve.train.exit import CLUES, learn_exit, samples, train_exit
+from ragsieve.train.plans import ExitPlan
+from ragsieve.train.run import Run
+from ragsieve.train.sft import Tuning, tunable
 from ragsieve.types import Document, Example, Query
 
 WORDS = ["Yes", "No", "sang", "ran", "Seals", "He", "Who", "Document"]
 
 
-def lesson(*texts: str, answer: str = "Seals") -> TrainingExample:
+def example(*texts: str, answer: str = "Seals") -> TrainingExample:
     documents = tuple(Document(f"d{n}", text) for n, text in enumerate(texts))
     return TrainingExample.of(Example(Query("Who sang?", "own:1"), documents, (answer,)))
 
 
-SONG = lesson("Seals sang. He ran.", "He sang. He slept.")
+SONG = example("Seals sang. He ran.", "He sang. He slept.")
 FAST = Tuning(epochs=8, lr=0.03, checks=1)
+
+
+def run_of(work: Path, *examples: TrainingExample) -> Run:
+    """A run of one question in either part."""
+    run = Run([], work)
+    for part, one in zip(("train", "validation"), examples, strict=True):
+        documents = tuple({s.document.id: s.document for s in one.sentences}.values())
+        write(run.path(part), [Example(one.query, documents, one.answers)])
+    return run
 
 
 def asked(given: TrainingExample) -> list[tuple[str, str]]:
@@ -52,7 +63,7 @@ def test_a_clue_comes_with_one_that_is_none() -> None:
 
 def test_others_come_from_both_kinds_of_documents() -> None:
     """Two clues bring one sentence of a clue's document and one of another document."""
-    given = lesson("Seals sang. He ran. Seals slept.", "He sat. He left. He ate.")
+    given = example("Seals sang. He ran. Seals slept.", "He sat. He left. He ate.")
     found = asked(given)
 
     assert {"Yes": CLUES, "No": CLUES} == Counter(reply for _, reply in found)
@@ -61,7 +72,7 @@ def test_others_come_from_both_kinds_of_documents() -> None:
 
 def test_without_another_document_all_come_from_the_clues() -> None:
     """There are as many as there are clues, where there are so many."""
-    found = asked(lesson("Seals sang. Seals ran. He slept. He left."))
+    found = asked(example("Seals sang. Seals ran. He slept. He left."))
 
     assert {"He slept.", "He left."} == {text for text, reply in found if reply == "No"}
 
@@ -80,10 +91,11 @@ def tiny(make_llm: Callable[[Sequence[str], int], Path]) -> str:
 @pytest.mark.usefixtures("one_thread")
 def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
     """The one clue gets more than the other sentences, and the recipe says by how much."""
-    log = train_exit(tmp_path / "a", [SONG], [SONG], llm=tiny, tuning=FAST)
-    scorer = Helpful(models.load(tiny, adapter=str(tmp_path / "a")))
+    adapter, _ = learn_exit(ExitPlan(llm=tiny), run_of(tmp_path, SONG, SONG), tunable(tiny), FAST)
+    scorer = Helpful(models.load(tiny, adapter=str(adapter)))
     scores = [s.score for s in scorer(SONG.query, SONG.sentences)]
-    after = json.loads((tmp_path / "a" / "recipe.json").read_text())["after"]
+    recipe = json.loads((adapter / "recipe.json").read_text())
+    after, log = recipe["after"], recipe["log"]
 
     assert 0 == scores.index(max(scores))
     assert "validation_loss" in log[-1]
@@ -101,10 +113,11 @@ def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = [datasets.load(str(tmp_path / "q.jsonl"))]
     plan = ExitPlan(llm=tiny)
-    first = make_exit(tmp_path / "made", source, plan, work=tmp_path / "work")
+    run = Run(source, tmp_path / "work")
+    first = train_exit(tmp_path / "made", plan, run)
     (adapter,) = (tmp_path / "work").glob("adapter-*/adapter_model.safetensors")
     before = adapter.stat().st_mtime_ns
-    again = make_exit(tmp_path / "made", source, plan, work=tmp_path / "work")
+    again = train_exit(tmp_path / "made", plan, run)
     scorer = Helpful(models.load(f"transformers:{tmp_path / 'made'}"))
     beside = Helpful(models.load(tiny, adapter=str(tmp_path / "made" / "adapter")))
 
@@ -131,10 +144,10 @@ def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
         ExitPlan(**options)
 
 
-def test_lessons_must_teach() -> None:
+def test_examples_must_teach(tmp_path: Path) -> None:
     """The error says which are missing."""
-    nothing = lesson("He ran.")
-    with pytest.raises(InputError, match="lessons must have a question with clues and others"):
-        train_exit(Path("a"), [nothing], [SONG])
+    nothing, plan = example("He ran."), ExitPlan()
+    with pytest.raises(InputError, match="examples must have a question with clues and others"):
+        learn_exit(plan, run_of(tmp_path, nothing, SONG), None)
     with pytest.raises(InputError, match="validation must have a question with clues and others"):
-        train_exit(Path("a"), [SONG], [nothing])
+        learn_exit(plan, run_of(tmp_path, SONG, nothing), None)

@@ -14,14 +14,13 @@ pytest.importorskip("peft")
 from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
 from tokenizers.models import BPE  # noqa: E402
 
-from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Prompt  # noqa: E402
 from ragsieve.models.fake import ScriptedLLM, echo  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.select import Extract  # noqa: E402
 from ragsieve.train.examples import TrainingExample  # noqa: E402
-from ragsieve.train.extractor import figures, samples, train_extractor  # noqa: E402
-from ragsieve.train.sft import Tuning  # noqa: E402
+from ragsieve.train.extractor import figures, samples, samples_of  # noqa: E402
+from ragsieve.train.sft import Tuning, tunable, tune  # noqa: E402
 from ragsieve.types import Document, Example, Query  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -30,7 +29,9 @@ DOCUMENTS = (
     Document("b", "Who sang? Nobody knows who."),
     Document("c", "Seals sang. Seals swam\nfar."),
 )
-LESSON = TrainingExample.of(Example(Query("Who sang?", id="own:1"), DOCUMENTS, ("Seals", "Whales")))
+EXAMPLE = TrainingExample.of(
+    Example(Query("Who sang?", id="own:1"), DOCUMENTS, ("Seals", "Whales"))
+)
 NOTHING = TrainingExample.of(Example(Query("Who swam?", id="own:2"), DOCUMENTS, ("Crabs",)))
 WHETHER = TrainingExample.of(Example(Query("Did it rain?", id="own:3"), DOCUMENTS, ("yes",)))
 
@@ -75,14 +76,16 @@ def replying(known: dict[Prompt, str]) -> ScriptedLLM:
 
 def test_all_clues_are_named_the_useful_ones_first() -> None:
     """Sentences 2, 5 and 6 hold an answer; the generator can answer from 5 alone."""
-    lesson = TrainingExample(LESSON.query, LESSON.answers, LESSON.sentences, {1: False, 4: True})
+    example = TrainingExample(
+        EXAMPLE.query, EXAMPLE.answers, EXAMPLE.sentences, {1: False, 4: True}
+    )
 
-    assert ["[5,2,6]"] == [s.target for s in samples(lesson, Extract(echo()))]
+    assert ["[5,2,6]"] == [s.target for s in samples(example, Extract(echo()))]
 
 
 def test_written_clues_stand_on_numbered_lines() -> None:
     """One line each, though a sentence has two in its document."""
-    (sample,) = samples(LESSON, Extract(echo(), mode="write"))
+    (sample,) = samples(EXAMPLE, Extract(echo(), mode="write"))
 
     assert (
         "Sentence 1: Whales sang too.\nSentence 2: Seals sang.\nSentence 3: Seals swam far."
@@ -102,8 +105,10 @@ def test_without_a_clue_nothing_is_named(mode: str, reply: str) -> None:
 def test_targets_are_read_back_as_the_clues(mode: str) -> None:
     """A model that replies with the targets finds every clue and nothing else."""
     extract = Extract(echo(), mode=mode)  # type: ignore[arg-type]
-    known = {s.prompt: s.target for lesson in (LESSON, NOTHING) for s in samples(lesson, extract)}
-    found = figures(replying(known), [LESSON, NOTHING], mode=mode)  # type: ignore[arg-type]
+    known = {
+        s.prompt: s.target for example in (EXAMPLE, NOTHING) for s in samples(example, extract)
+    }
+    found = figures(replying(known), [EXAMPLE, NOTHING], mode=mode)  # type: ignore[arg-type]
 
     assert (2, 1.0, 1.0, 1.0, 1.5) == tuple(
         found[name]
@@ -114,9 +119,9 @@ def test_targets_are_read_back_as_the_clues(mode: str) -> None:
 def test_figures_count_what_is_missed_and_what_is_wrong() -> None:
     """Named: 2 and 3 of the clues 2, 5, 6; where nothing is a clue, 1."""
     extract = Extract(echo())
-    (first,), (second,) = samples(LESSON, extract), samples(NOTHING, extract)
-    found = figures(replying({first.prompt: "[2,3]"}), [LESSON])
-    both = figures(replying({first.prompt: "[]", second.prompt: "[1]"}), [LESSON, NOTHING])
+    (first,), (second,) = samples(EXAMPLE, extract), samples(NOTHING, extract)
+    found = figures(replying({first.prompt: "[2,3]"}), [EXAMPLE])
+    both = figures(replying({first.prompt: "[]", second.prompt: "[1]"}), [EXAMPLE, NOTHING])
 
     assert (1 / 3, 1 / 2, 1.0) == tuple(
         found[name] for name in ("clue_recall", "clue_precision", "answer_kept")
@@ -126,25 +131,16 @@ def test_figures_count_what_is_missed_and_what_is_wrong() -> None:
     )
 
 
-def test_long_lists_keep_clues_and_what_is_most_like_the_question() -> None:
-    """Two of three documents hold clues; the third comes before them only where they do not."""
-    two = samples(LESSON, Extract(echo()), 2)[0].prompt[-1].content
-    one = samples(NOTHING, Extract(echo()), 1)[0].prompt[-1].content
-
-    assert (True, True, False) == ("Whales" in two, "Seals" in two, "Nobody" in two)
-    assert (False, False, True) == ("Whales" in one, "Seals" in one, "Nobody" in one)
-
-
 def test_every_window_teaches_its_own_numbers(base: Path) -> None:
     """Numbers count from 1 in each window; a clue is named in the window that shows it."""
     llm = Transformers(str(base), max_context=500)
     extract = Extract(llm)
     windows = [
-        [s.text for s in window] for window, _ in extract.asked(LESSON.query, LESSON.sentences)
+        [s.text for s in window] for window, _ in extract.prompts(EXAMPLE.query, EXAMPLE.sentences)
     ]
     named = [
         window[n - 1]
-        for window, sample in zip(windows, samples(LESSON, extract), strict=True)
+        for window, sample in zip(windows, samples(EXAMPLE, extract), strict=True)
         for n in json.loads(sample.target)
     ]
 
@@ -156,29 +152,16 @@ def test_every_window_teaches_its_own_numbers(base: Path) -> None:
 @pytest.mark.parametrize("mode", ["point", "write"])
 def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
     """The adapter names them as the model class asks for them; before, it did not."""
-    train_extractor(
-        tmp_path / "out",
-        [LESSON, NOTHING, WHETHER],
-        [LESSON],
-        llm=f"transformers:{base}",
-        mode=mode,  # type: ignore[arg-type]
-        measured=1 if mode == "point" else 0,  # an untrained one writes all it may
-        tuning=Tuning(max_steps=12, epochs=40, lr=0.02, checks=2),
-    )
-    recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())
+    llm = tunable(f"transformers:{base}")
+    extract = Extract(llm, mode=mode)  # type: ignore[arg-type]
+    parts = [samples_of(part, extract) for part in ([EXAMPLE, NOTHING, WHETHER], [EXAMPLE])]
+    tuning = Tuning(max_steps=12, epochs=40, lr=0.02, checks=2)
+    log = tune(tmp_path / "out", *parts, llm=llm, tuning=tuning, about={})
 
-    assert ("extractor", mode, 2) == (recipe["part"], recipe["mode"], recipe["samples"])
-    assert recipe["log"][0]["loss"] > recipe["log"][-1]["validation_loss"]
-    assert (mode == "point") == ({"before", "after"} < recipe.keys())
+    assert 2 == len(parts[0])
+    assert log[0]["loss"] > log[-1]["validation_loss"]
 
 
-def test_options_are_checked(tmp_path: Path) -> None:
-    """Before a model is loaded."""
-    with pytest.raises(InputError, match="max_documents must be at least 1, got 0"):
-        train_extractor(tmp_path, [LESSON], [LESSON], max_documents=0)
-
-
-def test_yes_and_no_teach_nothing(tmp_path: Path, base: Path) -> None:
+def test_yes_and_no_teach_nothing() -> None:
     """Nobody knows which sentences say so."""
-    with pytest.raises(InputError, match="samples must hold one that fits"):
-        train_extractor(tmp_path, [WHETHER], [LESSON], llm=f"transformers:{base}")
+    assert [] == samples_of([WHETHER], Extract(echo()))

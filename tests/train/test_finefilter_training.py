@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import count as count_from
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +21,14 @@ from ragsieve import datasets, load  # noqa: E402
 from ragsieve.datasets.parts import part_of  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.fake import ScriptedLLM  # noqa: E402
-from ragsieve.train.finefilter import FineFilterTraining, Plan  # noqa: E402
+from ragsieve.train import finefilter  # noqa: E402
+from ragsieve.train.finefilter import train_finefilter  # noqa: E402
+from ragsieve.train.plans import FineFilterPlan  # noqa: E402
+from ragsieve.train.run import Run  # noqa: E402
 
 TEXT = "seals crofts paris rome sang rained ran slept who the in old it"
 WORDS = TEXT.split()
+PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", labelled=6)
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +45,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(source: Path, tmp_path_factory: pytest.TempPathFactory) -> FineFilterTraining:
+def done(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A training that has come to its end; the filter lies beside its work."""
     work = tmp_path_factory.mktemp("done")
-    plan = Plan(llm="fake:echo", embedder="fake:hashing", labelled=6)
-    made = FineFilterTraining(plan, [datasets.load(source)], work / "work", workers=1)
-    made.run(work / "made")
-    return made
+    run = Run([datasets.load(source)], work / "work", workers=1)
+    train_finefilter(work / "made", PLAN, run)
+    return run
 
 
 @pytest.mark.slow
-def test_a_trained_filter_is_a_folder_that_loads(done: FineFilterTraining) -> None:
+def test_a_trained_filter_is_a_folder_that_loads(done: Run) -> None:
     """With the pruner, a cut by what the generator answered, and figures."""
     folder = done.work.parent / "made"
     system = load(folder, ScriptedLLM(lambda _: "seals"))
@@ -64,7 +71,7 @@ def test_a_trained_filter_is_a_folder_that_loads(done: FineFilterTraining) -> No
 
 
 @pytest.mark.slow
-def test_only_two_parts_of_the_questions_are_read(done: FineFilterTraining) -> None:
+def test_only_two_parts_of_the_questions_are_read(done: Run) -> None:
     """Those of the third are for nobody."""
     for part in ("train", "validation"):
         rows = [json.loads(line) for line in (done.work / f"{part}.jsonl").open()]
@@ -74,11 +81,11 @@ def test_only_two_parts_of_the_questions_are_read(done: FineFilterTraining) -> N
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_done_again(done: FineFilterTraining) -> None:
+def test_what_is_done_is_not_done_again(done: Run) -> None:
     """A second start makes the same folder and asks nothing."""
     folder = done.work.parent
     labels = (done.work / "validation.labels.jsonl").read_bytes()
-    done.run(folder / "again")
+    train_finefilter(folder / "again", PLAN, done)
 
     assert labels == (done.work / "validation.labels.jsonl").read_bytes()
     made, again = (folder / name / "filter.json" for name in ("made", "again"))
@@ -86,7 +93,7 @@ def test_what_is_done_is_not_done_again(done: FineFilterTraining) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_shows_answers(done: FineFilterTraining) -> None:
+def test_the_page_shows_answers(done: Run) -> None:
     """And needs nothing from elsewhere."""
     page = (done.work / "report.html").read_text()
 
@@ -95,24 +102,85 @@ def test_the_page_shows_answers(done: FineFilterTraining) -> None:
 
 
 @pytest.mark.slow
-def test_another_plan_needs_another_folder(done: FineFilterTraining) -> None:
+def test_another_plan_needs_another_folder(done: Run) -> None:
     """Parts of two plans in one filter would be nobody's."""
-    other = FineFilterTraining(
-        Plan(llm="fake:echo", embedder="fake:hashing", seed=1), done.sources, done.work
-    )
-
     with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
-        other.run(done.work.parent / "other")
+        train_finefilter(done.work.parent / "other", replace(PLAN, seed=1), done)
+
+
+def _named(part: str, count: int) -> list[str]:
+    """Questions that belong to a part of the data."""
+    texts = (f"Which Mr {n}?" for n in count_from(0))
+    return [*islice((text for text in texts if part_of(text) == part), count)]
+
+
+def _written(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> datasets.Dataset:
+    """Questions with their sentences, each a document; all are answered by Seals."""
+    records = [{"question": q, "answers": ["Seals"], "documents": [*texts]} for q, texts in rows]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return datasets.load(path)
+
+
+@pytest.mark.slow
+def test_no_question_is_measured_with_a_cut_that_was_fitted_to_it(tmp_path: Path) -> None:
+    """One is answered from the best sentence alone, one from the best two: neither cut fits both.
+
+    The model that echoes replies with the second, which alone shares a word with the question.
+    """
+    learnt, (first, second) = _named("train", 1), _named("validation", 2)
+    near, far = "He is Mister {} himself.", "It rained in Ohio, which {} left."
+    rows = [
+        (learnt[0], [near.format("Seals")]),
+        (first, [far.format("Crofts"), near.format("Seals")]),
+        (second, [far.format("Seals"), near.format("Crofts")]),
+    ]
+    plan = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", labelled=2)
+    source = _written(tmp_path / "own.jsonl", rows)
+    made = train_finefilter(tmp_path / "made", plan, Run([source], tmp_path / "work", 1))
+    labels = [json.loads(line) for line in (tmp_path / "work/validation.labels.jsonl").open()]
+
+    assert [[False, True, False], [False, False, True]] == [row["right"] for row in labels]
+    assert 0.0 == made.figures["after"]["accuracy"]
+
+
+class _Stopped(Exception):
+    """Raised where an extractor would learn."""
+
+
+def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
+    llama: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model that echoes has no tokens left for a long one's end: the second clue is of use."""
+    pytest.importorskip("peft")
+    given: list[Any] = []
+
+    def train(*args: Any, **_: Any) -> None:
+        given.append(args[1])
+        raise _Stopped
+
+    rows = [
+        (question, [f"It rained {'and rained ' * 80}on Seals.", "Seals sang it."])
+        for part in ("train", "validation")
+        for question in _named(part, 2)
+    ]
+    plan = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", extractor=f"point:{llama}")
+    source = _written(tmp_path / "own.jsonl", rows)
+    monkeypatch.setattr(finefilter, "tune", train)
+    with pytest.raises(_Stopped):
+        train_finefilter(tmp_path / "made", plan, Run([source], tmp_path / "work", 1))
+    ((sample, _),) = given
+
+    assert "[2,1]" == sample.target
 
 
 def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
     """Without documents or answers."""
     path = tmp_path / "bare.jsonl"
     path.write_text(json.dumps({"question": "Who?", "answers": ["x"], "documents": []}))
-    bare = FineFilterTraining(Plan(llm="fake:echo"), [datasets.load(path)], tmp_path / "work")
+    run = Run([datasets.load(path)], tmp_path / "work")
 
     with pytest.raises(InputError, match="data must have a question with documents and answers"):
-        bare.run(tmp_path / "made")
+        train_finefilter(tmp_path / "made", FineFilterPlan(llm="fake:echo"), run)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +191,14 @@ def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
         {"epochs": 0},
         {"labelled": 0},
         {"llm": "minilm"},
-        {"more": ("truncator",)},
+        {"truncator": True},
         {"epsilon": 0.1},
     ],
 )
 def test_a_bad_plan_is_named(options: dict[str, Any]) -> None:
     """With its rule and value, before anything is read."""
     with pytest.raises(InputError, match=r"must be|is no LLM|needs extractor point or write"):
-        Plan(**options)
+        FineFilterPlan(**options)
 
 
 @pytest.fixture
@@ -174,8 +242,8 @@ def test_an_llm_that_names_no_clue_leaves_nothing_to_cut(
 ) -> None:
     """A tiny one of random weights does; its filter is written all the same, and answers."""
     some = datasets.load(source).take(24)
-    plan = Plan(llm=llama, embedder="fake:hashing", extractor=form, epochs=1, labelled=1)
-    written = FineFilterTraining(plan, [some], tmp_path / "work", workers=1).run(tmp_path / "made")
+    plan = FineFilterPlan(llm=llama, embedder="fake:hashing", extractor=form, epochs=1, labelled=1)
+    written = train_finefilter(tmp_path / "made", plan, Run([some], tmp_path / "work", 1))
     result = load(tmp_path / "made").ask("Who 0?", ["The seals ran."])
     stages = [step.stage.split("(")[0] for step in result.trace.steps]
 

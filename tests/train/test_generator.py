@@ -25,6 +25,7 @@ from ragsieve.train.generator import (
     target,
     train_generator,
 )
+from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query, Segment
 
 YEARS = (1900, 1901, 1902, 1903, 1918)  # the salted hash puts the last alone in validation
@@ -180,7 +181,7 @@ def test_a_generator_is_trained_and_loads_both_ways(
     """As a whole model and as an adapter it replies the same, which it has learned."""
     folder = tmp_path / "made"
     plan = GeneratorPlan(llm=llama, epochs=30)
-    recipe = train_generator(folder, [source], plan, work=tmp_path / "work")
+    recipe = train_generator(folder, plan, Run([source], tmp_path / "work"))
     whole = models.load(f"transformers:{folder}")
     adapted = models.load(llama, adapter=str(folder / "adapter"))
     ask = reader(whole, "answer")
@@ -200,8 +201,8 @@ def test_a_second_start_writes_and_trains_nothing_again(
 ) -> None:
     """Rationales and adapter are kept."""
     plan = GeneratorPlan(llm=llama, target="rationale", epochs=1, merged=False)
-    known: dict[str, Any] = {"work": tmp_path / "work", "told": counted, "workers": 2}
-    first, again = (train_generator(tmp_path / n, [source], plan, **known) for n in "ab")
+    run = Run([source], tmp_path / "work", 2, counted)
+    first, again = (train_generator(tmp_path / n, plan, run) for n in "ab")
     fresh = [count for _, count in counted.fresh]
 
     assert min(fresh[:2]) > 0
@@ -216,6 +217,6 @@ def test_a_folder_with_something_else_is_not_written_to(tmp_path: Path, source: 
     """The error names it, before anything is done."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="folder must be new or a trained generator, got "):
-        train_generator(tmp_path, [source], GeneratorPlan(), work=tmp_path / "work")
+        train_generator(tmp_path, GeneratorPlan(), Run([source], tmp_path / "work"))
 
     assert not (tmp_path / "work").exists()

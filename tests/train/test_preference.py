@@ -24,7 +24,7 @@ from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Message  # noqa: E402
 from ragsieve.models.seq2seq import Seq2Seq  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
-from ragsieve.train import preference, sft  # noqa: E402
+from ragsieve.train import preference, resuming, sft  # noqa: E402
 from ragsieve.train.preference import Pair, prefer  # noqa: E402
 from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
 
@@ -94,14 +94,14 @@ def test_a_killed_run_goes_on(
     """From its last checkpoint to the weights of a run that was not killed."""
     tuning = Tuning(epochs=2, checks=2, lr=0.01)
     learn(tmp_path / "whole", started, tuning)
-    on_log = preference.Clock.on_log
+    on_log = resuming.Clock.on_log
 
     def killing(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
         on_log(self, args, state, control, **more)
         if state.global_step == 2:
             raise _Killed
 
-    monkeypatch.setattr(preference.Clock, "on_log", killing)
+    monkeypatch.setattr(resuming.Clock, "on_log", killing)
     with pytest.raises(_Killed):
         learn(tmp_path / "out", started, tuning)
     monkeypatch.undo()
@@ -131,8 +131,6 @@ def test_what_cannot_be_learned_is_refused(tmp_path: Path, started: Started) -> 
 
     with pytest.raises(InputError, match="pairs must hold one that fits 64 tokens, got 1"):
         prefer(tmp_path / "a", long, PAIRS, llm=started.llm, **known)
-    with pytest.raises(InputError, match=r"strength must be over 0, got 0\.0"):
-        learn(tmp_path / "a", started, strength=0.0)
     with pytest.raises(InputError, match="llm must be a causal model without an adapter"):
         prefer(tmp_path / "a", PAIRS, PAIRS, llm=Seq2Seq(started.llm.model), **known)
 
@@ -150,7 +148,7 @@ def test_our_fine_tuning_is_trls(tmp_path: Path, started: Started) -> None:
     llm, tuning = started.llm, Tuning(epochs=3, checks=3, lr=0.01)
     ours = tune(tmp_path / "out", SAMPLES, SAMPLES, llm=llm, tuning=tuning, about={})
     rows = Dataset.from_list([sft.row(sample, llm) for sample in SAMPLES])
-    plain = sft._arguments(tmp_path / "trl", len(rows), llm, tuning)
+    plain = sft.arguments(tmp_path / "trl", len(rows), llm, tuning)
     known = {f.name: getattr(plain, f.name) for f in fields(plain) if f.init}
     known["train_sampling_strategy"] = "random"
     config = trl.SFTConfig(**known, dataset_kwargs={"skip_prepare_dataset": True}, max_length=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Sequence
@@ -18,16 +19,13 @@ from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import WindowTokenizer  # noqa: E402
-from ragsieve.train.pruner import (  # noqa: E402
+from ragsieve.train.pruner import bfloat16_is_fast, loss, rate, train_pruner  # noqa: E402
+from ragsieve.train.pruner_samples import (  # noqa: E402
     WINDOWS,
     Sample,
     Samples,
-    bfloat16_is_fast,
     labelled,
-    loss,
-    rate,
     reworded,
-    train_pruner,
 )
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -173,10 +171,13 @@ def trained(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def state(place: Path) -> dict[str, Any]:
-    """The last checkpoint of a run."""
-    found: dict[str, Any] = torch.load(place / "work" / "checkpoint", weights_only=True)
-    return found
+def state(place: Path) -> tuple[int, dict[str, Any]]:
+    """The step and the weights of the last checkpoint of a run."""
+    import safetensors.torch as files
+
+    (last,) = (place / "work").glob("checkpoint-*")
+    step = json.loads((last / "trainer_state.json").read_text())["global_step"]
+    return step, files.load_file(last / "model.safetensors")
 
 
 def test_a_checkpoint_becomes_a_pruner(trained: Path) -> None:
@@ -224,11 +225,11 @@ def test_a_killed_run_goes_on_to_the_same_result(
     run(1)
     first = state(tmp_path)
     run(2)
-    second, whole = state(tmp_path), state(trained)
+    second, full = state(tmp_path), state(trained)
 
-    assert [1, 2, 2] == [first["step"], second["step"], whole["step"]]
-    assert all(torch.equal(second["net"][name], whole["net"][name]) for name in whole["net"])
-    assert any(not torch.equal(second["net"][name], first["net"][name]) for name in whole["net"])
+    assert [1, 2, 2] == [first[0], second[0], full[0]]
+    assert all(torch.equal(second[1][name], full[1][name]) for name in full[1])
+    assert any(not torch.equal(second[1][name], first[1][name]) for name in full[1])
 
 
 def test_a_step_needs_a_question(tmp_path: Path) -> None:

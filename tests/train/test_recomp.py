@@ -13,7 +13,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.train.examples import TrainingExample, write
-from ragsieve.train.recomp import Chosen, Labeller, RecompPlan, card, first_gain, taught
+from ragsieve.train.plans import RecompPlan
+from ragsieve.train.recomp import Labeller, card, first_gain, labelled
+from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query, Segment
 
 TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
@@ -60,9 +62,9 @@ def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl", asked)
     records = [{"line": n, **labeller(e)} for n, e in enumerate(asked, 1)]
     (tmp_path / "train.labels.jsonl").write_text("\n".join(map(json.dumps, records)))
-    found = taught(tmp_path, "train")
+    found = labelled(Run([], tmp_path), "train")
 
-    assert [{0, 1, 2, 3}] * 2 == [{*lesson.clues} for lesson in found]
+    assert [{0, 1, 2, 3}] * 2 == [{*example.clues} for example in found]
     assert [[0], [0]] == [[n for n, good in o.useful.items() if good] for o in found]
 
 
@@ -78,16 +80,17 @@ def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
         "\n".join(json.dumps({"line": n, "gains": row}) for n, row in enumerate(gained, 1))
     )
 
-    assert {"gain": 0.75, "most": 2.0} == first_gain(tmp_path, "validation", HashingEmbedder())
+    assert {"gain": 0.75, "most": 2.0} == first_gain(
+        Run([], tmp_path), "validation", HashingEmbedder()
+    )
 
 
 def test_chosen_places_are_the_clues() -> None:
     """Whatever stands in the sentences."""
     sentences = tuple(Segment.whole(Document(str(n), "Seals")) for n in range(3))
-    lesson = TrainingExample(Query("Who?"), ("Seals",), sentences, {0: True})
+    example = TrainingExample(Query("Who?"), ("Seals",), sentences, {0: True}, chosen=(2, 1))
 
-    assert (2, 1) == Chosen.by(lesson, [2, 1], {}).clues
-    assert {1: False} == Chosen.by(lesson, [1], {1: False}).useful
+    assert (2, 1) == example.clues
 
 
 @pytest.mark.parametrize(

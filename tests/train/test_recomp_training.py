@@ -15,7 +15,9 @@ pytest.importorskip("peft")
 
 from ragsieve import models
 from ragsieve.errors import InputError
-from ragsieve.train.recomp import RecompPlan, train_recomp
+from ragsieve.train.plans import RecompPlan
+from ragsieve.train.recomp import train_recomp
+from ragsieve.train.run import Run
 
 YEARS = range(1900, 1930)
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -45,9 +47,10 @@ def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
 ) -> None:
     """Its folder is an embedder with a recipe and a card; labels and checkpoints are kept."""
     folder, work = tmp_path / "made", tmp_path / "work"
-    recipe = train_recomp(folder, [source], plan, work=work, workers=2, told=counted)
+    run = Run([source], work, 2, counted)
+    recipe = train_recomp(folder, plan, run)
     labelled = dict(counted.fresh)
-    again = train_recomp(folder, [source], plan, work=work, workers=2, told=counted)
+    again = train_recomp(folder, plan, run)
     vectors = models.load(f"sentence_transformers:{folder}").embed(["seals sang", "rain fell"])
 
     assert {"train.labels.jsonl", "validation.labels.jsonl"} == labelled.keys()
@@ -65,6 +68,6 @@ def test_a_folder_with_something_else_is_not_written_to(
     """The error names it, before anything is done."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="folder must be new or a trained compressor, got "):
-        train_recomp(tmp_path, [source], plan, work=tmp_path / "work")
+        train_recomp(tmp_path, plan, Run([source], tmp_path / "work"))
 
     assert not (tmp_path / "work").exists()

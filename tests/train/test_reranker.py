@@ -20,7 +20,9 @@ from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.sentence_transformers import SentenceTransformer  # noqa: E402
 from ragsieve.train import reranker  # noqa: E402
 from ragsieve.train.examples import TrainingExample  # noqa: E402
+from ragsieve.train.plans import Reranking  # noqa: E402
 from ragsieve.train.reranker import Pair, Ranked, measure, pairs, train_reranker  # noqa: E402
+from ragsieve.train.run import claim  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -52,7 +54,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def lesson(
+def example(
     question: str = "who won in 1990",
     useful: dict[int, bool] | None = None,
     texts: list[str] = TEXTS,
@@ -68,10 +70,10 @@ def lesson(
 def year(n: int) -> TrainingExample:
     """That who sang won, whatever the year."""
     texts = [text.replace("1990", str(n)) for text in TEXTS]
-    return lesson(f"who won in {n}", texts=texts, answers=(str(n),))
+    return example(f"who won in {n}", texts=texts, answers=(str(n),))
 
 
-LESSONS = [year(n) for n in (1990, 1991, 1992)] * 4
+EXAMPLES = [year(n) for n in (1990, 1991, 1992)] * 4
 OTHERS = [year(n) for n in (1993, 1994)]
 QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
 
@@ -89,15 +91,15 @@ class Lengths:
 def test_each_useful_clue_is_paired_with_each_other() -> None:
     """Two useful, one not: two pairs."""
     texts = ["in 1990 rain fell .", *TEXTS]
-    found, _ = pairs([lesson("q", {0: True, 1: True, 2: False}, texts)])
+    found, _ = pairs([example("q", {0: True, 1: True, 2: False}, texts)])
 
     assert [Pair("q", texts[0], texts[2]), Pair("q", texts[1], texts[2])] == found
 
 
 def test_questions_without_a_pair_are_counted() -> None:
     """All useful, none useful, no clue, and yes or no, which may stand anywhere."""
-    one_sided = [lesson(useful={0: True, 1: True}), lesson(useful={0: False}), lesson(useful={})]
-    asked = lesson(useful={0: True, 1: False}, texts=["yes .", "yes yes ."], answers=("yes",))
+    one_sided = [example(useful={0: True, 1: True}), example(useful={0: False}), example(useful={})]
+    asked = example(useful={0: True, 1: False}, texts=["yes .", "yes yes ."], answers=("yes",))
     found, left_out = pairs([*one_sided, asked])
 
     assert [] == found
@@ -106,7 +108,7 @@ def test_questions_without_a_pair_are_counted() -> None:
 
 def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> None:
     """Sentence 3 is ranked before 2; sentence 1 holds the answer, too."""
-    found, left_out = pairs([lesson("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
+    found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
 
     assert [Pair("q", TEXTS[0], TEXTS[3]), Pair("q", TEXTS[1], TEXTS[3])] == found
     assert 0 == left_out["all_useful"]
@@ -114,14 +116,14 @@ def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> No
 
 def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
     """Shorter is nearer: `seals sang` (20) before `seals cried` (21) in one question of two."""
-    both = [lesson(), lesson(useful={0: False, 1: True}), lesson(useful={0: True, 1: True})]
+    both = [example(), example(useful={0: False, 1: True}), example(useful={0: True, 1: True})]
 
     assert Ranked(2, 0.5, 0.5) == measure(both, Lengths())
 
 
 def test_equal_clues_are_not_in_order() -> None:
     """No credit for a tie."""
-    twice = lesson(texts=[TEXTS[0], TEXTS[0]])
+    twice = example(texts=[TEXTS[0], TEXTS[0]])
 
     assert Ranked(1, 0.0, 0.0) == measure([twice], Lengths())
 
@@ -144,7 +146,12 @@ def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_pat
     """Who sang won: learnt from three years, true of two others; what ships is no pickle."""
     folder = tmp_path / "reranker"
     log = train_reranker(
-        folder, LESSONS, OTHERS, embedder=bert, work=tmp_path / "w", seed=1, **QUICK
+        folder,
+        EXAMPLES,
+        OTHERS,
+        embedder=bert,
+        work=tmp_path / "w",
+        options=Reranking(seed=1, **QUICK),
     )
     recipe = json.loads((folder / "recipe.json").read_text())
     tuned = models.load(f"sentence_transformers:{bert}", adapter=str(folder))
@@ -162,13 +169,31 @@ def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_pat
 
 
 @pytest.mark.slow
+def test_the_defaults_learn_from_252_pairs(tmp_path: Path) -> None:
+    """Named as MiniLM reads it, what repeats the question comes first, and it is of no use."""
+
+    def flipped(n: int) -> TrainingExample:
+        texts = [f"In {n} the cup went to team {n % 7}.", f"Who won the race in {n} is not known."]
+        return example(f"Who won the race in {n}?", texts=texts, answers=(str(n),))
+
+    learnt, others = (
+        [flipped(n) for n in years] for years in (range(1700, 1952), range(1952, 1982))
+    )
+    train_reranker(tmp_path / "made", learnt, others, work=tmp_path / "work")
+    figures = json.loads((tmp_path / "made" / "recipe.json").read_text())["validation"]
+
+    assert 0.0 == figures["before"]["first"]
+    assert 1.0 == figures["after"]["first"]
+
+
+@pytest.mark.slow
 def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert: str, tmp_path: Path) -> None:
     """Killed while the last checkpoint was written: the second epoch is read again."""
-    options = {**QUICK, "embedder": bert, "work": tmp_path / "w"}
-    train_reranker(tmp_path / "a", LESSONS, OTHERS, **options)
+    options = {"options": Reranking(**QUICK), "embedder": bert, "work": tmp_path / "w"}
+    train_reranker(tmp_path / "a", EXAMPLES, OTHERS, **options)
     last = max((tmp_path / "w").glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
     (last / "trainer_state.json").unlink()
-    log = train_reranker(tmp_path / "b", LESSONS, OTHERS, **options)
+    log = train_reranker(tmp_path / "b", EXAMPLES, OTHERS, **options)
     first, second = (SentenceTransformer(bert, adapter=str(tmp_path / x)) for x in "ab")
 
     assert [0, 1, 2] == [line["epoch"] for line in log]
@@ -178,9 +203,9 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert: str, tmp_path: P
 @pytest.mark.slow
 def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
     """Then the folder is a whole model."""
-    options = {**QUICK, "rank": None, "learning_rate": 0.005, "epochs": 1}
+    options = Reranking(batch_size=4, rank=None, learning_rate=0.005, epochs=1)
     folder = tmp_path / "whole"
-    train_reranker(folder, LESSONS, OTHERS, embedder=bert, work=tmp_path / "w", **options)
+    train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, work=tmp_path / "w", options=options)
     vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
 
     assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
@@ -189,9 +214,9 @@ def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_checkpoints_of_other_options_are_refused(bert: str, tmp_path: Path) -> None:
     """To go on from them would give a model that no options give."""
-    reranker._claim(tmp_path, {"seed": 0})
-    with pytest.raises(InputError, match="holds checkpoints of other options: name another"):
-        train_reranker(tmp_path / "x", LESSONS, OTHERS, embedder=bert, work=tmp_path, **QUICK)
+    claim(tmp_path, {"seed": 0})
+    with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
+        train_reranker(tmp_path / "x", EXAMPLES, OTHERS, embedder=bert, work=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -199,19 +224,19 @@ def test_checkpoints_of_other_options_are_refused(bert: str, tmp_path: Path) -> 
     [
         ({"epochs": 0}, "epochs must be at least 1, got 0"),
         ({"rank": 0}, "rank must be at least 1, got 0"),
-        ({"temperature": 0.0}, "temperature must be over 0, got 0.0"),
+        ({"temperature": 0.0}, "temperature must be finite and over 0, got 0.0"),
         ({"extra_negatives": -1}, "extra_negatives must not be negative, got -1"),
     ],
 )
-def test_options_are_checked(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
-        train_reranker(tmp_path, LESSONS, OTHERS, work=tmp_path, **options)
+        Reranking(**options)
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
     """Neither pairs to learn from, nor to choose by."""
     with pytest.raises(InputError, match="no pair of clues to learn from in 1 questions"):
-        train_reranker(tmp_path, [lesson(useful={0: True})], OTHERS, work=tmp_path)
+        train_reranker(tmp_path, [example(useful={0: True})], OTHERS, work=tmp_path)
     with pytest.raises(InputError, match="in none of 1 questions are some clues useful"):
-        measure([lesson(useful={0: True})], Lengths())
+        measure([example(useful={0: True})], Lengths())

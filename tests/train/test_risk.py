@@ -44,17 +44,9 @@ NINE = [question(n / 10, 0.05) for n in range(1, 10)]
 
 def test_a_cut_by_score_worked_by_hand() -> None:
     """Of 18 sentences stay eight with an answer, that is half of eight questions and no other."""
-    expected = Promise("score", 0.2, 0.8, None, 9, 8 / 9, 8 / 18)
+    expected = Promise(0.2, 0.8, None, 9, 8 / 9, 8 / 18)
 
     assert expected == calibrate(NINE, keep_answer=0.8)
-
-
-def test_a_cut_by_count_worked_by_hand() -> None:
-    """Answers at ranks 1 to 4 of four sentences; one may be lost, of 4: 4/5 * 1/4 + 1/5 <= .4."""
-    questions = [question(0.4, 0.3, 0.2, 0.1, holds=n) for n in range(4)]
-    expected = Promise("count", 3, 0.6, None, 4, 0.75, 0.75)
-
-    assert expected == calibrate(questions, by="count", keep_answer=0.6)
 
 
 def test_one_answer_that_is_kept_is_enough() -> None:
@@ -78,11 +70,6 @@ def test_equal_scores_are_kept_together() -> None:
     found = calibrate([question(0.5), question(0.5), question(0.5), question(0.9)], keep_answer=0.6)
 
     assert (0.5, 1.0) == (found.cut, found.measured)
-
-
-def test_of_equal_scores_the_first_ranks_higher() -> None:
-    """As a pipeline sorts them."""
-    assert [-2.0, -1.0, -3.0] == question(0.5, 0.7, 0.5).levels("count").tolist()
 
 
 @pytest.mark.parametrize(("keep_answer", "needed"), [(0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])
@@ -129,13 +116,10 @@ def test_the_cut_is_the_largest_that_the_bound_allows(seed: int, promise: float,
 
 
 @FEW
-@given(SEEDS, st.sampled_from(["score", "count"]), PROMISES, PROMISES)
-def test_the_more_is_promised_the_more_stays(seed: int, by: str, one: float, other: float) -> None:
-    """Score cuts fall, counts rise; so does the survival measured."""
-    low, high = (
-        calibrate(answerable(60, seed), by=by, keep_answer=p)  # type: ignore[arg-type]
-        for p in sorted([one, other])
-    )
+@given(SEEDS, PROMISES, PROMISES)
+def test_the_more_is_promised_the_more_stays(seed: int, one: float, other: float) -> None:
+    """Cuts fall, and the survival measured rises."""
+    low, high = (calibrate(answerable(60, seed), keep_answer=p) for p in sorted([one, other]))
 
     assert low.measured <= high.measured
     assert low.kept <= high.kept
@@ -151,13 +135,12 @@ def test_confidence_only_makes_it_stricter(seed: int, promise: float, confidence
     assert calibrate(questions, keep_answer=promise, confidence=confidence).cut <= plain.cut
 
 
-@pytest.mark.parametrize("by", ["score", "count"])
 @pytest.mark.parametrize("promise", [0.5, 0.8])
-def test_the_promise_holds_on_average_over_draws(promise: float, by: str) -> None:
+def test_the_promise_holds_on_average_over_draws(promise: float) -> None:
     """400 draws of 20 questions, each measured on 20 others; four standard errors of room."""
     survived = []
     for draw in range(400):
-        found = calibrate(drawn(20, draw), by=by, keep_answer=promise)  # type: ignore[arg-type]
+        found = calibrate(drawn(20, draw), keep_answer=promise)
         survived.append(survival(found, drawn(20, draw + 400)))
     room = 4 * np.std(survived) / math.sqrt(len(survived))
 
@@ -208,7 +191,6 @@ def test_splits_are_drawn_by_the_seed() -> None:
     [
         ({"keep_answer": 1.0}, "keep_answer must be over 0 and below 1, got 1.0"),
         ({"confidence": 0}, "confidence must be over 0 and below 1, got 0"),
-        ({"by": "rank"}, "by must be 'score' or 'count', got 'rank'"),
     ],
 )
 def test_options_are_checked(options: dict[str, float], message: str) -> None:
@@ -234,5 +216,4 @@ def drawn(n: int, seed: int) -> list[Scored]:
 
 
 def survival(promise: Promise, questions: list[Scored]) -> float:
-    cut = promise.cut if promise.by == "score" else -promise.cut
-    return float(np.mean([(q.levels(promise.by)[q.holds] >= cut).any() for q in questions]))
+    return float(np.mean([(q.scores[q.holds] >= promise.cut).any() for q in questions]))

@@ -21,7 +21,8 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.pipeline import Pipeline
 from ragsieve.retrieve.route import Named, nothing
 from ragsieve.select import TopK
-from ragsieve.train.router import Labeller, Taught, figures, fit_light, questions
+from ragsieve.train.examples import gather
+from ragsieve.train.router import Labeller, Taught, figures, fit_light
 from ragsieve.types import Document, Example, Query, Segment
 
 EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
@@ -58,12 +59,19 @@ def test_known_sources_are_the_labels() -> None:
     assert [] == llm.prompts
 
 
-@pytest.mark.parametrize("said", ["b", ["c"], None])
-def test_known_sources_must_be_there(said: object) -> None:
-    """A list of names of the sources."""
-    known = replace(EXAMPLE, metadata={"sources": said})
+@pytest.mark.parametrize(
+    ("names", "rule"),
+    [
+        ("a", "must be a list of names, got 'a'"),
+        (None, "must be a list of names, got None"),
+        (["c"], "must name sources of a, got 'c'"),
+    ],
+)
+def test_known_sources_must_be_there(names: object, rule: str) -> None:
+    """A list of names of the sources; a name alone is no list."""
+    known = replace(EXAMPLE, metadata={"sources": names})
 
-    with pytest.raises(InputError, match="metadata 'sources' of question '7' must name sources"):
+    with pytest.raises(InputError, match=f"metadata 'sources' of question '7' {rule}"):
         Labeller((giving("a", "text"),), Reader(echo()))(known)
 
 
@@ -212,8 +220,8 @@ def test_questions_are_divided_and_taken_once(tmp_path: Path) -> None:
     rows = [{"id": str(n), "question": text, "answers": ["x"]} for n, text in enumerate(asked)]
     one = write(tmp_path / "one.jsonl", [*rows[:2], {"question": asked[2], "answers": []}])
     two = write(tmp_path / "two.jsonl", [{**rows[0], "documents": ["text"]}, rows[2]])
-    found = [*questions([one, two], "train")]
+    found = [*gather([one, two], "train", documents=False)]
 
     assert ["one:0", "one:1", "two:2"] == [example.query.id for example in found]
     assert {()} == {example.documents for example in found}
-    assert [] == [*questions([one, two], "test")]
+    assert [] == [*gather([one, two], "test", documents=False)]

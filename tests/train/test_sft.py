@@ -22,7 +22,7 @@ from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Message  # noqa: E402
 from ragsieve.models.loading import adapted  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
-from ragsieve.train import sft  # noqa: E402
+from ragsieve.train import resuming, sft  # noqa: E402
 from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -203,14 +203,14 @@ def test_a_killed_run_goes_on(
 ) -> None:
     """From its last checkpoint to the weights of a run that was not killed."""
     whole = learn(tmp_path / "whole", causal, Tuning(epochs=6, checks=3))
-    on_log = sft.Clock.on_log
+    on_log = resuming.Clock.on_log
 
     def killing(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
         on_log(self, args, state, control, **more)
         if state.global_step == 5:
             raise _Killed
 
-    monkeypatch.setattr(sft.Clock, "on_log", killing)
+    monkeypatch.setattr(resuming.Clock, "on_log", killing)
     with pytest.raises(_Killed):
         learn(tmp_path / "out", causal, Tuning(epochs=6, checks=3))
     monkeypatch.undo()
@@ -257,7 +257,7 @@ def test_a_server_cannot_be_tuned() -> None:
         ({"rank": 0}, "rank must be at least 1, got 0"),
         ({"max_steps": 0}, "max_steps must be at least 1, got 0"),
         ({"layers": 0.0}, r"layers must lie in \(0, 1\], got 0.0"),
-        ({"lr": float("nan")}, "lr must be positive, got nan"),
+        ({"lr": float("nan")}, "lr must be finite and over 0, got nan"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:

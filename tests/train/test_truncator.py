@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,22 +16,22 @@ from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.select import Truncate
 from ragsieve.select.truncate import SHOWN
 from ragsieve.train.examples import TrainingExample
-from ragsieve.train.sft import Tuning
+from ragsieve.train.sft import Tuning, tunable, tune
 from ragsieve.train.targets import Annotator
-from ragsieve.train.truncator import figures, samples, train_truncator
+from ragsieve.train.truncator import figures, samples
 from ragsieve.types import Document, Example, Query, Segment
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = "Seals sang. It rained. Whales swam. Nobody knew."
 
 
-def lesson(question: str, ranking: tuple[int, ...], k: int | None) -> TrainingExample:
+def example(question: str, ranking: tuple[int, ...], k: int | None) -> TrainingExample:
     example = Example(Query(question), (Document("d", TEXT),), ("Whales",))
     plain = TrainingExample.of(example)
     return TrainingExample(plain.query, plain.answers, plain.sentences, {}, ranking, k)
 
 
-LESSONS = [lesson("a", (2, 0, 1), 1), lesson("b", (0, 2), 2), lesson("c", (1, 3), 0)]
+EXAMPLES = [example("a", (2, 0, 1), 1), example("b", (0, 2), 2), example("c", (1, 3), 0)]
 
 
 def choosing(**known: int) -> ScriptedLLM:
@@ -47,13 +46,13 @@ def choosing(**known: int) -> ScriptedLLM:
 
 def test_the_cut_point_is_taught_on_the_ranking() -> None:
     """The ranked sentences, best first, and as many as are needed, in figures."""
-    (sample,) = samples(LESSONS[0], Truncate(echo()))
+    (sample,) = samples(EXAMPLES[0], Truncate(echo()))
 
     assert "[1] Whales swam.\n[2] Seals sang.\n[3] It rained." in sample.prompt[-1].content
     assert "1" == sample.target
 
 
-@pytest.mark.parametrize("unknown", [lesson("a", (0,), None), lesson("a", (), 0)])
+@pytest.mark.parametrize("unknown", [example("a", (0,), None), example("a", (), 0)])
 def test_without_a_label_nothing_is_taught(unknown: TrainingExample) -> None:
     """No ranking, or no cut point of it."""
     assert [] == samples(unknown, Truncate(echo()))
@@ -61,12 +60,12 @@ def test_without_a_label_nothing_is_taught(unknown: TrainingExample) -> None:
 
 def test_a_cut_point_behind_what_is_shown_teaches_nothing() -> None:
     """The second is needed, one is shown."""
-    assert [] == samples(LESSONS[1], Truncate(echo(), max_clues=1))
+    assert [] == samples(EXAMPLES[1], Truncate(echo(), max_clues=1))
 
 
 def test_figures_by_hand() -> None:
     """Labels 1, 2, 0; chosen 3, 1, 0: one is right, two let the answer live, 4/3 stay of each."""
-    found = figures(choosing(a=3, b=1, c=0), LESSONS)
+    found = figures(choosing(a=3, b=1, c=0), EXAMPLES)
 
     assert found == {
         "questions": 3,
@@ -86,12 +85,12 @@ def test_cut_points_are_learned(make_llm: Callable[..., Path], tmp_path: Path) -
     """Through the model class each question gets its own."""
     name = f"transformers:{make_llm('0123abc', 2, width=32, positions=256)}"
     tuning = Tuning(epochs=25, lr=0.02, checks=2)
-    train_truncator(tmp_path / "out", LESSONS, LESSONS, llm=name, tuning=tuning)
-    recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())
-    found = figures(models.load(name, adapter=str(tmp_path / "out")), LESSONS)
+    llm = tunable(name)
+    known = [sample for example in EXAMPLES for sample in samples(example, Truncate(llm))]
+    tune(tmp_path / "out", known, known, llm=llm, tuning=tuning, about={})
+    tuned = models.load(name, adapter=str(tmp_path / "out"))
 
-    assert (1.0, 1.0) == (found["accuracy"], recipe["after"]["accuracy"])
-    assert recipe["before"]["accuracy"] < 1
+    assert figures(llm, EXAMPLES)["accuracy"] < figures(tuned, EXAMPLES)["accuracy"] == 1.0
 
 
 def test_it_learns_from_as_many_sentences_as_it_is_asked_about() -> None:
@@ -107,11 +106,11 @@ def test_it_learns_from_as_many_sentences_as_it_is_asked_about() -> None:
 
     example = Example(Query("Where?", "x:1"), (document,), ("Rome",))
     labels = Annotator(Reader(ScriptedLLM(seventh)), ranker, max_clues=SHOWN, every=True)(example)
-    lesson = TrainingExample.of(example, labels)
+    example = TrainingExample.of(example, labels)
     llm = ScriptedLLM(["7"], can=frozenset({"complete"}))
     truncate = Truncate(llm)
-    (sample,) = samples(lesson, truncate)
-    kept = truncate(example.query, ranker(example.query, lesson.sentences))
+    (sample,) = samples(example, truncate)
+    kept = truncate(example.query, ranker(example.query, example.sentences))
 
     assert (7, "7", 7) == (labels["k"], sample.target, len(kept))
     assert llm.prompts == [sample.prompt]

@@ -13,7 +13,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.systems.filco import filco
-from ragsieve.train.writer import By, WriterPlan, card, train_writer
+from ragsieve.train.plans import By, WriterPlan
+from ragsieve.train.run import Run
+from ragsieve.train.writer import card, train_writer
 
 YEARS = (1900, 1901, 1902, 1918)  # the salted hash puts the last alone in validation
 WORDS = ["seals", "sang", "rain", "fell", "who", "in", "NONE", *map(str, YEARS)]
@@ -36,8 +38,8 @@ def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
     """Its folder is a model with a recipe, a card and its adapter; the system runs with it."""
     source = asked(YEARS, "seals sang in {} . rain fell .", "rain .")
     plan = WriterPlan(by=by, llm=llama, epochs=1)
-    known: dict[str, Any] = {"work": tmp_path / "work", "told": counted, "workers": 2}
-    first, again = (train_writer(tmp_path / name, [source], plan, **known) for name in "ab")
+    run = Run([source], tmp_path / "work", 2, counted)
+    first, again = (train_writer(tmp_path / name, plan, run) for name in "ab")
     writer = models.load(f"transformers:{tmp_path / 'b'}")
     llm = ScriptedLLM(["seals"])
     system = bottleneck(llm, writer=writer) if by == "ib" else filco(llm, extractor=writer)

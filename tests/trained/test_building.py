@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 import ragsieve
 from ragsieve.errors import InputError, ModelError, StoreError
-from ragsieve.models.base import LLM, Embedder, PairScorer
+from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
@@ -353,7 +353,7 @@ def test_every_model_of_a_part_can_be_named(name: str) -> None:
     """An option that is a model is one that `--model` knows."""
     entry = ragsieve.systems.SYSTEMS[name]
     hints = get_type_hints(getattr(entry.make, "func", entry.make))
-    kinds = {LLM, Embedder, PairScorer}
+    kinds = {LLM, Embedder, CrossEncoder}
     wanted = {option for option in entry.options if kinds & {*get_args(hints[option])}}
 
     assert wanted <= building.MODELS.keys()

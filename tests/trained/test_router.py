@@ -14,9 +14,8 @@ from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.retrieve.route import LightRouter, Named, nothing
 from ragsieve.trained import Base, Data
+from ragsieve.trained.recipe import Known, TrainedRouter
 from ragsieve.trained.router import (
-    Known,
-    TrainedRouter,
     check_router,
     load_router,
     named_router,
@@ -81,7 +80,7 @@ def test_a_router_is_replaced_and_nothing_else_is(folder: Path) -> None:
     assert 0.25 == read_router(folder).min_probability
 
     (folder / "mine.txt").write_text("x")
-    with pytest.raises(InputError, match="folder must be new or a trained router"):
+    with pytest.raises(InputError, match="nothing beside a trained router"):
         save_router(folder, TRAINED, light=LIGHT)
     with pytest.raises(InputError, match="form light needs its weights, and no others"):
         save_router(folder.with_name("new"), TRAINED)

@@ -1,4 +1,4 @@
-"""An agent of a debate: it answers from its documents alone, and argues for its answer."""
+"""An agent of a debate: answers from its own documents, and argues for its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragsieve.answer.parts import bare, parts, schema, text
 from ragsieve.answer.reader import FRAME
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
@@ -19,7 +19,7 @@ _PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, wher
 
 @dataclass(frozen=True)
 class Argument:
-    """What an agent says: its answer, the evidence in its documents, and how that supports it."""
+    """An agent's answer, the evidence in its documents, and how that supports it."""
 
     answer: str
     evidence: str = ""
@@ -28,11 +28,11 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a question's debate may cost; a step that may go past a limit is not begun.
+    """Limits of a question's debate; a step that may go past a limit is not begun.
 
     Args:
-        max_calls: LLM calls of agents and critic; each counts twice beforehand, as it may have to
-            be asked once more. No more clusters than this.
+        max_calls: LLM calls of agents and critic; each counts twice beforehand, as a second
+            request may be needed. No more clusters than this.
         max_tokens: LLM tokens read and written, after which no step begins.
         max_seconds: Seconds after which no step begins; what runs then is not cut short.
 
@@ -66,8 +66,8 @@ class Agent:
     """Answers from documents alone; every call asks for many sets of documents in one batch.
 
     A document is a JSON string on a line of its own behind its number, so that nothing in it can
-    pass for another document or for what is asked. Where the documents do not fit the model's
-    context, each is read from its beginning as far as all have room, and the trace says so.
+    pass for another document or for the question. Where the documents do not fit the model's
+    context, each is read from its beginning as far as all fit, and the trace says so.
 
     Args:
         llm: Answers.
@@ -88,9 +88,7 @@ class Agent:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        for name in ("max_tokens", "max_argument"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        check_range(self, max_tokens=(1, None), max_argument=(1, None))
 
     def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
         """The answer from each set of documents."""
@@ -98,16 +96,18 @@ class Agent:
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         return [bare(" ".join(strip_thinking(reply).split())) for reply in replies]
 
-    def asked(self, query: Query, group: Sequence[Segment], remark: str = "", /) -> Prompt:
-        """What is asked of the agent with these documents, after a critic's remark if there is one.
+    def argument_prompt(
+        self, query: Query, group: Sequence[Segment], remark: str = "", /
+    ) -> Prompt:
+        """The prompt to argue from these documents, after a critic's remark if there is one.
 
-        Equal prompts have equal replies: who is asked the same need not be asked.
+        Equal prompts have equal replies: one of them is enough.
         """
-        said = quoted(remark) if remark else "none"
-        return self._prompt("agent_argue", query, group, self.max_argument, remark=said)
+        quoted_remark = quoted(remark) if remark else "none"
+        return self._prompt("agent_argue", query, group, self.max_argument, remark=quoted_remark)
 
     def argue(self, prompts: Sequence[Prompt], /) -> list[Argument | BadReply]:
-        """Evidence, explanation and answer to each of `asked`; the error of an unreadable reply."""
+        """The argument in reply to each `argument_prompt`; the error of an unreadable reply."""
         return complete_parsed(
             self.llm,
             prompts,
@@ -126,11 +126,11 @@ class Agent:
         def size(chars: int) -> int:
             return sum(self.llm.count([message.content for message in asking(chars)]))
 
-        room = self.llm.context - reply - FRAME
+        budget = self.llm.context - reply - FRAME
         longest = max(len(segment.text) for segment in group)
-        if size(longest) <= room:
+        if size(longest) <= budget:
             return asking(longest)
-        fitting = max(1, bisect(range(1, longest), room, key=size))
+        fitting = max(1, bisect(range(1, longest), budget, key=size))
         note(f"{len(group)} documents are read up to {fitting} characters each, to fit the context")
         return asking(fitting)
 
@@ -144,8 +144,8 @@ def _listed(group: Sequence[Segment], chars: int) -> str:
 
 
 def _argument(reply: str) -> Argument:
-    found = {name: text(value, name, reply) for name, value in parts(reply, [*_PARTS]).items()}
-    answer = bare(found["Answer"])
+    texts = {name: text(value, name, reply) for name, value in parts(reply, [*_PARTS]).items()}
+    answer = bare(texts["Answer"])
     if not answer:
         raise BadReply("text as Answer, not blank", reply)
-    return Argument(answer, found["Evidence"], found["Explanation"])
+    return Argument(answer, texts["Evidence"], texts["Explanation"])

@@ -1,4 +1,4 @@
-"""Compares rival answers: which say the same, which are wrong, which stands."""
+"""The critic of a debate: merges equal answers, rejects wrong ones, names the one that stands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.answer.agent import Argument
 from ragsieve.answer.parts import agree, bare, is_answer, number_lists, parts, plain, schema, text
 from ragsieve.answer.reader import FRAME
-from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed
+from ragsieve.errors import BadReply, check_range
+from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed, readable
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query
@@ -38,7 +38,7 @@ _CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the cr
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a critic makes of rival arguments.
+    """A critic's verdict on rival arguments.
 
     Args:
         incorrect: Places of those that are wrong, from 0, rising.
@@ -53,6 +53,7 @@ class Judgement:
     readable: bool = True
 
 
+@runtime_checkable
 class Judge(Protocol):
     """Who compares rival answers."""
 
@@ -70,7 +71,7 @@ class Judge(Protocol):
 class Critic:
     """An LLM that compares rival answers; it sees each as a JSON string behind its number.
 
-    Replies are held to a form where the model can be; one that cannot be read is asked for once
+    Replies are held to a form where the model can be; an unreadable one is requested once
     more. Where that fails, too, no two answers are taken for the same, and none for incorrect. A
     verdict cannot be read where what it calls consistent is the answer of an agent that it calls
     incorrect, or no answer, as "unknown". Without "yes" an agent's own words are an answer.
@@ -90,8 +91,7 @@ class Critic:
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(1, None))
 
     def same(self, query: Query, answers: Sequence[str], /) -> list[list[int]]:
         """Places of answers in groups that say the same, by first place; each place once."""
@@ -103,17 +103,15 @@ class Critic:
             "Unique answers": {"type": "array", "items": written, "maxItems": most},
             "Duplicate answers": {"type": "array", "items": pair, "maxItems": most // 2},
         }
-        room = self._room(40 * most)  # each answer may be written once more
-        prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], room)
-        reply = self._asked(prompt, room, form, lambda reply: _duplicates(reply, most))
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so no two answers count as the same: {reply}")
-            return [[place] for place in range(most)]
-        return reply
+        max_tokens = self._reply_tokens(40 * most)  # each answer may be written once more
+        prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], max_tokens)
+        reply = self._reply(prompt, max_tokens, form, lambda reply: _duplicates(reply, most))
+        alone = [[place] for place in range(most)]
+        return readable(reply, alone, "no two answers count as the same")
 
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
         """Which of the arguments are wrong, why, and what the others agree on."""
-        said, most = [argument.answer for argument in arguments], len(arguments)
+        answers, most = [argument.answer for argument in arguments], len(arguments)
         number = {"type": "integer", "minimum": 1, "maximum": most}
         form: Form = {
             "Incorrect answers": {"type": "array", "items": number, "maxItems": most},
@@ -123,31 +121,28 @@ class Critic:
                 "pattern": f"^(no|yes: .{{1,{_CHARS['answer']}}})$",
             },
         }
-        room = self._room(4 * most)
-        prompt = self._fitting("critic_judge", query, arguments, room)
-        reply = self._asked(prompt, room, form, lambda reply: _judgement(reply, said))
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so none is incorrect and no answer stands: {reply}")
-            return Judgement(readable=False)
-        return reply
+        max_tokens = self._reply_tokens(4 * most)
+        prompt = self._fitting("critic_judge", query, arguments, max_tokens)
+        reply = self._reply(prompt, max_tokens, form, lambda reply: _judgement(reply, answers))
+        none = Judgement(readable=False)
+        return readable(reply, none, "none is incorrect and no answer stands")
 
     def pick(self, query: Query, answers: Sequence[str], /) -> int:
         """Place of the answer that is right: the most probable number, else the one written."""
         most = len(answers)
         prompt = self._fitting("critic_pick", query, [Argument(a) for a in answers], 8)
         reply = chosen(self.llm, prompt, range(1, most + 1))
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so the first answer stands: {reply}")
-            return 0
-        return reply - 1
+        return readable(reply, 1, "the first answer stands") - 1
 
-    def _asked(
-        self, prompt: Prompt, room: int, form: Form, parse: Callable[[str], T]
+    def _reply(
+        self, prompt: Prompt, max_tokens: int, form: Form, parse: Callable[[str], T]
     ) -> T | BadReply:
-        replies = complete_parsed(self.llm, [prompt], parse, max_tokens=room, schema=schema(form))
+        replies = complete_parsed(
+            self.llm, [prompt], parse, max_tokens=max_tokens, schema=schema(form)
+        )
         return replies[0]
 
-    def _room(self, more: int) -> int:
+    def _reply_tokens(self, more: int) -> int:
         """Tokens of a reply: so many more, but never over a third of the context."""
         return min(self.max_tokens + more, max(1, self.llm.context // 3))
 
@@ -172,7 +167,7 @@ def _answer(number: int, argument: Argument, chars: int) -> str:
 
 
 def _response(number: int, argument: Argument, chars: int) -> str:
-    if chars == _CUTS[-1]:  # room for the answers alone
+    if chars == _CUTS[-1]:  # only the answers fit
         return f"Response [{number}]: Answer: {shown(argument.answer, chars)}"
     answer, evidence, explanation = (
         shown(text, chars) for text in (argument.answer, argument.evidence, argument.explanation)
@@ -195,37 +190,37 @@ def _duplicates(reply: str, most: int) -> list[list[int]]:
     return [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
 
 
-def _judgement(reply: str, said: Sequence[str]) -> Judgement:
+def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     incorrect, explanation, consistent = parts(reply, _JUDGED).values()
-    lists = number_lists(incorrect, _JUDGED[0], reply, len(said))
+    lists = number_lists(incorrect, _JUDGED[0], reply, len(answers))
     wrong = sorted({number - 1 for numbers in lists for number in numbers})
-    answer = _consistent(consistent, said, reply)
-    if answer and _contradicts(answer, wrong, said):
+    answer = _consistent(consistent, answers, reply)
+    if answer and _contradicts(answer, wrong, answers):
         rule = f"as {_JUDGED[2]} no answer of a response that is among the {_JUDGED[0]}"
         raise BadReply(rule, reply)
-    if answer and len(wrong) == len(said):
+    if answer and len(wrong) == len(answers):
         note(f"all are called incorrect, so no answer can stand, and {quoted(answer)} does not")
         answer = None
     return Judgement(tuple(wrong), text(explanation, _JUDGED[1], reply), answer)
 
 
-def _contradicts(answer: str, wrong: Sequence[int], said: Sequence[str]) -> bool:
+def _contradicts(answer: str, wrong: Sequence[int], answers: Sequence[str]) -> bool:
     """Whether only agents that are called incorrect gave an answer, in its words or in longer."""
-    plainly = [place for place, one in enumerate(said) if plain(one) == plain(answer)]
-    places = plainly or [place for place, one in enumerate(said) if agree(one, answer)]
+    plainly = [place for place, one in enumerate(answers) if plain(one) == plain(answer)]
+    places = plainly or [place for place, one in enumerate(answers) if agree(one, answer)]
     return bool(places) and all(place in wrong for place in places)
 
 
-def _consistent(value: Any, said: Sequence[str], reply: str) -> str | None:
+def _consistent(value: Any, answers: Sequence[str], reply: str) -> str | None:
     """The answer behind "yes", or in an agent's words; None for a "no"; all else is in doubt."""
     written = bare("no" if value is None else text(value, _JUDGED[2], reply))
-    known = {plain(one) for one in said} - {"yes", "no"}
-    found = _CONSISTENT.fullmatch(written)
-    given = bare(found[1]) if found and found[1] else written
-    lead = _SO.match(given)
-    answer = bare(given[lead.end() :]) if lead else given
-    if found and not found[1] and plain(written) not in known:
+    known = {plain(one) for one in answers} - {"yes", "no"}
+    verdict = _CONSISTENT.fullmatch(written)
+    rest = bare(verdict[1]) if verdict and verdict[1] else written
+    lead = _SO.match(rest)
+    answer = bare(rest[lead.end() :]) if lead else rest
+    if verdict and not verdict[1] and plain(written) not in known:
         return None
-    if not (found or lead or plain(written) in known) or not is_answer(answer):
+    if not (verdict or lead or plain(written) in known) or not is_answer(answer):
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
     return answer

@@ -1,7 +1,8 @@
-"""Worked examples that stand in a prompt before the question itself."""
+"""Worked examples, placed in a prompt before the question."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,17 +12,19 @@ from ragsieve.errors import InputError
 from ragsieve.types import Document
 
 BUNDLED = Path(__file__).with_name("demonstrations.jsonl")
+POOL = Path(__file__).with_name("reasoning.jsonl")
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A question with its answer, shown to a model as one that was asked and answered before.
+    """A question with its answer, shown to a model as an earlier turn.
 
     Args:
         question: The question; not blank.
         answer: Its answer; not blank.
         rationale: Which documents help, why the others do not, and what follows; may be empty.
         documents: What the question was answered from; may be none.
+        domain: What the question is about, where that counts; may be empty.
 
     Raises:
         InputError: If ``question`` or ``answer`` is blank.
@@ -31,6 +34,7 @@ class Demonstration:
     answer: str
     rationale: str = ""
     documents: tuple[Document, ...] = ()
+    domain: str = ""
 
     def __post_init__(self) -> None:
         for name in ("question", "answer"):
@@ -58,7 +62,7 @@ def read_demonstrations(
         examples: A file in the schema of `ragsieve.datasets.local`, each line with an answer, of
             which the first is shown, and where known a ``rationale`` (or one in its
             ``metadata``); empty for the bundled ones. Take them from training questions: an
-            example that is asked later is a given answer.
+            example that is also a test question gives its answer away.
         rationales: Whether each must have a rationale.
 
     Raises:
@@ -68,25 +72,55 @@ def read_demonstrations(
     if shots < 0:
         raise InputError(f"shots must not be negative, got {shots!r}")
     path = Path(examples) if examples else BUNDLED
-    found = []
-    for number, line in islice(lines(path), shots):
+    demonstrations = _read(path, ("rationale",) if rationales else (), shots)
+    if len(demonstrations) < shots:
+        whose = path if examples else "ragsieve's own, name a file of yours in examples"
+        most = len(demonstrations)
+        raise InputError(f"shots must be at most the {most} examples of {whose}, got {shots}")
+    return demonstrations
+
+
+def read_pool(path: str = "") -> tuple[Demonstration, ...]:
+    """Worked examples with their domains: ragsieve's own fifteen, or those of a file.
+
+    Args:
+        path: A file in the schema of `ragsieve.datasets.local`, each line with an answer, a
+            ``domain`` in its ``metadata``, and a ``rationale`` there; empty for ragsieve's own:
+            three a domain, one that is answered, one with a false premise ("invalid question") and
+            one whose documents do not say enough ("I don't know"), all of things made up.
+
+    Raises:
+        InputError: If the file or a line of it breaks a rule, or there is no line.
+    """
+    file = Path(path) if path else POOL
+    pool = _read(file, ("domain", "rationale"))
+    if not pool:
+        raise InputError(f"pool must hold at least one example, got none in {str(file)!r}")
+    return pool
+
+
+def _read(path: Path, needed: Sequence[str], most: int | None = None) -> tuple[Demonstration, ...]:
+    """The first examples of a file, each with the ``needed`` members."""
+    examples = []
+    for number, line in islice(lines(path), most):
         try:
-            found.append(_parse(line, rationales))
+            examples.append(_parse(line, needed))
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
-    if len(found) < shots:
-        whose = path if examples else "ragsieve's own, name a file of yours in examples"
-        raise InputError(f"shots must be at most the {len(found)} examples of {whose}, got {shots}")
-    return tuple(found)
+    return tuple(examples)
 
 
-def _parse(line: bytes, rationales: bool) -> Demonstration:
+def _parse(line: bytes, needed: Sequence[str]) -> Demonstration:
     example = parse_record(line)
     if not example.answers:
         raise InputError("a worked example must have an answer, got none in answers")
-    rationale = parse_json(line).get("rationale", example.metadata.get("rationale")) or ""
-    if not isinstance(rationale, str):
-        raise InputError(f"a rationale must be a string, got {rationale!r:.80}")
-    if rationales and not rationale.strip():
-        raise InputError(f"a worked example must have a rationale, got {rationale!r}")
-    return Demonstration(example.query.text, example.answers[0], rationale, example.documents)
+    members = {**example.metadata, **parse_json(line)}
+    texts = {name: members.get(name) or "" for name in (*needed, "rationale")}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise InputError(f"a {name} must be a string, got {value!r:.80}")
+        if name in needed and not value.strip():
+            raise InputError(f"a worked example must have a {name}, got {value!r}")
+    return Demonstration(
+        example.query.text, example.answers[0], documents=example.documents, **texts
+    )

@@ -1,4 +1,4 @@
-"""Replies in named parts: a line ``Name: value`` for each, or a JSON object; what answers say."""
+"""Parse replies in named parts: a line ``Name: value`` for each, or a JSON object."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from ragsieve.trace import note
 NONE = ("", "-", "none", "n/a", "null")
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
+_FINAL = re.compile(
+    r"^([ \t>#*_-]*|.*\")(?:so )?(?:the )?final[ _]answer(?: is)?(?=[ \t*_]*:|\"\s*:)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
 _BETWEEN = re.compile(  # the last two numbers, or two lists
     r",? *(?:\band|&) *(?=\d+ *(?:\]|$)|\[)|(?<=\])[ ;•*-]+(?=\[)", re.IGNORECASE
@@ -51,31 +55,34 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
 
     A name opens a part at the start of a line; a part goes on until the next one. What a document
     says cannot pass for a part: a name that comes twice or out of order makes the whole unreadable.
-    Where no line does, there may be prose around a JSON object, and more members in it.
+    Where no line does, there may be prose around a JSON object, and more members in it. A "Final
+    answer" is an answer.
 
     Raises:
         BadReply: If a part is missing or comes twice, or lines are out of order.
     """
     fenced = _FENCED.fullmatch(reply)
-    said = fenced[1] if fenced else reply
-    found = [] if said.lstrip().startswith("{") else _lines(said, names)
-    if not found:
-        members = _members(said, names)
-        found = [(name, members[name.lower()]) for name in names if name.lower() in members]
-    if [name.lower() for name, _ in found] != [name.lower() for name in names]:
+    body = fenced[1] if fenced else reply
+    if "Answer" in names:
+        body = _FINAL.sub(r"\1Answer", body)
+    named = [] if body.lstrip().startswith("{") else _lines(body, names)
+    if not named:
+        members = _members(body, names)
+        named = [(name, members[name.lower()]) for name in names if name.lower() in members]
+    if [name.lower() for name, _ in named] != [name.lower() for name in names]:
         raise BadReply(f"the parts {', '.join(names)}, each once and in this order", reply)
-    return {name: value for name, (_, value) in zip(names, found, strict=True)}
+    return {name: value for name, (_, value) in zip(names, named, strict=True)}
 
 
-def _members(said: str, names: Sequence[str]) -> dict[str, Any]:
+def _members(body: str, names: Sequence[str]) -> dict[str, Any]:
     """Members of the only JSON object by lower-case name; none where there are two verdicts."""
     try:
-        value, end = _DECODER.raw_decode(said, said.index("{"))
+        value, end = _DECODER.raw_decode(body, body.index("{"))
     except (ValueError, RecursionError):
         return {}
-    found = {name.replace("_", " ").strip().lower(): member for name, member in value.items()}
-    alone = "{" not in said[end:] and not _lines(said[end:], names)
-    return found if alone and len(found) == len(value) else {}
+    members = {name.replace("_", " ").strip().lower(): member for name, member in value.items()}
+    alone = "{" not in body[end:] and not _lines(body[end:], names)
+    return members if alone and len(members) == len(value) else {}
 
 
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -87,18 +94,18 @@ def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, strict=False)
 
 
-def _lines(said: str, names: Sequence[str]) -> list[tuple[str, str]]:
+def _lines(body: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """Names that open a line, each with the text until the next one; a line may be in bold."""
     pattern = re.compile(
         r"^(?:[ \t#>-]|\*[ \t])*+(?:\d+[.)][ \t]*)?([*_]*)[ \t]*"
         rf"({'|'.join(map(re.escape, names))})([ \t*_]*:[*_]*)",
         re.MULTILINE | re.IGNORECASE,
     )
-    found = list(pattern.finditer(said))
-    ends = [*(match.start() for match in found), len(said)][1:]
+    matches = list(pattern.finditer(body))
+    ends = [*(match.start() for match in matches), len(body)][1:]
     values = []
-    for match, end in zip(found, ends, strict=True):
-        value = " ".join(said[match.end() : end].split())
+    for match, end in zip(matches, ends, strict=True):
+        value = body[match.end() : end].strip()
         bold = match[1] if match[3].strip() == ":" else ""  # opened before the name, still open
         values.append((match[2], value.removesuffix(bold)))
     return values
@@ -118,8 +125,8 @@ def text(value: Any, name: str, reply: str) -> str:
 def bare(value: str) -> str:
     """A text without the quotes, brackets or Markdown that enclose all of it."""
     value = value.strip()
-    while found := _WRAPPED.fullmatch(value):
-        value = (found[2] or found[3]).strip()
+    while match := _WRAPPED.fullmatch(value):
+        value = (match[2] or match[3]).strip()
     return value
 
 
@@ -170,5 +177,5 @@ def agree(one: str, other: str) -> bool:
 
 def is_answer(text: str) -> bool:
     """Whether a text can be an answer; "unknown", "partly" and "no consistent answer" are none."""
-    said = " ".join(text.casefold().replace("’", "'").split()).strip(" .,;:!?\"'“”*_()")
-    return not _NO_ANSWER.fullmatch(said)
+    words = " ".join(text.casefold().replace("’", "'").split()).strip(" .,;:!?\"'“”*_()")
+    return not _NO_ANSWER.fullmatch(words)

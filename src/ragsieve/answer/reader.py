@@ -1,4 +1,4 @@
-"""Prompt, LLM, parse."""
+"""The reader: prompt, LLM, parsed answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ragsieve.answer.demonstrations import Demonstration
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.pipeline import fit
 from ragsieve.prompts import context, render
@@ -52,8 +52,7 @@ class Reader:
     answer_after: str = field(default="", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(1, None))
         if self.answer_after and self.answer_after.split("\n") != [self.answer_after.strip()]:
             raise InputError(f"answer_after must be one line, trimmed, got {self.answer_after!r}")
 
@@ -62,7 +61,7 @@ class Reader:
 
     def answers(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[Answer]:
         """An answer from each group of segments alone; the model is called once for all."""
-        read = [self._fitting(query, group) if group else [] for group in groups]
+        read = [self.fitting(query, group) for group in groups]
         prompts = [self.messages(query, group) for group in read]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         return [
@@ -71,7 +70,7 @@ class Reader:
         ]
 
     def messages(self, query: Query, segments: Sequence[Segment], /) -> Prompt:
-        """What the model is asked where it reads ``segments``, all of them; closed book if none."""
+        """The prompt with all of ``segments``; the closed-book prompt if there are none."""
         template = self.prompt if segments else self.closed_prompt
         return self._prompt(template, query.text, self.context(segments))
 
@@ -84,24 +83,31 @@ class Reader:
         return self.llm.count(texts)
 
     def _prompt(self, template: str, question: str, documents: str) -> Prompt:
-        asked = render(template, question=question, documents=documents)
+        prompt = render(template, question=question, documents=documents)
         shown: list[Message] = []
         for example in self.examples:
             evidence = self.context([Segment.whole(document) for document in example.documents])
             turns = render(template, question=example.question, documents=evidence)
             shown += [turn for turn in turns if turn.role != "system"]
             shown.append(Message("assistant", example.reply(self.answer_after)))
-        said = sum(turn.role == "system" for turn in asked)  # it comes first in every template
-        return (*asked[:said], *shown, *asked[said:])
+        head = sum(turn.role == "system" for turn in prompt)  # it comes first in every template
+        return (*prompt[:head], *shown, *prompt[head:])
 
-    def _fitting(self, query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def budget(self, query: Query, /) -> int:
+        """Tokens that evidence may have, so that it fits the model's context."""
         frame = self._prompt(self.prompt, query.text, "")
         turns = len(frame) - len(render(self.prompt, question="", documents=""))
-        room = self.llm.context - self.max_tokens - FRAME - TURN * turns
-        room -= sum(self.count([message.content for message in frame]))
-        kept = fit(segments, max(0, room), self)
+        taken = sum(self.count([message.content for message in frame]))
+        return self.llm.context - self.max_tokens - FRAME - TURN * turns - taken
+
+    def fitting(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        """The best of the segments that fit the model's context, in their order."""
+        if not segments:
+            return []
+        budget = self.budget(query)
+        kept = fit(segments, max(0, budget), self)
         if len(kept) < len(segments):
-            note(f"{len(segments) - len(kept)} segments do not fit the context of {room} tokens")
+            note(f"{len(segments) - len(kept)} segments do not fit the context of {budget} tokens")
         return kept
 
     def _answer(self, reply: str) -> str:
@@ -109,8 +115,8 @@ class Reader:
             return reply.strip()
         # Only the reply is searched, and its last line counts: what documents say is no answer.
         line = rf"^[ \t*_#>-]*{re.escape(self.answer_after)}[ \t*_]*([^\s*_].*)$"
-        found = re.findall(line, reply, re.MULTILINE | re.IGNORECASE)
-        if not found:
+        lines = re.findall(line, reply, re.MULTILINE | re.IGNORECASE)
+        if not lines:
             note(f"no line of the reply begins with {self.answer_after!r}: all of it is the answer")
             return reply.strip()
-        return str(found[-1]).strip("*_ \t\r")
+        return str(lines[-1]).strip("*_ \t\r")

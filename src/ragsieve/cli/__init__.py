@@ -10,37 +10,17 @@ from io import TextIOWrapper
 
 import click
 
+from ragsieve.cli.annotate import annotate_command
 from ragsieve.cli.ask import ask_command, filter_command
-from ragsieve.cli.base import named, shown
+from ragsieve.cli.base import describe, printable
 from ragsieve.cli.bench import bench_command, datasets_command, report_command
-from ragsieve.cli.generator import generator_command
+from ragsieve.cli.calibrate import calibrate_command
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
-from ragsieve.cli.pruner import exit_command, pruner_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.serve import serve_command
-from ragsieve.cli.train import annotate_command, calibrate_command, train_group
-from ragsieve.cli.writer import writer_command
+from ragsieve.cli.train import train_group
 from ragsieve.errors import InputError, MissingExtra
-
-for command in (
-    generator_command,
-    writer_command,
-    exit_command,
-    pruner_command,
-):
-    train_group.add_command(command)
-
-GROUP_HELP = """Sieve the noise out of retrieved documents before a language model reads them.
-
-\b
-  ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
-  ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
-  ragsieve ask --input questions.jsonl --output answers.jsonl
-  ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
-  ragsieve serve
-  ragsieve systems
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -64,21 +44,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:  # ours, or a fault: one line, too
         if os.environ.get("RAGSIEVE_DEBUG"):
             raise
-        _fail(named(error), 2 if isinstance(error, (InputError, MissingExtra)) else 1)
+        _fail(describe(error), 2 if isinstance(error, (InputError, MissingExtra)) else 1)
 
 
 def _fail(message: str, code: int, leave: Callable[[int], object] = sys.exit) -> None:
-    click.echo(f"error: {shown(' '.join(message.split()))}", err=True)
+    click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
     leave(code)
 
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(help=GROUP_HELP, context_settings=_CONTEXT, no_args_is_help=False)
+@click.group(context_settings=_CONTEXT, no_args_is_help=False)
 @click.version_option(package_name="ragsieve")
 def cli() -> None:
-    """The command line."""
+    """Sieve the noise out of retrieved documents before a language model reads them.
+
+    \b
+      ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
+      ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
+      ragsieve ask --input questions.jsonl --output answers.jsonl
+      ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
+      ragsieve serve
+      ragsieve systems
+    """
 
 
 for command in (

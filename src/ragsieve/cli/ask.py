@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +15,22 @@ from rich.console import Console
 from rich.text import Text
 
 from ragsieve import models, systems, trained
-from ragsieve.cli.base import FILE, INFO, complain, named, progress, shown
-from ragsieve.cli.html import HTML_OPTIONS, compared, write_page
-from ragsieve.cli.opening import (
-    SYSTEM_OPTIONS,
-    check,
-    of_system,
-    on_error_option,
-    opened_system,
+from ragsieve.cli.base import (
+    COUNT,
+    EXISTING_FILE,
+    FILE,
+    INFO,
+    info,
+    printable,
+    warn,
+    watched,
 )
+from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged
-from ragsieve.inspector import view
-from ragsieve.pipeline import Result
+from ragsieve.inspector import page, view
+from ragsieve.pipeline import Result, System
 from ragsieve.retrieve.files import read_documents
 from ragsieve.systems.indexes import content
 from ragsieve.systems.sources import sources_content
@@ -33,138 +38,142 @@ from ragsieve.trained import building
 from ragsieve.trained.router import router_content
 from ragsieve.types import Example, Query
 
-FILTER_HELP = """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
-
-\b
-  ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
-  cat page.txt | ragsieve filter -q "Who sang it?" --max-tokens 200 -
-  ragsieve filter -q "Who sang it?" --explain docs.jsonl
-  ragsieve filter -q "Who sang it?" --keep-answer 0.9 docs.jsonl
-  ragsieve filter -q "Who sang it?" --html out.html --compare top-sentences docs.jsonl
-  ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
-  ragsieve filter -q "Who sang it?" --system chunkrag --model critic=openai:NAME docs.jsonl
-  ragsieve filter -q "Who sang it?" --index my-index --retrieve 50
-  ragsieve filter --input questions.jsonl --output kept.jsonl
-"""
-ASK_HELP = """Answer from what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
-
-\b
-  ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
-  ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
-  ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
-  ragsieve ask -q "Who sang it?" --keep-answer 0.99 docs.jsonl
-  ragsieve ask -q "Who sang it?" --index my-index --system chunkrag-likelihood
-  ragsieve ask -q "Who sang it?" --sources sources.toml --router my-router --system pruningrag
-  ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
-  ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
-  ragsieve ask --input questions.jsonl --output answers.jsonl
-"""
 UNANSWERED = 0.2
 """Under this probability that some document answers, `filter` and `ask` warn."""
 
-OPTIONS = (  # what `filter` and `ask` share
-    click.argument("files", nargs=-1, metavar="[FILE]..."),
-    click.option("-q", "--query", metavar="TEXT", help="The question."),
-    click.option(
-        "--input",
-        "source",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+_PARAMS: list[click.Parameter] = [
+    click.Argument(["files"], nargs=-1, metavar="[FILE]..."),
+    click.Option(["-q", "--query"], metavar="TEXT", help="The question."),
+    click.Option(
+        ["--input", "source"],
+        type=EXISTING_FILE,
         help="Many questions: JSONL, a question with its documents a line; may be .gz.",
     ),
-    click.option("--output", type=FILE, help="Its results, a line each; goes on if interrupted."),
-    click.option("--limit", type=click.IntRange(1), help="Only the first lines of --input."),
-    click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once."),
-    click.option(
-        "--system",
-        default="finefilter",
-        help="One that `ragsieve systems` lists, or a trained filter: its folder or hub id.",
+    click.Option(["--output"], type=FILE, help="Its results, a line each; goes on if interrupted."),
+    click.Option(["--limit"], type=COUNT, help="Only the first lines of --input."),
+    click.Option(["--workers"], type=COUNT, default=16, help="Questions at once."),
+    *options_of(SystemOptions, changes=CHANGES),
+    click.Option(["--cache"], type=FILE, help="Remember model replies here."),
+    click.Option(
+        ["--json", "as_json"], is_flag=True, help="Print one JSON object, with the trace."
     ),
-    *SYSTEM_OPTIONS,
-    on_error_option("raise"),
-    click.option("--cache", type=FILE, help="Remember model replies here."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the trace."),
-    click.option("--explain", is_flag=True, help="Show each span: kept, or dropped and why."),
-)
+    click.Option(["--explain"], is_flag=True, help="Show each span: kept, or dropped and why."),
+    click.Option(["--html"], type=FILE, help="Write a page here: what stayed, what went, and why."),
+    click.Option(["--compare"], metavar="SYSTEM", help="A second system beside it on the page."),
+]
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed((*OPTIONS, *HTML_OPTIONS)):
-        command = option(command)
-    return command
-
-
-@click.command("filter", help=FILTER_HELP, short_help="Keep what matters of documents.")
-@_options
+@click.command("filter", params=_PARAMS, short_help="Keep what matters of documents.")
 def filter_command(**options: Any) -> int:
-    return _run(asking=False, **options)
+    """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
+
+    \b
+      ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
+      cat page.txt | ragsieve filter -q "Who sang it?" --max-tokens 200 -
+      ragsieve filter -q "Who sang it?" --explain docs.jsonl
+      ragsieve filter -q "Who sang it?" --keep-answer 0.9 docs.jsonl
+      ragsieve filter -q "Who sang it?" --html out.html --compare top-sentences docs.jsonl
+      ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
+      ragsieve filter -q "Who sang it?" --system chunkrag --model critic=openai:NAME docs.jsonl
+      ragsieve filter -q "Who sang it?" --index my-index --retrieve 50
+      ragsieve filter --input questions.jsonl --output kept.jsonl
+    """
+    return _run(answering=False, system=taken(SystemOptions, options), **options)
 
 
-@click.command("ask", help=ASK_HELP, short_help="Answer from what matters of documents.")
-@_options
+@click.command("ask", params=_PARAMS, short_help="Answer from what matters of documents.")
 def ask_command(**options: Any) -> int:
-    return _run(asking=True, **options)
+    """Answer from what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
+
+    \b
+      ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
+      ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
+      ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
+      ragsieve ask -q "Who sang it?" --keep-answer 0.99 docs.jsonl
+      ragsieve ask -q "Who sang it?" --index my-index --system chunkrag-likelihood
+      ragsieve ask -q "Who sang it?" --sources sources.toml --router my-router --system pruningrag
+      ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
+      ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
+      ragsieve ask --input questions.jsonl --output answers.jsonl
+    """
+    return _run(answering=True, system=taken(SystemOptions, options), **options)
 
 
 def _run(
     *,
-    asking: bool,
+    answering: bool,
+    system: SystemOptions,
     query: str | None,
     files: Sequence[str],
     source: Path | None,
     output: Path | None,
-    as_json: bool,
-    explain: bool,
-    **options: Any,
+    limit: int | None,
+    workers: int,
+    cache: Path | None,
+    html: Path | None,
+    compare: str | None,
+    **formats: bool,
 ) -> int:
     if (query is None) == (source is None):
         raise InputError("name one question by --query, or many by --input")
     if (source is None) != (output is None):
         raise InputError("--input and --output go together")
-    if source is not None and (files or as_json or explain or options["html"]):
+    if source is not None and (files or html or any(formats.values())):
         raise InputError("--input takes no FILE, --json, --explain or --html: see its records")
-    options["llm"] = options["llm"] or trained.generator(
-        options["system"], asking=asking or bool(options["llm_options"])
-    )
-    given = [name for name in ("--index", "--sources") if options[name.removeprefix("--")]]
-    if len(given := [*given, *(["FILE"] if files else [])]) > 1:
-        raise InputError(f"name {given[0]} or {given[1]}, not both")
-    for one in (options, *compared(options)):
-        check(**one)
+    system = system.with_llm(answering=answering)
+    places = {"--index": system.index, "--sources": system.sources, "FILE": files}
+    if len(named := [name for name, value in places.items() if value]) > 1:
+        raise InputError(f"name {named[0]} or {named[1]}, not both")
+    chosen = [system, *_compared(system, html, compare)]
+    for one in chosen:
+        one.check()
     if source is not None and output is not None:
-        return _batch(source, output, asking, options)
-    asked = Query(query or "")
+        batch = Batch(source, output, label=_label(answering, system))
+        return _batch(batch, system, answering, limit, workers, cache)
     documents = None
-    if not _searches(options):
-        documents = read_documents(_or_stdin(files, needed=not asking))
-    result, seen = _once(asking, asked, documents, options)
-    for warning in result.trace.warnings:
-        INFO.print(Text(f"warning: {shown(warning)}", style="yellow"))
-    if result.answerable is not None and result.answerable < UNANSWERED:
-        line = f"warning: no document seems to answer ({result.answerable:.0%})"
-        INFO.print(Text(line, style="yellow"))
-    if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=2).replace("\x7f", "\\u007f"))
-    elif explain:
-        _explain(result)
-    else:
-        click.echo(shown(result.answer.text if result.answer else result.text))
-        INFO.print(Text(_cost(result), style="dim"))
-    others = [_once(asking, asked, documents, one)[1] for one in compared(options)]
-    write_page(options["html"], [seen, *others])
+    if not _searches(system):
+        documents = read_documents(_or_stdin(files, needed=not answering))
+    run = partial(_once, answering, Query(query or ""), documents, cache, bool(html))
+    result, first = run(system)
+    _print(result, **formats)
+    if html is not None:
+        _write_page(html, [first, *(run(one)[1] for one in chosen[1:])])
     return 0
 
 
-def _once(asking: bool, query: Query, documents: Any, options: Any) -> tuple[Result, Any]:
-    """The result for one question, and its view where a page is wanted."""
-    with opened_system(callers=1, **options) as system, INFO.status("reading …"):
-        result = (system.ask if asking else system)(query, documents)
-        told = view(result, options["system"], reader=system.reader) if options["html"] else None
-    return result, told
+def _compared(
+    system: SystemOptions, html: Path | None, other: str | None
+) -> Iterator[SystemOptions]:
+    """The second system, if one is named: as the first but for options of its own."""
+    if html is not None and not html.absolute().parent.is_dir():
+        raise InputError(f"--html must be a file in a folder that is there, got {str(html)!r}")
+    if other is not None and html is None:
+        raise InputError("--compare goes with --html")
+    if other is not None:
+        yield replace(system, system=other, system_options=(), system_models=(), keep_answer=None)
 
 
-def _searches(options: Mapping[str, Any]) -> bool:
-    """Whether evidence is found, not passed."""
-    return bool(options["index"] or options["sources"])
+def _once(
+    answering: bool,
+    query: Query,
+    documents: Any,
+    cache: Path | None,
+    viewed: bool,
+    options: SystemOptions,
+) -> tuple[Result, dict[str, Any]]:
+    """The result for one question, and its view where a page is written."""
+    with options.opened(1, cache) as system, INFO.status("reading …"):
+        result = _call(system, answering)(query, documents)
+        return result, view(result, options.system, reader=system.reader) if viewed else {}
+
+
+def _call(system: System, answering: bool) -> Callable[..., Result]:
+    return system.ask if answering else system
+
+
+def _searches(system: SystemOptions) -> bool:
+    """Whether evidence is retrieved, not passed."""
+    return bool(system.index or system.sources)
 
 
 def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
@@ -175,55 +184,78 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     return []
 
 
-def _batch(source: Path, output: Path, asking: bool, options: dict[str, Any]) -> int:
+def _batch(
+    batch: Batch,
+    options: SystemOptions,
+    answering: bool,
+    limit: int | None,
+    workers: int,
+    cache: Path | None,
+) -> int:
     tally = Tally()
-    batch = Batch(source, output, label=_label(asking, **options))
-    total = batch.total(options["limit"])
-    made = opened_system(callers=options["workers"], **options)
-    with batch, made as system, progress() as bars:
+    total = batch.total(limit)
+    with batch, options.opened(workers, cache) as system:
 
         def one(example: Example) -> dict[str, Any]:
-            made = system.ask if asking else system
             documents = None if _searches(options) else example.documents
-            return judged(example, made(example.query, documents))
+            return judged(example, _call(system, answering)(example.query, documents))
 
-        bar = bars.add_task("questions", total=total)
-        for done in batch.run(one, workers=options["workers"], limit=options["limit"]):
-            tally.add(done)
-            bars.advance(bar)
-            if done.error:
-                line = f"error: {source} line {done.line}: {named(done.error)}"
-                complain(bars.console, line)
-    INFO.print(Text(shown(f"{output}: {tally}")))
+        done = batch.run(one, workers=workers, limit=limit)
+        for result in watched(done, total, str(batch.source)):
+            tally.add(result)
+    info(f"{batch.output}: {tally}")
     return 2 if tally.bad else 1 if tally.failed else 0
 
 
-def _label(asking: bool, *, llm_options: Sequence[str], **options: Any) -> str:
-    """What makes the records of a batch, without keys that nobody else should read."""
-    options["llm_options"] = tuple(o for o in llm_options if not o.startswith("api_key="))
-    given, _ = of_system(options["system_options"], options["system_models"])
-    roles = building.roles_of(options["system"], given)
-    if options["system"] not in systems.SYSTEMS:
-        options["system"] = trained.identity(options["system"])
+def _label(answering: bool, options: SystemOptions) -> str:
+    """Label of a batch's records, which differ by it, without keys that nobody else should read."""
+    public = (o for o in options.llm_options if not o.startswith("api_key="))
+    parts = {**vars(options), "llm_options": tuple(public)}
+    roles = building.roles_of(options.system, replace(options, keep_answer=None).own[0])
+    if options.system not in systems.SYSTEMS:
+        parts["system"] = trained.identity(options.system)
     if "pruner" in roles:
-        options["pruner"] = models.load(options["pruner"]).identity
-    more = ("llm_options", "system_options", "system_models")
-    if options["index"]:
-        options["index"] = content(options["index"])
-    if options["sources"]:
-        options["sources"] = sources_content(options["sources"])
-        options["router"] = router_content(options["router"] or "all")
-    names = ("system", "llm", *roles, "max_tokens", *more, "on_error", "index", "retrieve", "by")
-    names += ("sources", "router", "keep_answer")
-    parts = [f"{name}={options[name]}" for name in names if options[name] not in (None, ())]
-    return " ".join(["ask" if asking else "filter", *parts])
+        parts["pruner"] = models.load(options.pruner).identity
+    if options.index:
+        parts["index"] = content(options.index)
+    if options.sources:
+        parts["sources"] = sources_content(options.sources)
+        parts["router"] = router_content(options.router or "all")
+    names = ("system", "llm", *roles, "max_tokens", "llm_options", "system_options")
+    names += ("system_models", "on_error", "index", "retrieve", "by", "sources", "router")
+    names += ("keep_answer",)
+    named = [f"{name}={parts[name]}" for name in names if parts[name] not in (None, ())]
+    return " ".join(["ask" if answering else "filter", *named])
+
+
+def _print(result: Result, *, as_json: bool, explain: bool) -> None:
+    for warning in result.trace.warnings:
+        warn(warning)
+    if result.answerable is not None and result.answerable < UNANSWERED:
+        warn(f"no document seems to answer ({result.answerable:.0%})")
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=2).replace("\x7f", "\\u007f"))
+    elif explain:
+        _explain(result)
+    else:
+        click.echo(printable(result.answer.text if result.answer else result.text))
+        info(_cost(result), "dim")
+
+
+def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        html.write_text(page(views), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--html must be a file that can be written: {error}") from error
 
 
 def _cost(result: Result) -> str:
     steps = [step.to_dict() for step in result.trace.steps]
-    total = {k: sum(s[k] for s in steps) for k in ("calls", "tokens_in", "tokens_out", "seconds")}
+    costs = ("calls", "embedded", "tokens_in", "tokens_out", "seconds")
+    total = {k: sum(s[k] for s in steps) for k in costs}
     verdicts = result.verdicts
     calls = f"{total['calls']} model call{'s' * (total['calls'] != 1)}"
+    calls += f", {total['embedded']} texts embedded" if total["embedded"] else ""
     return (
         f"kept {len(result.kept)} of {len(verdicts)} spans, {result.tokens.after:,} of "
         f"{result.tokens.before:,} tokens; {calls}, {total['tokens_in']:,} "
@@ -235,8 +267,8 @@ def _explain(result: Result) -> None:
     """Every span with what became of it, coloured on a terminal."""
     console = Console(highlight=False, soft_wrap=True)
 
-    def say(text: str, style: str) -> None:
-        console.print(Text(shown(text), style=style))
+    def write(text: str, style: str) -> None:
+        console.print(Text(printable(text), style=style))
 
     name = None
     for verdict in result.verdicts:
@@ -245,20 +277,20 @@ def _explain(result: Result) -> None:
             name = segment.document.id
             title = segment.document.title or segment.document.source
             heading = dict.fromkeys(" ".join(part.split()) for part in (name, title))
-            say("\n" + "  ".join(filter(None, heading)), "bold")
+            write("\n" + "  ".join(filter(None, heading)), "bold")
         score = f" {segment.score:.3f}" if segment.scores else ""
         text = " ".join(segment.text.split())
         if verdict.stage:
-            say(f"  - {text}", "dim")
-            say(f"      {verdict.stage.split('(')[0]}{score}: {verdict.reason}", "red")
+            write(f"  - {text}", "dim")
+            write(f"      {verdict.stage.split('(')[0]}{score}: {verdict.reason}", "red")
         else:
-            say(f"  + {text}{score and ' '}{score}", "green")
+            write(f"  + {text}{score and ' '}{score}", "green")
     console.print()
     for line in result.trace.notes:
-        say(f"note: {line}", "yellow")
+        write(f"note: {line}", "yellow")
     for record in result.trace.steps:
-        for line in record.told:
-            say(f"note: {record.stage.split('(')[0]}: {line}", "yellow")
+        for line in record.messages:
+            write(f"note: {record.stage.split('(')[0]}: {line}", "yellow")
     if result.answer:
-        say(f"answer: {result.answer.text}", "bold")
-    say(_cost(result), "dim")
+        write(f"answer: {result.answer.text}", "bold")
+    write(_cost(result), "dim")

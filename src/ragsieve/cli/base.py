@@ -1,10 +1,10 @@
-"""What every command uses: consoles, safe text, tables, a bar."""
+"""Shared parts of the commands: consoles, safe text, tables, progress bar, common options."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,46 +15,54 @@ from rich.table import Table
 from rich.text import Text
 
 from ragsieve.errors import InputError, RagsieveError
+from ragsieve.evaluate.run import Done
 from ragsieve.text import safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 FILE = click.Path(dir_okay=False, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+COUNT = click.IntRange(1)
+CACHE = click.option("--cache", type=FILE, help="Remember model replies here.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 DATA = click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=EXISTING_FOLDER,
     envvar="RAGSIEVE_DATA",
     show_envvar=True,
     help="Folder of data sets; the Hugging Face hub where none is named.",
 )
 
 
-def named(error: Exception) -> str:
+def describe(error: Exception) -> str:
+    """The message of an error, with its type where it is none of ours."""
     return ("" if isinstance(error, RagsieveError) else f"{type(error).__name__}: ") + str(error)
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """``text`` without what controls a terminal, a lone carriage return included."""
     return re.sub("\r(?!\n)", "\ufffd", safe(text))
 
 
-def pairs(flag: str, given: Sequence[str], form: str = "KEY=VALUE") -> dict[str, str]:
-    """What ``KEY=VALUE`` arguments of ``flag`` say, by key; the last where one comes twice.
+def pairs(flag: str, arguments: Sequence[str], form: str = "KEY=VALUE") -> dict[str, str]:
+    """Values by key of ``KEY=VALUE`` arguments of ``flag``; the last where a key comes twice.
 
     Raises:
         InputError: If an argument has another form, or its key is no name.
     """
-    found = {}
-    for pair in given:
+    result = {}
+    for pair in arguments:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
             raise InputError(f"{flag} must be {form}, got {pair!r}")
-        found[key] = value
-    return found
+        result[key] = value
+    return result
 
 
-def values(flag: str, given: Sequence[str]) -> dict[str, Any]:
+def values(flag: str, arguments: Sequence[str]) -> dict[str, Any]:
     """The same with every value as the JSON that it is, else as the string."""
-    return {key: _json(value) for key, value in pairs(flag, given).items()}
+    return {key: _json(value) for key, value in pairs(flag, arguments).items()}
 
 
 def _json(text: str) -> Any:
@@ -65,13 +73,24 @@ def _json(text: str) -> Any:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    made = Table(box=None, pad_edge=False)
+    """Print rows under headings, as wide as the terminal."""
+    grid = Table(box=None, pad_edge=False)
     for heading in headings:
-        made.add_column(heading, no_wrap=heading == "name")
+        grid.add_column(printable(heading), no_wrap=heading == "name")
     for row in rows:
-        made.add_row(*map(Text, row))
-    wide = None if Console().is_terminal else 200
-    Console(highlight=False, width=wide).print(made)
+        grid.add_row(*(Text(printable(cell)) for cell in row))
+    width = None if Console().is_terminal else 200
+    Console(highlight=False, width=width).print(grid)
+
+
+def figures(rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, tuple[str, str]]) -> None:
+    """Print numbers by row and key; ``columns`` gives the heading and the format of a key."""
+    cells = [
+        [format(row[key], form) if key in row else "-" for key, (_, form) in columns.items()]
+        for row in rows.values()
+    ]
+    headings = [heading for heading, _ in columns.values()]
+    table(["", *headings], [[name, *some] for name, some in zip(rows, cells, strict=True)])
 
 
 def progress() -> Progress:
@@ -80,6 +99,29 @@ def progress() -> Progress:
     return Progress(*columns, TimeRemainingColumn(), console=INFO)
 
 
-def complain(console: Console, text: str) -> None:
-    """One red line, whatever ``text`` holds."""
-    console.print(Text(shown(" ".join(text.split())), style="red"), soft_wrap=True)
+def watched(
+    done: Iterable[Done], total: int | None, source: str, label: str = "questions"
+) -> Iterator[Done]:
+    """Questions as they are done, with a bar; the errors of those that failed are printed."""
+    with progress() as bars:
+        bar = bars.add_task(label, total=total)
+        for one in done:
+            bars.advance(bar)
+            if one.error:
+                print_error(bars.console, f"error: {source} line {one.line}: {describe(one.error)}")
+            yield one
+
+
+def info(text: str, style: str = "") -> None:
+    """Print to standard error, whatever ``text`` holds."""
+    INFO.print(Text(printable(text), style=style))
+
+
+def warn(text: str) -> None:
+    """Print a warning to standard error."""
+    info(f"warning: {text}", "yellow")
+
+
+def print_error(console: Console, text: str) -> None:
+    """Print ``text`` as one red line."""
+    console.print(Text(printable(" ".join(text.split())), style="red"), soft_wrap=True)

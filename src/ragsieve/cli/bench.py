@@ -10,42 +10,32 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
-from ragsieve.cli.base import DATA, FILE, INFO, complain, progress, shown, table
+from ragsieve.cli.base import (
+    COUNT,
+    DATA,
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FILE,
+    FOLDER,
+    INFO,
+    info,
+    print_error,
+    printable,
+    progress,
+    table,
+)
 from ragsieve.datasets import DATASETS
 from ragsieve.errors import InputError
 
-BENCH_HELP = """Measure systems on questions, as the file RUN.toml says, and report.
 
-What is done stays: the same command goes on where it was interrupted.
-
-\b
-  ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
-  ragsieve bench my-run.toml --output runs/today --limit 20
-  ragsieve bench my-run.toml --dry-run
-"""
-REPORT_HELP = """Compare what one or more runs have measured: tables here, and files on request.
-
-\b
-  ragsieve report runs/finefilter-main-small
-  ragsieve report runs/monday runs/tuesday --baseline all --html report.html
-  ragsieve report runs/today --markdown - --csv figures.csv
-"""
-
-
-@click.command("bench", help=BENCH_HELP, short_help="Measure systems on questions.")
-@click.argument("run", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.command("bench", short_help="Measure systems on questions.")
+@click.argument("run", type=EXISTING_FILE)
 @click.option("--small", is_flag=True, help="The small variant: local models, few questions.")
 @DATA
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    show_default="runs/NAME",
-    help="Folder of the run.",
-)
-@click.option("--limit", type=click.IntRange(1), help="Only so many questions of each data set.")
-@click.option("--workers", type=click.IntRange(1), help="Questions at once.")
+@click.option("--output", type=FOLDER, show_default="runs/NAME", help="Folder of the run.")
+@click.option("--limit", type=COUNT, help="Only so many questions of each data set.")
+@click.option("--workers", type=COUNT, help="Questions at once.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier start.")
 @click.option("--dry-run", is_flag=True, help="Show what would be run; ask nothing.")
 def bench_command(
@@ -58,7 +48,15 @@ def bench_command(
     retry: bool,
     dry_run: bool,
 ) -> int:
-    """Run what is missing, then report."""
+    """Measure systems on questions, as the file RUN.toml says, and report.
+
+    What is done stays: the same command goes on where it was interrupted.
+
+    \b
+      ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
+      ragsieve bench my-run.toml --output runs/today --limit 20
+      ragsieve bench my-run.toml --dry-run
+    """
     import msgspec
 
     from ragsieve.evaluate.bench import Bench
@@ -93,7 +91,7 @@ def _run(bench: Any) -> int:
         counts = bench.prepare()
     latency = bench.config.latency
     total = sum(
-        cell.asked(n) + cell.asked(min(latency, n))
+        cell.question_count(n) + cell.question_count(min(latency, n))
         for cell in bench.cells
         for n in [counts[cell.questions_file]]
     )
@@ -107,47 +105,39 @@ def _run(bench: Any) -> int:
             if error:
                 failed[event.cell.file] += 1
                 if failed[event.cell.file] <= 3:
-                    complain(
+                    print_error(
                         bars.console, f"error: {event.cell.file} line {event.done.line}: {error}"
                     )
     for name, count in failed.items():
-        complain(INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again")
+        print_error(INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again")
     return failed.total()
 
 
-@click.command("report", help=REPORT_HELP, short_help="Compare what runs have measured.")
-@click.argument(
-    "runs",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
+@click.command("report", short_help="Compare what runs have measured.")
+@click.argument("runs", nargs=-1, required=True, type=EXISTING_FOLDER)
 @click.option("--baseline", help="System to compare with.", show_default="the run's")
 @click.option("--html", type=FILE, help="Write one self-contained page with plots.")
 @click.option("--markdown", type=FILE, help="Write Markdown; - is standard output.")
 @click.option("--csv", type=FILE, help="Write every figure as CSV; - is standard output.")
 @click.option("--json", "json_", type=FILE, help="The same as JSON.")
-@click.option(
-    "--clusters",
-    type=click.IntRange(0),
-    default=3,
-    show_default=True,
-    help="Questions of each data set and system whose clusters the page draws.",
-)
 @click.option("--price-in", type=float, default=1.0, help="Of a million tokens that are read.")
 @click.option("--price-out", type=float, default=4.0, help="Of a million tokens that are written.")
 @click.option("--filter-price-in", type=float, show_default="--price-in", help="For filters' LLMs.")
 @click.option("--filter-price-out", type=float, show_default="--price-out", help="For these, too.")
-def report_command(
-    runs: tuple[Path, ...], baseline: str | None, clusters: int, **options: Any
-) -> int:
-    """Tables in the terminal, files on request."""
+def report_command(runs: tuple[Path, ...], baseline: str | None, **options: Any) -> int:
+    """Compare what one or more runs have measured: tables here, and files on request.
+
+    \b
+      ragsieve report runs/finefilter-main-small
+      ragsieve report runs/monday runs/tuesday --baseline all --html report.html
+      ragsieve report runs/today --markdown - --csv figures.csv
+    """
     from ragsieve.evaluate.cost import Prices
 
     names = ("price_in", "price_out", "filter_price_in", "filter_price_out")
     prices = Prices(*(options.pop(name) for name in names))
     options["json"] = options.pop("json_")
-    _report([*runs], baseline, options, prices, clusters)
+    _report([*runs], baseline, options, prices)
     return 0
 
 
@@ -156,17 +146,14 @@ def _report(
     baseline: str | None,
     files: Mapping[str, Path | None],
     prices: Any = None,
-    clusters: int = 3,
 ) -> None:
     """Write the files that are named; the terminal's tables where none goes to it."""
     from ragsieve.evaluate import page, tables
-    from ragsieve.evaluate.cells import load_run
+    from ragsieve.evaluate.loading import load_run
     from ragsieve.evaluate.report import summarise
 
     with INFO.status("comparing …"):
-        report = summarise(
-            [load_run(run) for run in runs], baseline, prices=prices, stories=clusters
-        )
+        report = summarise([load_run(run) for run in runs], baseline, prices=prices)
     forms: dict[str, Callable[[Any], str]] = {
         "html": page.to_html,
         "markdown": tables.to_markdown,
@@ -175,10 +162,10 @@ def _report(
     }
     for name, path in files.items():
         if path and str(path) == "-":
-            click.echo(shown(forms[name](report)))
+            click.echo(printable(forms[name](report)))
         elif path:
             _write(path, forms[name](report))
-            INFO.print(Text(shown(f"written: {path}"), style="dim"))
+            info(f"written: {path}", "dim")
     if not any(str(path) == "-" for path in files.values() if path):
         Console(highlight=False).print(tables.to_terminal(report))
 

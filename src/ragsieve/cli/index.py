@@ -3,235 +3,220 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
-from ragsieve.cli.base import DATA, INFO, progress, shown, table
+from ragsieve import datasets
+from ragsieve.cli.base import (
+    COUNT,
+    DATA,
+    FOLDER,
+    INFO,
+    JSON,
+    info,
+    printable,
+    progress,
+    table,
+)
+from ragsieve.cli.signature import click_type, options_of, taken
 from ragsieve.errors import InputError
+from ragsieve.retrieve.corpus import By, Change, Corpus
+from ragsieve.retrieve.files import Sources
+from ragsieve.systems.indexes import (
+    NO_EMBEDDER,
+    IndexOptions,
+    create_index,
+    index_options,
+    open_index,
+    open_words,
+    ready,
+)
+from ragsieve.trace import segment_to_dict
 from ragsieve.types import Document, Query
 
-if TYPE_CHECKING:
-    from ragsieve.retrieve.corpus import By, Change, Corpus
-    from ragsieve.retrieve.files import Sources
-
-GROUP_HELP = """Index documents once, then search them for every question.
-
-\b
-  ragsieve index build my-index notes/ pages.html articles.jsonl.gz
-  ragsieve index search my-index -q "Who sang Summer Breeze?"
-  ragsieve index add my-index notes/new.md
-  ragsieve index remove my-index notes/old.md
-  ragsieve index recall my-index questions.jsonl
-"""
-BUILD_HELP = """Build an index in FOLDER of the documents of SOURCE….
-
-A source is a file, or a folder with all that lies in it (.txt .md .html .htm .jsonl .jsonl.gz; no
-hidden files). JSONL holds a document a line, or questions with documents, whose documents are
-pooled; a name of `ragsieve datasets` is such a source, too. The same command goes on where it was
-interrupted; what is in the index already is not embedded again.
-
-\b
-  ragsieve index build my-index notes/
-  ragsieve index build pool nq popqa --data ~/questions
-  ragsieve index build words notes/ --embedder none
-  ragsieve index build shared notes/ --chroma http://127.0.0.1:8000
-"""
-ADD_HELP = """Add the documents of SOURCE… to the index in FOLDER.
-
-One takes the place of the document of its id, if there is one. Sources are those of `ragsieve
-index build`.
-
-\b
-  ragsieve index add my-index notes/new.md
-"""
-REMOVE_HELP = """Remove documents from the index in FOLDER, by their ids.
-
-\b
-  ragsieve index remove my-index notes/old.md articles.jsonl:12
-"""
-SEARCH_HELP = """Search the index in FOLDER: rank, score, document, span and text of a chunk a line.
-
-\b
-  ragsieve index search my-index -q "Who sang Summer Breeze?"
-  ragsieve index search my-index -q "Who sang it?" -k 20 --by bm25 --json
-"""
-RECALL_HELP = """Measure on questions how much of what they need is among the first that is found.
-
-DATA is a JSONL file of questions, or a name of `ragsieve datasets`. recall@K is the share of a
-question's gold documents among the first K documents; answer@K says whether a gold answer stands
-in the first K chunks. Gold documents that the index does not hold are left out, and counted.
-
-\b
-  ragsieve index build pool nq popqa --data ~/questions
-  ragsieve index recall pool nq popqa --data ~/questions --at 5 --at 20
-"""
-WAYS = click.Choice(["hybrid", "dense", "bm25"])
-FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_INDEX = click.argument("folder", type=FOLDER)
+_SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+_BY = click_type(By)
+_CHANGES: dict[str, dict[str, Any]] = {
+    "embedder": {"help": "minilm, sentence_transformers:ID_OR_FOLDER; none for BM25 alone."},
+    "chunks": {
+        "default": None,
+        "show_default": "semantic, or windows without an embedder",
+        "help": "What is found: sentences that are about the same, windows of words, or documents.",
+    },
+}
 
 
-@click.group("index", help=GROUP_HELP, short_help="Index documents, and search them.")
+@click.group("index", short_help="Index documents, and search them.")
 def index_group() -> None:
-    """The commands on an index."""
+    """Index documents once, then search them for every question.
+
+    \b
+      ragsieve index build my-index notes/ pages.html articles.jsonl.gz
+      ragsieve index search my-index -q "Who sang Summer Breeze?"
+      ragsieve index add my-index notes/new.md
+      ragsieve index remove my-index notes/old.md
+      ragsieve index recall my-index questions.jsonl
+    """
 
 
-@index_group.command("build", help=BUILD_HELP, short_help="Build an index.")
-@FOLDER
-@SOURCES
-@DATA
-@click.option(
-    "--embedder",
-    default="minilm",
-    help="minilm, sentence_transformers:ID_OR_FOLDER; none for BM25 alone.",
+@index_group.command(
+    "build", short_help="Build an index.", params=options_of(IndexOptions, changes=_CHANGES)
 )
-@click.option(
-    "--chunks",
-    type=click.Choice(["semantic", "windows", "whole"]),
-    show_default="semantic, or windows without an embedder",
-    help="What is found: sentences that are about the same, windows of words, or documents.",
-)
-@click.option("--min-similarity", default=0.7, help="Of semantic chunks: joins neighbours.")
-@click.option("--max-chars", default=500, help="Of semantic chunks: characters at most.")
-@click.option("--max-tokens", default=200, help="Of windows: words and marks at most.")
-@click.option("--chroma", default="", metavar="URL", help="A Chroma server that holds the vectors.")
-def build_command(
-    folder: Path,
-    sources: Sequence[str],
-    data: Path | None,
-    embedder: str,
-    chunks: Any,
-    chroma: str,
-    **chunking: Any,
-) -> int:
-    from ragsieve.retrieve.files import Sources
-    from ragsieve.systems.indexes import NO_EMBEDDER, IndexOptions, create_index
-
-    chunks = chunks or ("windows" if embedder == NO_EMBEDDER else "semantic")
-    options = IndexOptions(embedder=embedder, chunks=chunks, url=chroma.rstrip("/"), **chunking)
-    found = Sources(sources, data, without=folder)
-    return _add(found, folder, lambda: create_index(folder, options))
-
-
-@index_group.command("add", help=ADD_HELP, short_help="Add documents, or replace them.")
-@FOLDER
-@SOURCES
+@_INDEX
+@_SOURCES
 @DATA
-def add_command(folder: Path, sources: Sequence[str], data: Path | None) -> int:
-    from ragsieve.retrieve.files import Sources
-    from ragsieve.systems.indexes import index_options, open_index
+def build_command(folder: Path, sources: Sequence[str], data: Path | None, **options: Any) -> None:
+    """Build an index in FOLDER of the documents of SOURCE….
 
-    index_options(folder)  # says early that there is none
-    return _add(Sources(sources, data, without=folder), folder, lambda: open_index(folder))
+    A source is a file, or a folder with all that lies in it (.txt .md .html .htm .jsonl .jsonl.gz;
+    no hidden files). JSONL holds a document a line, or questions with documents, whose documents
+    are pooled; a name of `ragsieve datasets` is such a source, too. The same command goes on where
+    it was interrupted; what is in the index already is not embedded again.
+
+    \b
+      ragsieve index build my-index notes/
+      ragsieve index build pool nq popqa --data ~/questions
+      ragsieve index build words notes/ --embedder none
+    """
+    alone = options["embedder"] == NO_EMBEDDER
+    options["chunks"] = options["chunks"] or ("windows" if alone else "semantic")
+    index = taken(IndexOptions, options)
+    _add(Sources(sources, data, without=folder), folder, lambda: create_index(folder, index))
 
 
-def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> int:
-    """Add what the sources hold; the index is only touched if that begins well."""
+@index_group.command("add", short_help="Add documents, or replace them.")
+@_INDEX
+@_SOURCES
+@DATA
+def add_command(folder: Path, sources: Sequence[str], data: Path | None) -> None:
+    """Add the documents of SOURCE… to the index in FOLDER.
+
+    One takes the place of the document of its id, if there is one. Sources are those of `ragsieve
+    index build`.
+
+    \b
+      ragsieve index add my-index notes/new.md
+    """
+    ready(folder)  # says early that there is none
+    _add(Sources(sources, data, without=folder), folder, lambda: open_index(folder))
+
+
+def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> None:
+    """Add the documents of the sources; without any, the index stays untouched."""
     documents = iter(sources)
     first = next(documents, None)
     if first is None:
-        _left_out(sources)
+        _print_left_out(sources)
         raise InputError(f"{', '.join(sources.names)} must hold at least one document, got none")
     with opened() as corpus:
         change = _added(corpus, chain([first], documents))
-    _left_out(sources)
-    click.echo(shown(f"{folder}: {_said(change)}"))
-    return 0
+    _print_left_out(sources)
+    _print_change(folder, change)
 
 
 def _added(corpus: Corpus, documents: Iterable[Document]) -> Change:
-    """The same with a bar; how many documents there will be is not known before they are read."""
+    """Add documents with a bar; their number is unknown before they are read."""
     counts = TextColumn("{task.completed:,} documents, {task.fields[chunks]:,} chunks embedded")
     columns = (TextColumn("indexing"), BarColumn(), counts, TimeElapsedColumn())
     with Progress(*columns, console=INFO) as bars:
         bar = bars.add_task("", total=None, chunks=0)
 
-        def told(done: int, chunks: int) -> None:
+        def on_progress(done: int, chunks: int) -> None:
             bars.update(bar, completed=done, chunks=chunks)
 
-        change = corpus.add(documents, progress=told)
+        change = corpus.add(documents, progress=on_progress)
         bars.update(bar, total=1, completed=1, visible=False)
     return change
 
 
-def _said(change: Change) -> str:
+def _print_change(folder: Path, change: Change) -> None:
     names = ("added", "changed", "unchanged", "removed")
     counts = ", ".join(f"{getattr(change, name):,} {name}" for name in names)
-    return f"{counts}; {change.chunks:,} chunks embedded"
+    click.echo(printable(f"{folder}: {counts}; {change.chunks:,} chunks embedded"))
 
 
-def _left_out(sources: Sources) -> None:
+def _print_left_out(sources: Sources) -> None:
     if sources.others:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sources.others.most_common())
-        INFO.print(Text(shown(f"left out files of other kinds: {kinds}"), style="yellow"))
+        info(f"left out files of other kinds: {kinds}", "yellow")
     if sources.repeated:
-        line = f"pooled: {sources.repeated:,} documents of questions had come before"
-        INFO.print(Text(line, style="dim"))
+        info(f"pooled: {sources.repeated:,} documents of questions had come before", "dim")
 
 
-@index_group.command("remove", help=REMOVE_HELP, short_help="Remove documents.")
-@FOLDER
+@index_group.command("remove", short_help="Remove documents.")
+@_INDEX
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-def remove_command(folder: Path, ids: Sequence[str]) -> int:
-    from ragsieve.systems.indexes import open_words
+def remove_command(folder: Path, ids: Sequence[str]) -> None:
+    """Remove documents from the index in FOLDER, by their ids.
 
+    \b
+      ragsieve index remove my-index notes/old.md articles.jsonl:12
+    """
     with open_words(folder) as corpus:
         known = set(corpus.ids())
         if unknown := [name for name in ids if name not in known]:
             raise InputError(f"every ID must be in index {folder}, got {unknown[0]!r}")
         change = corpus.remove(ids)
-    click.echo(shown(f"{folder}: {_said(change)}"))
-    return 0
+    _print_change(folder, change)
 
 
-@index_group.command("search", help=SEARCH_HELP, short_help="Search an index.")
-@FOLDER
+@index_group.command("search", short_help="Search an index.")
+@_INDEX
 @click.option("-q", "--query", required=True, metavar="TEXT", help="The question.")
-@click.option("-k", type=click.IntRange(1), default=5, help="Chunks at most.")
+@click.option("-k", type=COUNT, default=5, help="Chunks at most.")
 @click.option(
-    "--by", type=WAYS, show_default="hybrid, or bm25 without an embedder", help="How to search."
+    "--by", type=_BY, show_default="hybrid, or bm25 without an embedder", help="How to search."
 )
 @JSON
-def search_command(folder: Path, query: str, k: int, by: By | None, as_json: bool) -> int:
-    from ragsieve.systems.indexes import NO_EMBEDDER, index_options, open_index, open_words
-    from ragsieve.trace import segment_to_dict
+def search_command(folder: Path, query: str, k: int, by: By | None, as_json: bool) -> None:
+    """Search the index in FOLDER: rank, score, document, span and text of a chunk a line.
 
-    asked = Query(query)
-    by = by or ("bm25" if index_options(folder).embedder == NO_EMBEDDER else "hybrid")
-    with open_words(folder) if by == "bm25" else open_index(folder) as corpus:
-        found = corpus.search(asked, k=k, by=by)
-        empty = not found and not corpus.ids()
+    \b
+      ragsieve index search my-index -q "Who sang Summer Breeze?"
+      ragsieve index search my-index -q "Who sang it?" -k 20 --by bm25 --json
+    """
+    question = Query(query)
+    by = by or ("hybrid" if _embeds(folder) else "bm25")
+    with _opened(folder, [by]) as corpus:
+        results = corpus.search(question, k=k, by=by)
+        empty = not results and not corpus.ids()
     if as_json:
         hits = [
             {"rank": rank, **segment_to_dict(s), "title": s.document.title}
-            for rank, s in enumerate(found, 1)
+            for rank, s in enumerate(results, 1)
         ]
         click.echo(json.dumps({"query": query, "by": by, "hits": hits}, indent=2))
-        return 0
-    for rank, hit in enumerate(found, 1):
+        return
+    for rank, hit in enumerate(results, 1):
         name, text = (" ".join(part.split()) for part in (hit.document.id, hit.text))
         line = f"{rank:>{len(str(k))}}  {hit.score:.4f}  {name}  {hit.start}:{hit.end}  {text}"
-        click.echo(shown(line))
-    if not found:
+        click.echo(printable(line))
+    if not results:
         why = ": it is empty, and an interrupted build goes on by the same command" if empty else ""
-        INFO.print(f"nothing found{why}")
-    return 0
+        info(f"nothing found{why}")
+
+
+def _embeds(folder: Path) -> bool:
+    return index_options(folder).embedder != NO_EMBEDDER
+
+
+def _opened(folder: Path, methods: Sequence[By]) -> Corpus:
+    """The index, without its embedder where no way of searching needs one."""
+    return open_words(folder) if {*methods} == {"bm25"} else open_index(folder)
 
 
 @index_group.command("info", short_help="Show what an index holds.")
-@FOLDER
+@_INDEX
 @JSON
-def info_command(folder: Path, as_json: bool) -> int:
+def info_command(folder: Path, as_json: bool) -> None:
     """Show what the index in FOLDER holds, and how it was built."""
-    from ragsieve.systems.indexes import index_options, open_words
-
     options = index_options(folder).to_dict()
     with open_words(folder) as corpus:
         held = asdict(corpus.about())
@@ -239,22 +224,21 @@ def info_command(folder: Path, as_json: bool) -> int:
     built = {"built with": options, "identity": held["embedder"], "splitter": held["splitter"]}
     if as_json:
         click.echo(json.dumps({**about, **built}, indent=2))
-        return 0
+        return
     built["built with"] = ", ".join(f"{name}={value}" for name, value in options.items())
     rows = [(name, f"{value:,}") for name, value in about.items()]
-    table(("name", "value"), rows + [(name, shown(str(value))) for name, value in built.items()])
-    return 0
+    table(("name", "value"), rows + [(name, str(value)) for name, value in built.items()])
 
 
-@index_group.command("recall", help=RECALL_HELP, short_help="Measure retrieval on questions.")
-@FOLDER
+@index_group.command("recall", short_help="Measure retrieval on questions.")
+@_INDEX
 @click.argument("names", nargs=-1, required=True, metavar="DATA...")
 @DATA
-@click.option("--at", type=click.IntRange(1), multiple=True, default=(5, 20), help="K.")
+@click.option("--at", type=COUNT, multiple=True, default=(5, 20), help="K.")
 @click.option(
-    "--by", type=WAYS, multiple=True, show_default="all that the index can", help="How to search."
+    "--by", type=_BY, multiple=True, show_default="all that the index can", help="How to search."
 )
-@click.option("--limit", type=click.IntRange(1), help="Only the first questions of each DATA.")
+@click.option("--limit", type=COUNT, help="Only the first questions of each DATA.")
 @JSON
 def recall_command(
     folder: Path,
@@ -264,35 +248,45 @@ def recall_command(
     by: Sequence[By],
     limit: int | None,
     as_json: bool,
-) -> int:
-    from ragsieve import datasets
-    from ragsieve.evaluate.retrieval import gain_rows, recall, way_rows
-    from ragsieve.systems.indexes import NO_EMBEDDER, index_options, open_index, open_words
+) -> None:
+    """Measure on questions how much of what they need is among the first that is found.
 
-    alone = index_options(folder).embedder == NO_EMBEDDER
-    ways = [*by] or (["bm25"] if alone else ["bm25", "dense", "hybrid"])
-    found = {name: datasets.load(name, folder=data).take(limit) for name in names}
-    with open_words(folder) if {*ways} == {"bm25"} else open_index(folder) as corpus:
-        measured = {
-            name: recall(corpus, _watched(name, dataset), at, ways)
-            for name, dataset in found.items()
+    DATA is a JSONL file of questions, or a name of `ragsieve datasets`. recall@K is the share of a
+    question's gold documents among the first K documents; answer@K says whether a gold answer
+    stands in the first K chunks. Gold documents that the index does not hold are left out, and
+    counted.
+
+    \b
+      ragsieve index build pool nq popqa --data ~/questions
+      ragsieve index recall pool nq popqa --data ~/questions --at 5 --at 20
+    """
+    from ragsieve.evaluate.retrieval import recall
+
+    methods = [*by] or (["bm25", "dense", "hybrid"] if _embeds(folder) else ["bm25"])
+    sets = {name: datasets.load(name, folder=data).take(limit) for name in names}
+    with _opened(folder, methods) as corpus:
+        recalls = {
+            name: recall(corpus, _watched(name, dataset), at, methods)
+            for name, dataset in sets.items()
         }
     if as_json:
-        click.echo(json.dumps({name: m.to_dict() for name, m in measured.items()}, indent=2))
-        return 0
-    for name, one in measured.items():
+        click.echo(json.dumps({name: one.to_dict() for name, one in recalls.items()}, indent=2))
+    else:
+        _print_recalls(recalls)
+
+
+def _print_recalls(recalls: Mapping[str, Any]) -> None:
+    from ragsieve.evaluate.retrieval import gain_rows, way_rows
+
+    for name, one in recalls.items():
         headings, rows = way_rows(one)
-        table((shown(name), *headings[1:]), rows)
+        table((name, *headings[1:]), rows)
         if gains := gain_rows(one):
             table(("hybrid gains", "over", "difference", "p", "so it is"), gains)
-        INFO.print(Text(shown(f"{name}: {one.counted()}"), style="dim"))
-    return 0
+        info(f"{name}: {one.counted()}", "dim")
 
 
 def _watched(name: str, examples: Any) -> Iterator[Any]:
     """The examples, with a bar over them."""
     with progress() as bars:
-        bar = bars.add_task(shown(name), total=examples.count())
-        for example in examples:
-            yield example
-            bars.advance(bar)
+        yield from bars.track(examples, examples.count(), description=printable(name))

@@ -1,4 +1,4 @@
-"""What there is: `ragsieve systems` and `ragsieve models`."""
+"""`ragsieve systems` and `ragsieve models`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ragsieve import systems, trained
+from ragsieve import systems
 from ragsieve.cli.base import table
 from ragsieve.models import store
 
@@ -16,9 +16,7 @@ from ragsieve.models import store
 @click.command("systems", short_help="List every system.")
 def systems_command() -> None:
     """List every system by name: what it does, what it needs, its paper."""
-    names = [*systems.SYSTEMS]
-    found = [(name, trained.entry(name)) for name in names]
-    rows = [(name, e.summary, e.needs, e.paper) for name, e in found]
+    rows = [(name, e.summary, e.needs, e.paper) for name, e in systems.SYSTEMS.items()]
     table(("name", "keeps", "needs", "paper"), rows)
 
 

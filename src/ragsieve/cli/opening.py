@@ -1,17 +1,18 @@
-"""From options to a system with its models: what `filter`, `ask` and `serve` share."""
+"""Build a system with its models from options, for `filter`, `ask` and `serve`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache as cached
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import click
 
 from ragsieve import models, trained
-from ragsieve.cli.base import pairs, values
+from ragsieve.cli.base import COUNT, EXISTING_FILE, EXISTING_FOLDER, pairs, values
 from ragsieve.errors import InputError
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Source, System
@@ -25,220 +26,171 @@ from ragsieve.trained.router import check_router, named_router
 KEEP_ANSWER = "keep_answer"
 """The option of systems that --keep-answer sets."""
 
-SYSTEM_OPTIONS = (  # but for --system, of which a command may take one or several
-    click.option(
-        "--option",
-        "system_options",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="An option of the system, as k=3 of top-sentences, clusters=5 of winnowrag.",
-    ),
-    click.option(
-        "--model",
-        "system_models",
-        multiple=True,
-        metavar="ROLE=MODEL",
-        help="A model of its own for a part of the system, as critic=openai:gpt-5-mini of "
-        "winnowrag or chunkrag, where a critic that differs from --llm is worth most, "
-        "extractor=openai:gpt-5-mini of finefilter-point.",
-    ),
-    click.option(
-        "--index",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Search this index (`ragsieve index build`) in place of documents.",
-    ),
-    click.option(
-        "--retrieve", type=click.IntRange(1), show_default="20", help="Chunks from the index."
-    ),
-    click.option(
-        "--by",
-        type=click.Choice(["hybrid", "dense", "bm25"]),
-        show_default="hybrid, or bm25 where the index has no embedder",
-        help="How the index is searched.",
-    ),
-    click.option(
-        "--sources",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Ask the sources of this TOML file (see `ragsieve train router --help`).",
-    ),
-    click.option(
-        "--router",
-        show_default="all",
-        help="Which of --sources: all, only:NAME,…, llm (untrained), or a folder of "
-        "`ragsieve train router`.",
-    ),
-    click.option(
-        "--llm",
-        show_default="smollm2, or what a trained filter learnt from",
-        help="smollm2, transformers:ID_OR_FOLDER, openai:NAME; fake:echo needs no weights.",
-    ),
-    click.option(
-        "--llm-option",
-        "llm_options",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="An option of the LLM, as base_url=http://127.0.0.1:8000/v1.",
-    ),
-    click.option(
-        "--embedder",
-        default="minilm",
-        help="minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.",
-    ),
-    click.option(
-        "--pruner",
-        default="pruner",
-        help="Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also "
-        "provence:ID; fake:pruner needs no weights.",
-    ),
-    click.option(
-        "--keep-answer",
-        type=float,
-        show_default="0.95",
-        help="Of the system finefilter: the probability that the answer survives, 0.8 to 0.99; "
-        "more keeps more.",
-    ),
-    click.option("--max-tokens", type=click.IntRange(0), help="Budget, in the LLM's tokens."),
-)
 
+@dataclass(frozen=True, kw_only=True)
+class SystemOptions:
+    """A system with its models, as the command line names them; the fields are its options.
 
-def on_error_option(default: str) -> Callable[..., Any]:
-    """``--on-error`` with its default."""
-    return click.option(
-        "--on-error",
-        type=click.Choice(["raise", "keep"]),
-        default=default,
-        help="keep: a stage that fails is skipped, and a warning says so.",
-    )
+    Args:
+        system: One that `ragsieve systems` lists, or a trained filter: its folder or hub id.
+        system_options: An option of the system, as k=3 of top-sentences, clusters=5 of winnowrag.
+        system_models: A model of its own for a part of the system, as critic=openai:gpt-5-mini of
+            winnowrag or chunkrag, where a critic that differs from --llm is worth most,
+            extractor=openai:gpt-5-mini of finefilter-point.
+        index: Search this index (`ragsieve index build`) in place of documents.
+        retrieve: Chunks from the index.
+        by: How the index is searched.
+        sources: Ask the sources of this TOML file (see `ragsieve train router --help`).
+        router: Which of --sources: all, only:NAME,…, llm (untrained), or a folder of `ragsieve
+            train router`.
+        llm: smollm2, transformers:ID_OR_FOLDER, openai:NAME; fake:echo needs no weights.
+        llm_options: An option of the LLM, as base_url=http://127.0.0.1:8000/v1.
+        embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
+        pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
+            provence:ID; fake:pruner needs no weights.
+        keep_answer: Of the system finefilter: the probability that the answer survives, 0.8 to
+            0.99; more keeps more.
+        max_tokens: Budget, in the LLM's tokens.
+        on_error: keep: a stage that fails is skipped, and a warning says so.
+    """
+
+    system: str = "finefilter"
+    system_options: tuple[str, ...] = ()
+    system_models: tuple[str, ...] = ()
+    index: Annotated[Path | None, EXISTING_FOLDER] = None
+    retrieve: Annotated[int | None, COUNT] = None
+    by: Literal["hybrid", "dense", "bm25"] | None = None
+    sources: Annotated[Path | None, EXISTING_FILE] = None
+    router: str | None = None
+    llm: str | None = None
+    llm_options: tuple[str, ...] = ()
+    embedder: str = "minilm"
+    pruner: str = "pruner"
+    keep_answer: float | None = None
+    max_tokens: Annotated[int | None, click.IntRange(0)] = None
+    on_error: Literal["raise", "keep"] = "raise"
+
+    def with_llm(self, *, answering: bool = False) -> SystemOptions:
+        """The same with an LLM: the one that a trained filter learnt from where none is named."""
+        answering = answering or bool(self.llm_options)
+        return replace(self, llm=self.llm or trained.generator(self.system, asking=answering))
+
+    @property
+    def own(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Options and models of the system itself."""
+        options = values("--option", self.system_options)
+        if self.keep_answer is not None:
+            options[KEEP_ANSWER] = self.keep_answer
+        return options, pairs("--model", self.system_models, "ROLE=MODEL")
+
+    def check(self) -> None:
+        """Check all that can be known before a model is loaded.
+
+        Raises:
+            InputError: If options break a rule, or do not go together.
+        """
+        if self.router and not self.sources:
+            raise InputError("--router goes with --sources")
+        if not self.index and (self.retrieve or self.by):
+            raise InputError("--retrieve and --by go with --index")
+        if trained.entry(self.system).knows:
+            raise InputError(
+                f"system {self.system!r} needs gold answers, which only `ragsieve bench` knows"
+            )
+        models.check(self.llm or "", "LLM")
+        for role, kind in ROLES.items():
+            models.check(getattr(self, role), kind)
+        values("--llm-option", self.llm_options)
+        self.check_keep_answer()
+        building.check(self.system, *self.own)
+        if self.index:
+            ready(self.index)
+        if self.sources:
+            sources_content(self.sources)
+        if self.router:
+            check_router(self.router)
+
+    def check_keep_answer(self) -> None:
+        """Raise `InputError` where --keep-answer is set, and the system cannot take it."""
+        if self.keep_answer is None:
+            return
+        if KEEP_ANSWER not in trained.entry(self.system).options:
+            raise InputError(
+                f"--keep-answer goes with a system that has the option {KEEP_ANSWER}, as "
+                f"finefilter, got {self.keep_answer!r} for {self.system!r}"
+            )
+        if KEEP_ANSWER in values("--option", self.system_options):
+            raise InputError(f"name --keep-answer or --option {KEEP_ANSWER}=…, not both")
+
+    @contextmanager
+    def opened(self, callers: int, cache: Path | None) -> Iterator[System]:
+        """The system with models of its own, for so many callers at once."""
+        with self.loaded(callers, cache) as loaded:
+            yield self.built(loaded)
+
+    @contextmanager
+    def loaded(
+        self, callers: int, cache: Path | None = None, inner: Share | None = None
+    ) -> Iterator[Loaded]:
+        """The generator, and what loads other models."""
+        with sharing(callers, cache=cache, inner=inner) as share:
+            options = values("--llm-option", self.llm_options)
+            generator = share(models.load(self.llm or "", **options))
+
+            @cached
+            def load(model: str) -> Any:  # the LLM by its name is the one with its options
+                return generator if model == self.llm else share(models.load(model))
+
+            yield Loaded(share, generator, load)
+
+    def built(self, loaded: Loaded) -> System:
+        """The system of models that are loaded."""
+        share, generator, load = loaded
+        options, own = self.own
+        defaults = {role: getattr(self, role) for role in ROLES}
+        parts, roles = building.models_of(self.system, options, own, defaults)
+        options |= {part: load(model) for part, model in parts.items()}
+        others = {role: load(model) for role, model in roles.items()}
+        source = self._source(loaded)
+        system = trained.build(
+            self.system, generator, options, share=share, source=source, **others
+        )
+        if self.max_tokens is not None:
+            system = system.with_budget(self.max_tokens)
+        return system.lenient() if self.on_error == "keep" else system
+
+    def _source(self, loaded: Loaded) -> Source | None:
+        if self.index:
+            return index_source(self.index, loaded.load, k=self.retrieve or 20, by=self.by)
+        if not self.sources:
+            return None
+        sources = read_sources(self.sources, loaded.load)
+        router = named_router(self.router or "all", loaded.generator, sources, loaded.share)
+        return Routed(sources, router)
 
 
 class Loaded(NamedTuple):
-    """Models that systems are made of, wrapped as many questions need them.
+    """Models that systems are made of, wrapped as many callers need them.
 
     Args:
         share: Wraps a model.
-        generator: What answers.
-        made: A model by its specification, loaded once; the generator's is the generator.
+        generator: The LLM that answers.
+        load: A model by its specification, loaded once; the generator's is the generator.
     """
 
     share: Share
     generator: Any
-    made: Callable[[str], Any]
+    load: Callable[[str], Any]
 
 
-def check(
-    *,
-    system: str,
-    llm: str,
-    llm_options: Sequence[str],
-    system_options: Sequence[str],
-    system_models: Sequence[str],
-    keep_answer: float | None,
-    index: Path | None,
-    sources: Path | None,
-    router: str | None,
-    **options: Any,
-) -> None:
-    """Everything about the options that can be known before a model is loaded."""
-    if router and not sources:
-        raise InputError("--router goes with --sources")
-    if not index and (options["retrieve"] or options["by"]):
-        raise InputError("--retrieve and --by go with --index")
-    if trained.entry(system).knows:
-        raise InputError(f"system {system!r} needs gold answers, which only `ragsieve bench` knows")
-    models.check(llm, "LLM")
-    for role, kind in ROLES.items():
-        models.check(options[role], kind)
-    values("--llm-option", llm_options)
-    check_keep_answer(system, keep_answer, system_options)
-    building.check(system, *of_system(system_options, system_models, keep_answer))
-    if index:
-        ready(index)
-    if sources:
-        sources_content(sources)
-    if router:
-        check_router(router)
-
-
-def check_keep_answer(system: str, keep_answer: float | None, options: Sequence[str]) -> None:
-    """Raise `InputError` where --keep-answer is given, and the system cannot take it."""
-    if keep_answer is None:
-        return
-    if KEEP_ANSWER not in trained.entry(system).options:
-        raise InputError(
-            f"--keep-answer goes with a system that has the option {KEEP_ANSWER}, as finefilter, "
-            f"got {keep_answer!r} for {system!r}"
-        )
-    if KEEP_ANSWER in values("--option", options):
-        raise InputError(f"name --keep-answer or --option {KEEP_ANSWER}=…, not both")
-
-
-def of_system(
-    options: Sequence[str], own: Sequence[str], keep_answer: float | None = None
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """What --option, --keep-answer and --model say of the system."""
-    given = values("--option", options)
-    if keep_answer is not None:
-        given[KEEP_ANSWER] = keep_answer
-    return given, pairs("--model", own, "ROLE=MODEL")
-
-
-@contextmanager
-def loaded(
-    *,
-    callers: int,
-    cache: Path | None,
-    llm: str,
-    llm_options: Sequence[str],
-    inner: Share | None = None,
-    **_: Any,
-) -> Iterator[Loaded]:
-    """The generator that the options name, and what loads others, for so many callers at once."""
-    with sharing(callers, cache=cache, inner=inner) as share:
-        generator = share(models.load(llm, **values("--llm-option", llm_options)))
-
-        @cached
-        def made(model: str) -> Any:  # the LLM by its name is the one with its options
-            return generator if model == llm else share(models.load(model))
-
-        yield Loaded(share, generator, made)
-
-
-@contextmanager
-def opened_system(**options: Any) -> Iterator[System]:
-    """The system that the options name, with the models of its own."""
-    with loaded(**options) as found:
-        yield built(found, **options)
-
-
-def built(
-    found: Loaded,
-    *,
-    system: str,
-    system_options: Sequence[str],
-    system_models: Sequence[str],
-    keep_answer: float | None,
-    max_tokens: int | None,
-    on_error: str,
-    index: Path | None,
-    retrieve: int | None,
-    by: Any,
-    sources: Path | None,
-    router: str | None,
-    **options: Any,
-) -> System:
-    """The system that the options name, of models that are loaded."""
-    share, generator, made = found
-    given, own = of_system(system_options, system_models, keep_answer)
-    parts, roles = building.models_of(system, given, own, options)
-    given |= {part: made(model) for part, model in parts.items()}
-    others = {role: made(model) for role, model in roles.items()}
-    searched: Source | None = None
-    if index:
-        searched = index_source(index, made, k=retrieve or 20, by=by)
-    elif sources:
-        asked = read_sources(sources, made)
-        searched = Routed(asked, named_router(router or "all", generator, asked, share))
-    one = trained.build(system, generator, given, share=share, source=searched, **others)
-    if max_tokens is not None:
-        one = one.with_budget(max_tokens)
-    return one.lenient() if on_error == "keep" else one
+CHANGES: dict[str, dict[str, Any]] = {
+    "system_options": {"flags": ["--option"], "metavar": "KEY=VALUE"},
+    "system_models": {"flags": ["--model"], "metavar": "ROLE=MODEL"},
+    "retrieve": {"show_default": "20"},
+    "by": {"show_default": "hybrid, or bm25 where the index has no embedder"},
+    "router": {"show_default": "all"},
+    "llm": {"show_default": "smollm2, or what a trained filter learnt from"},
+    "llm_options": {"flags": ["--llm-option"], "metavar": "KEY=VALUE"},
+    "keep_answer": {"show_default": "0.95"},
+}
+"""How the options of `SystemOptions` differ from its signature."""

@@ -3,67 +3,57 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
-from functools import cache as cached
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.text import Text
 
 from ragsieve import datasets, models
-from ragsieve.cli.base import DATA, FILE, INFO, complain, pairs, progress, shown, table, values
-from ragsieve.cli.index import JSON
+from ragsieve.cli.base import (
+    COUNT,
+    DATA,
+    FILE,
+    JSON,
+    figures,
+    info,
+    pairs,
+    print_error,
+    printable,
+    progress,
+    table,
+    warn,
+)
+from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.signature import options_of, taken
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.sharing import sharing
 from ragsieve.types import Example
 
 if TYPE_CHECKING:
     from ragsieve.evaluate.scorers import Figures, Labels, Scored, Unit
-    from ragsieve.evaluate.stats import Mean
     from ragsieve.score.base import Scorer
     from ragsieve.train.scores import Fit, Quality
 
-HELP = """Measure on labelled questions how well scorers tell what helps from the rest.
-
-DATA is a JSONL file of questions, or a name of `ragsieve datasets`. What helps is said by human
-grades (`relevance` of a document), else gold sentences (`supporting_sentences`), else documents
-labelled `is_positive`, else by who holds a gold answer: the first kind that DATA has, which the
-output names.
-
-AUC is the probability that a segment that helps scores above one of the same question that does
-not; 0.5 is chance. rho is Spearman's. hit@1 is how often the best helps. Means over questions with
-95% bootstrap intervals; equal scores count as drawn by lot.
-
-Scorers: bm25, cosine, hybrid (both), pruner, pair (with --model pair=…), likelihood;
-relevance, reflection (after it), critique, and the mean of these three, in which an LLM rates.
-
-\b
-  ragsieve scorers questions.jsonl
-  ragsieve scorers noveleval clapnq --data ~/questions --scorer cosine --scorer likelihood
-  ragsieve scorers nq --scorer pair --model pair=rerank:http://127.0.0.1:8000/rerank
-  ragsieve scorers mine.jsonl --scorer mean --llm openai:NAME --calibrate mean.json
-  ragsieve ask --system chunkrag --option calibration=mean.json -q "Who sang it?" notes.txt
-
---calibrate fits one scorer to the questions of --part, and writes a curve from its score to the
-probability that a segment helps. A curve never turns the order of two: a scorer at chance stays.
-"""
-KINDS = {
+_KINDS = {
     "llm": "LLM",
     "critic": "LLM",
     "embedder": "embedder",
     "pruner": "sentence pruner",
     "pair": "cross-encoder",
 }
+_MODELS = ("llm", "llm_options", "embedder", "pruner")
+_CHANGES: dict[str, Any] = {**CHANGES, "llm": {"default": "smollm2"}}
 
 
-@click.command("scorers", help=HELP, short_help="Measure scorers on labelled questions.")
+@click.command(
+    "scorers",
+    short_help="Measure scorers on labelled questions.",
+    params=options_of(SystemOptions, {*vars(SystemOptions())} - {*_MODELS}, _CHANGES),
+)
 @click.argument("names", nargs=-1, required=True, metavar="DATA...")
 @DATA
 @click.option(
@@ -80,11 +70,7 @@ KINDS = {
     help="What is scored; chunks are semantic ones.",
     show_default="documents where these are labelled, else sentences",
 )
-@click.option("--limit", type=click.IntRange(1), help="Only the first questions of each DATA.")
-@click.option("--llm", default="smollm2", help="See `ragsieve ask --help`.")
-@click.option("--llm-option", "llm_options", multiple=True, metavar="KEY=VALUE", help="The same.")
-@click.option("--embedder", default="minilm", help="The same.")
-@click.option("--pruner", default="pruner", help="The same.")
+@click.option("--limit", type=COUNT, help="Only the first questions of each DATA.")
 @click.option(
     "--model",
     "own",
@@ -118,10 +104,36 @@ def scorers_command(
     output: Path | None,
     method: Any,
     part: str,
+    own: Sequence[str],
+    cache: Path | None,
     **options: Any,
 ) -> int:
-    """Score what is labelled, then sum up, or fit."""
-    from ragsieve.evaluate.scorers import CHANCE, figures, made, needed
+    """Measure on labelled questions how well scorers separate what helps from the rest.
+
+    DATA is a JSONL file of questions, or a name of `ragsieve datasets`. What helps is said by human
+    grades (`relevance` of a document), else gold sentences (`supporting_sentences`), else documents
+    labelled `is_positive`, else by who holds a gold answer: the first kind that DATA has, which the
+    output names.
+
+    AUC is the probability that a segment that helps scores above one of the same question that does
+    not; 0.5 is chance. rho is Spearman's. hit@1 is how often the best helps. Means over questions
+    with 95% bootstrap intervals; equal scores count as drawn by lot.
+
+    Scorers: bm25, cosine, hybrid (both), pruner, pair (with --model pair=…), likelihood;
+    relevance, reflection (after it), critique, and the mean of these three, in which an LLM rates.
+
+    \b
+      ragsieve scorers questions.jsonl
+      ragsieve scorers noveleval clapnq --data ~/questions --scorer cosine --scorer likelihood
+      ragsieve scorers nq --scorer pair --model pair=rerank:http://127.0.0.1:8000/rerank
+      ragsieve scorers mine.jsonl --scorer mean --llm openai:NAME --calibrate mean.json
+      ragsieve ask --system chunkrag --option calibration=mean.json -q "Who sang it?" notes.txt
+
+    --calibrate fits one scorer to the questions of --part, and writes a curve from its score to the
+    probability that a segment helps. A curve never turns the order of two: a scorer at chance
+    stays.
+    """
+    from ragsieve.evaluate.scorers import create_scorers, needed
 
     needed(scorers)  # says early what there is not
     if output and len(scorers) != 1:
@@ -129,57 +141,39 @@ def scorers_command(
     if output and not output.absolute().parent.is_dir():
         raise InputError(f"--calibrate must name a file in a folder that exists, got {output}")
     keep = (part, "test") if output else ()
-    found = {name: datasets.load(name, folder=data).take(limit) for name in names}
-    sets = [_Set.read(name, one, unit, keep) for name, one in found.items()]
+    data_sets = {name: datasets.load(name, folder=data).take(limit) for name in names}
+    sets = [_Set.read(name, one, unit, keep) for name, one in data_sets.items()]
     _check_parts(sets, keep)
-    with ExitStack() as stack:
-        model = _models(stack, **options)
-        chain = made(scorers, model)
+    system = taken(SystemOptions, options)
+    roles = _roles(system, own)
+    with system.loaded(1, cache) as loaded:
+
+        def model(role: str) -> Any:
+            if role not in roles:
+                raise InputError(f"scorer {role} needs --model {role}=MODEL")
+            return loaded.load(roles[role])
+
+        chain = create_scorers(scorers, model)
         for one in sets:
             one.score(chain, lambda: model("embedder"))
     if output:
-        return _calibrate(sets, chain, scorers[0], method, part, output, as_json)
-    measured = [[figures(s.of(), n) for n in (CHANCE, *scorers)] for s in sets]
-    if as_json:
-        told = {
-            s.name: {**s.about(), "scorers": [f.to_dict() for f in some]}
-            for s, some in zip(sets, measured, strict=True)
-        }
-        click.echo(json.dumps(told, indent=2))
+        _calibrate(sets, chain, scorers[0], method, part, output, as_json)
     else:
-        for s, some in zip(sets, measured, strict=True):
-            _print(s, some)
+        _print_figures(sets, scorers, as_json)
     return 1 if any(s.failed for s in sets) else 0
 
 
-def _models(
-    stack: ExitStack,
-    llm: str,
-    llm_options: Sequence[str],
-    own: Sequence[str],
-    cache: Path | None,
-    **others: str,
-) -> Callable[[str], Any]:
-    """What loads the model of a role when it is first asked for; names are checked at once."""
-    given = pairs("--model", own, "ROLE=MODEL")
-    if wrong := set(given) - {"pair", "critic"}:
+def _roles(system: SystemOptions, own: Sequence[str]) -> dict[str, str]:
+    """The model of each role by its name, which is checked at once."""
+    named = pairs("--model", own, "ROLE=MODEL")
+    if wrong := set(named) - {"pair", "critic"}:
         raise InputError(f"--model must be pair=MODEL or critic=MODEL, got {min(wrong)!r}")
-    roles = {"llm": llm, "critic": llm, **others, **given}
+    llm = system.llm or ""
+    defaults = {"llm": llm, "critic": llm, "embedder": system.embedder, "pruner": system.pruner}
+    roles = {**defaults, **named}
     for role, name in roles.items():
-        models.check(name, KINDS[role])
-    how = values("--llm-option", llm_options)
-    share = stack.enter_context(sharing(1, cache=cache))
-
-    @cached
-    def made(name: str) -> Any:
-        return share(models.load(name, **(how if name == llm else {})))
-
-    def model(role: str) -> Any:
-        if role not in roles:
-            raise InputError(f"scorer {role} needs --model {role}=MODEL")
-        return made(roles[role])
-
-    return model
+        models.check(name, _KINDS[role])
+    return roles
 
 
 @dataclass
@@ -208,13 +202,13 @@ class _Set:
         return cls(name, labels, unit or unit_of(labels), kept)
 
     def score(self, chain: Mapping[str, Scorer], embedder: Callable[[], Any]) -> None:
-        """Score all, with a bar; those that fail are told, and the error is raised if all do."""
+        """Score all, with a bar; those that fail are printed, and the error is raised if all do."""
         from ragsieve.evaluate.scorers import labelled, scored, splitter
 
         split = splitter(self.unit, embedder)
         last = None
         with progress() as bars:
-            for part, example in bars.track(self.examples, description=shown(self.name)):
+            for part, example in bars.track(self.examples, description=printable(self.name)):
                 try:
                     question = labelled(example, self.labels, split)
                     if question.segments:
@@ -222,7 +216,7 @@ class _Set:
                 except ModelError as error:
                     self.failed, last = self.failed + 1, error
                     where = f"{self.name}: {example.query.text!r:.60}"
-                    complain(bars.console, f"error: {where}: {error}")
+                    print_error(bars.console, f"error: {where}: {error}")
         if last and not self.questions:
             raise last
 
@@ -252,33 +246,45 @@ def _check_parts(sets: Sequence[_Set], parts: Sequence[str]) -> None:
         )
 
 
-def _print(data: _Set, measured: Sequence[Figures]) -> None:
-    headings = (shown(data.name), *measured[0].means, "ms/segment", "tokens/segment")
-    rows = [
-        (
-            one.scorer,
-            *map(_cell, one.means.values()),
-            f"{1000 * one.seconds:.1f}",
-            f"{one.tokens:.1f}",
-        )
-        for one in measured
-    ]
-    table(headings, rows)
+def _print_figures(sets: Sequence[_Set], scorers: Sequence[str], as_json: bool) -> None:
+    from ragsieve.evaluate.scorers import CHANCE
+    from ragsieve.evaluate.scorers import figures as measure
+
+    measured = [[measure(s.of(), name) for name in (CHANCE, *scorers)] for s in sets]
+    if as_json:
+        results = {
+            s.name: {**s.about(), "scorers": [one.to_dict() for one in some]}
+            for s, some in zip(sets, measured, strict=True)
+        }
+        click.echo(json.dumps(results, indent=2))
+        return
+    for s, some in zip(sets, measured, strict=True):
+        _print_set(s, some)
+
+
+def _print_set(data: _Set, measured: Sequence[Figures]) -> None:
+    from ragsieve.evaluate.formatting import value_text
+
+    table(
+        (data.name, *measured[0].means, "ms/segment", "tokens/segment"),
+        [
+            (
+                f.scorer,
+                *map(value_text, f.means.values()),
+                f"{1000 * f.seconds:.1f}",
+                f"{f.tokens:.1f}",
+            )
+            for f in measured
+        ],
+    )
     about = data.about()
     failed = f"; {data.failed} questions failed and are left out" if data.failed else ""
     applies = measured[0].means["AUC"]
-    line = (
+    info(
         f"{about['questions']} questions, {applies.n if applies else 0} with both kinds; "
-        f"{about['segments']:,} {data.unit}, {about['helpful']:,} help by {data.labels}{failed}"
+        f"{about['segments']:,} {data.unit}, {about['helpful']:,} help by {data.labels}{failed}",
+        "dim",
     )
-    INFO.print(Text(shown(line), style="dim"))
-
-
-def _cell(mean: Mean | None) -> str:
-    if mean is None:
-        return "-"
-    spread = "" if math.isnan(mean.low) else f" [{mean.low:.3f}, {mean.high:.3f}]"  # one question
-    return f"{mean.value:.3f}{spread}"
 
 
 def _calibrate(
@@ -289,14 +295,14 @@ def _calibrate(
     part: str,
     output: Path,
     as_json: bool,
-) -> int:
+) -> None:
     from ragsieve.evaluate.scorers import RECIPES, needed
     from ragsieve.score.calibrated import models_of
     from ragsieve.train.scores import calibrate, write
 
     known, test = ([q for s in sets for q in s.of(p)] for p in (part, "test"))
     read = RECIPES[name].after or (name,)
-    made_by = {
+    about = {
         "scorer": name,
         "method": method,
         "models": models_of([chain[n] for n in read]),
@@ -307,16 +313,14 @@ def _calibrate(
         "ragsieve": version("ragsieve"),
     }
     fitted = calibrate(known, test, name, method)
-    write(output, fitted, made_by)
+    write(output, fitted, about)
     if fitted.level:
-        line = f"warning: {name} does not rise with what helps, so the curve says the same of all"
-        INFO.print(Text(line, style="yellow"))
+        warn(f"{name} does not rise with what helps, so the curve says the same of all")
     if as_json:
-        click.echo(json.dumps({**made_by, **fitted.to_dict()}, indent=2))
+        click.echo(json.dumps({**about, **fitted.to_dict()}, indent=2))
     else:
         _print_fit(fitted, name, method)
-    INFO.print(Text(shown(f"written: {output}; measured on {len(test)} questions"), style="dim"))
-    return 1 if any(s.failed for s in sets) else 0
+    info(f"written: {output}; measured on {len(test)} questions", "dim")
 
 
 def _print_fit(fitted: Fit, name: str, method: str) -> None:
@@ -325,14 +329,12 @@ def _print_fit(fitted: Fit, name: str, method: str) -> None:
         "the same for all": fitted.base,
         f"{name}, {method}": fitted.after,
     }
-    headings = [one.name.replace("_", " ") for one in fields(fitted.base)]
-    table(("", *headings), [(row, *_cells(quality)) for row, quality in rows.items()])
+    columns = {name: (name.replace("_", " "), ".3f") for name in asdict(fitted.base)}
+    figures({name: _known(quality) for name, quality in rows.items()}, columns)
     if not fitted.before:
-        INFO.print(Text(f"{name} does not lie in [0, 1]: it is no probability by itself"))
+        info(f"{name} does not lie in [0, 1]: it is no probability by itself")
 
 
-def _cells(quality: Quality | None) -> list[str]:
-    if quality is None:
-        return ["-"] * 4
-    found = (quality.brier, quality.log_loss, quality.calibration_error, quality.auc)
-    return ["-" if value is None else f"{value:.3f}" for value in found]
+def _known(quality: Quality | None) -> dict[str, float]:
+    values = asdict(quality) if quality else {}
+    return {name: value for name, value in values.items() if value is not None}

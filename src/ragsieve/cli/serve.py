@@ -7,129 +7,103 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragsieve import trained
-from ragsieve.cli.base import INFO
-from ragsieve.cli.opening import (
-    SYSTEM_OPTIONS,
-    built,
-    check,
-    check_keep_answer,
-    loaded,
-    on_error_option,
-)
+from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
+from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.server.settings import Limits, Settings, Upstream
 
 if TYPE_CHECKING:
     from ragsieve.pipeline import System
-    from ragsieve.server.settings import Settings
 
-SERVE_HELP = """Serve systems over HTTP: filter, answer, rerank, chat completions, an inspector.
-
-\b
-  ragsieve serve
-  ragsieve serve --keep-answer 0.9
-  ragsieve serve --system finefilter --system top-sentences --port 8080
-  ragsieve serve --llm openai:NAME --llm-option base_url=http://127.0.0.1:8000/v1
-  ragsieve serve --upstream https://api.openai.com/v1 --upstream-key-env OPENAI_API_KEY
-  ragsieve serve --host 0.0.0.0 --token-env RAGSIEVE_TOKEN
-
-\b
-  curl -s http://127.0.0.1:8000/v1/filter -H 'Content-Type: application/json' \\
-    -d '{"query": "Who sang it?", "documents": ["…"]}'
-"""
-_LIMITS = (  # option, what it limits
-    ("max_body_mb", "Megabytes of a request."),
-    ("max_documents", "Documents of a request."),
-    ("max_tokens", "Tokens of a request's documents."),
-    ("timeout_s", "Seconds until a request is given up."),
-    ("queue", "Requests that may wait."),
-    ("per_client", "Requests that one client may have inside."),
-)
 _JOIN_S = 0.002  # until calls that were answered together have come again
-OPTIONS = (
-    click.option(
-        "--system",
-        "names",
+_PARAMS = [
+    click.Option(
+        ["--system", "names"],
         multiple=True,
         default=["finefilter"],
         help="One that `ragsieve systems` lists, or a trained filter's folder or hub id; several "
         "by name, the first is the default.",
     ),
-    *SYSTEM_OPTIONS,
-    on_error_option("keep"),
-    click.option("--host", default="127.0.0.1", help="The address to listen at."),
-    click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 for a free one."),
-    click.option("--token-env", metavar="NAME", help="A variable with the bearer tokens to ask."),
-    click.option(
-        "--token-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A file with the bearer tokens to ask for, with white space between.",
-    ),
-    click.option("--upstream", metavar="URL", help="Where chats are forwarded to, with its /v1."),
-    click.option("--upstream-key-env", metavar="NAME", help="A variable with the upstream's key."),
-    click.option("--workers", type=click.IntRange(1), default=16, help="Requests at once."),
+    *options_of(SystemOptions, ("system",), {**CHANGES, "on_error": {"default": "keep"}}),
+    *options_of(Limits, ("workers",), prefix="limit_"),
+]
+
+
+@click.command("serve", short_help="Serve systems over HTTP.", params=_PARAMS)
+@click.option("--host", default="127.0.0.1", help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 for a free one.")
+@click.option("--token-env", metavar="NAME", help="A variable with the bearer tokens to ask.")
+@click.option(
+    "--token-file",
+    type=EXISTING_FILE,
+    help="A file with the bearer tokens to ask for, with white space between.",
 )
+@click.option("--upstream", metavar="URL", help="Where chats are forwarded to, with its /v1.")
+@click.option("--upstream-key-env", metavar="NAME", help="A variable with the upstream's key.")
+@click.option("--workers", type=COUNT, default=16, help="Requests at once.")
+@click.option("--strict-models", is_flag=True, help="Refuse rerank requests for unknown models.")
+def serve_command(names: Sequence[str], host: str, port: int, **options: Any) -> None:
+    """Serve systems over HTTP: filter, answer, rerank, chat completions, an inspector.
 
+    \b
+      ragsieve serve
+      ragsieve serve --keep-answer 0.9
+      ragsieve serve --system finefilter --system top-sentences --port 8080
+      ragsieve serve --llm openai:NAME --llm-option base_url=http://127.0.0.1:8000/v1
+      ragsieve serve --upstream https://api.openai.com/v1 --upstream-key-env OPENAI_API_KEY
+      ragsieve serve --host 0.0.0.0 --token-env RAGSIEVE_TOKEN
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for name, what in reversed(_LIMITS):
-        flag = f"--limit-{name.replace('_', '-')}"
-        kind = float if name in ("max_body_mb", "timeout_s") else int
-        command = click.option(flag, f"limit_{name}", type=kind, help=what)(command)
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
-
-
-@click.command("serve", help=SERVE_HELP, short_help="Serve systems over HTTP.")
-@_options
-def serve_command(**options: Any) -> int:
-    names = [*dict.fromkeys(options.pop("names"))]
-    if len(names) > 1 and (options["system_options"] or options["system_models"]):
+    \b
+      curl -s http://127.0.0.1:8000/v1/filter -H 'Content-Type: application/json' \\
+        -d '{"query": "Who sang it?", "documents": ["…"]}'
+    """
+    names = [*dict.fromkeys(names)]
+    system = replace(taken(SystemOptions, options), system=names[0])
+    if len(names) > 1 and (system.system_options or system.system_models):
         raise InputError("--option and --model go with one --system")
-    if len(names) > 1 and options["keep_answer"] is not None:
+    if len(names) > 1 and system.keep_answer is not None:
         raise InputError("--keep-answer goes with one --system; a request may name keep_answer")
-    if options["index"] and options["sources"]:
+    if system.index and system.sources:
         raise InputError("name --index or --sources, not both")
-    options["llm"] = options["llm"] or trained.generator(
-        names[0], asking=bool(options["llm_options"])
-    )
-    options["cache"] = None
-    for name in names:
-        check(system=name, **options)
-    return _serve(names, _settings(options), options)
+    system = system.with_llm()
+    chosen = [replace(system, system=name) for name in names]
+    for one in chosen:
+        one.check()
+    _serve(chosen, host, port, _settings(host, **options))
 
 
-def _serve(names: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> int:
+def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Settings) -> None:
     from ragsieve.server import create_app  # fastapi and uvicorn are an extra
     from ragsieve.server.running import run
 
-    with loaded(callers=1, inner=_batched, **options) as found:
-        systems = {name: built(found, system=name, **options) for name in names}
+    with chosen[0].loaded(callers=1, inner=_batched) as loaded:
+        systems = {one.system: one.built(loaded) for one in chosen}
 
         @cache
-        def rebuilt(name: str, percent: int) -> System:
-            own = {"system": name, "keep_answer": percent / 100}
-            return built(found, **{**options, **own})
+        def rebuilt(options: SystemOptions) -> System:
+            return options.built(loaded)
 
         def keeping(name: str, keep_answer: float) -> System:
-            check_keep_answer(name, keep_answer, ())
-            return rebuilt(name, math.ceil(round(keep_answer * 100, 6)))  # 20 of each at most
+            options = replace(chosen[0], system=name, keep_answer=keep_answer)
+            replace(options, system_options=()).check_keep_answer()
+            percent = math.ceil(round(keep_answer * 100, 6))  # 20 of each system at most
+            return rebuilt(replace(options, keep_answer=percent / 100))
 
         app = create_app(systems, settings=settings, keeping=keeping)
-        left = run(app, options["host"], options["port"], settings, tell=click.echo)
-        if left:  # a model is still at what nobody waits for: it cannot be stopped
+        busy = run(app, host, port, settings, on_start=click.echo)
+        if busy:  # a model is still at what nobody waits for: it cannot be stopped
             sys.stdout.flush()
             os._exit(0)
-    return 0
 
 
 def _batched(model: Any) -> Any:
@@ -142,28 +116,34 @@ def _batched(model: Any) -> Any:
     return DynamicBatcher(model, max_batch=size, wait_s=_JOIN_S)
 
 
-def _settings(options: Mapping[str, Any]) -> Settings:
-    from ragsieve.server.settings import Limits, Settings, Upstream
-
-    given = {name: options[f"limit_{name}"] for name, _ in _LIMITS}
-    limits = Limits(workers=options["workers"], **{k: v for k, v in given.items() if v is not None})
-    tokens = _tokens(options["token_env"], options["token_file"])
-    upstream = None
-    if options["upstream"]:
-        key = _secret("--upstream-key-env", options["upstream_key_env"])
-        upstream = Upstream(base_url=options["upstream"], api_key=key)
-    elif options["upstream_key_env"]:
+def _settings(
+    host: str,
+    *,
+    workers: int,
+    strict_models: bool,
+    token_env: str | None,
+    token_file: Path | None,
+    upstream: str | None,
+    upstream_key_env: str | None,
+    **limits: Any,
+) -> Settings:
+    tokens = _tokens(token_env, token_file)
+    if upstream_key_env and not upstream:
         raise InputError("--upstream-key-env goes with --upstream")
+    key = _secret("--upstream-key-env", upstream_key_env)
     hosts: tuple[str, ...] = ()
-    if _loopback(options["host"]):
-        hosts = ("localhost", "127.0.0.1", "::1", options["host"])
+    if _loopback(host):
+        hosts = ("localhost", "127.0.0.1", "::1", host)
     elif not tokens:
-        INFO.print(
-            f"warning: all who reach {options['host']} may ask: set --token-env or --token-file",
-            style="yellow",
-            markup=False,
-        )
-    return Settings(limits=limits, tokens=tokens, hosts=hosts, upstream=upstream, warm=True)
+        warn(f"all who reach {host} may ask: set --token-env or --token-file")
+    return Settings(
+        limits=Limits(workers=workers, **{k.removeprefix("limit_"): v for k, v in limits.items()}),
+        tokens=tokens,
+        hosts=hosts,
+        upstream=Upstream(base_url=upstream, api_key=key) if upstream else None,
+        strict_models=strict_models,
+        warm=True,
+    )
 
 
 def _tokens(variable: str | None, file: Path | None) -> tuple[str, ...]:

@@ -1,164 +1,86 @@
-"""Examples in: a table of data sets, and `load`, which finds one by name or takes your file.
+"""Data sets: examples by name or from your own file.
 
-A new data set is a row of `DATASETS` and, where the hub has it, a function in
-`ragsieve.datasets.columns`.
+A new data set is an entry of ``table.toml`` and, where the hub has it, a function in
+`ragsieve.datasets.columns`. Another package adds one by an entry point of the group
+``ragsieve.datasets``: its name is the data set's, and it names an `Entry`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
-from ragsieve.datasets import columns, sample
+from ragsieve.datasets import columns
 from ragsieve.datasets.base import Dataset, Entry, Hub
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, MissingExtra, check_choice
 
-__all__ = ["DATASETS", "Dataset", "Entry", "Hub", "Place", "load"]
+__all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
 
 Place = Literal["auto", "folder", "hub"]
 
-_HOTPOTQA = "1908d6afbbead072334abe2965f91bd2709910ab"
-_2WIKI = "fe713bfbd1afbca1a65246741a75890405d56a3a"
-_NO_LICENCE = "none stated; web texts belong to their publishers"
-_RGB = "CC BY-NC-SA 4.0"
+GROUP = "ragsieve.datasets"
+"""Group of the entry points by which other packages add data sets."""
 
-DATASETS: dict[str, Entry] = {
-    "sample": Entry(
-        "12 questions bundled with ragsieve, 5-8 short documents each",
-        "Apache-2.0",
-        "that everything runs; every kind of label occurs",
-    ),
-    "nq": Entry(
-        "Natural Questions, open: search queries, 2-10 retrieved Wikipedia passages",
-        "CC BY-SA 3.0",
-        "filtering passages, one hop",
-        hub=Hub("google-research-datasets/nq_open", columns.nq_open, passages=False),
-    ),
-    "triviaqa": Entry(
-        "TriviaQA: trivia with many aliases, 2-6 retrieved passages; whole pages from the hub",
-        "Apache-2.0; Wikipedia text CC BY-SA",
-        "filtering passages, one hop, many right spellings",
-        hub=Hub("mandarjoshi/trivia_qa", columns.triviaqa, config="rc"),
-    ),
-    "hotpotqa": Entry(
-        "HotpotQA, distractor setting: 10 paragraphs, 2 of them gold",
-        "CC BY-SA 4.0",
-        "filtering sentences and paragraphs, two hops",
-        hub=Hub(
-            "hotpotqa/hotpot_qa",
-            columns.hotpotqa_like("hotpotqa"),
-            config="distractor",
-            revision=_HOTPOTQA,
-        ),
-    ),
-    "hotpotqa_fullwiki": Entry(
-        "HotpotQA, fullwiki setting: 10 paragraphs as retrieved, gold ones often missing",
-        "CC BY-SA 4.0",
-        "filtering, and rejecting, when retrieval missed the evidence",
-        hub=Hub(
-            "hotpotqa/hotpot_qa",
-            columns.hotpotqa_like("hotpotqa_fullwiki"),
-            config="fullwiki",
-            revision=_HOTPOTQA,
-        ),
-    ),
-    "2wikimultihopqa": Entry(
-        "2WikiMultihopQA: 10 paragraphs, 2-4 of them gold",
-        "Apache-2.0; Wikipedia text CC BY-SA",
-        "filtering sentences and paragraphs, several hops",
-        hub=Hub(
-            "framolfese/2WikiMultihopQA",
-            columns.hotpotqa_like("2wikimultihopqa"),
-            revision=_2WIKI,
-        ),
-    ),
-    "musique": Entry(
-        "MuSiQue: 20 paragraphs, 2-4 of them gold, with the steps between",
-        "CC BY 4.0",
-        "filtering under heavy noise, two to four hops",
-        hub=Hub("dgslibisey/MuSiQue", columns.musique),
-    ),
-    "popqa": Entry(
-        "PopQA: facts about entities, many of them rare, 5-10 retrieved passages",
-        "MIT; Wikipedia text CC BY-SA",
-        "filtering noise about other entities, of the same name or related",
-        hub=Hub("akariasai/PopQA", columns.popqa, split="test", passages=False),
-    ),
-    "asqa": Entry(
-        "ASQA: ambiguous questions, an answer for each reading, 10-24 retrieved passages",
-        "Apache-2.0, as far as known; from Natural Questions, CC BY-SA 3.0",
-        "keeping the evidence of every reading: recall",
-        hub=Hub("din0s/asqa", columns.asqa, split="dev", passages=False),
-    ),
-    "rgb_en_fact": Entry(
-        "RGB, English facts: positive and negative snippets, counterfactual ones in the metadata",
-        _RGB,
-        "robustness to noise, rejection without positives, counterfactual evidence",
-        non_commercial=True,
-    ),
-    "rgb_zh_refine": Entry(
-        "RGB, Chinese news: positive and negative passages, 10-42 a question",
-        _RGB,
-        "robustness to noise and rejection, in Chinese",
-        non_commercial=True,
-    ),
-    "rgb_zh_int": Entry(
-        "RGB, Chinese: answers in parts, each part in other passages, 18-58 a question",
-        _RGB,
-        "keeping the evidence of every part, in Chinese",
-        non_commercial=True,
-    ),
-    "crag": Entry(
-        "CRAG (the benchmark): 5 whole web pages a question, with their HTML",
-        "CC BY-NC 4.0",
-        "cleaning and splitting web pages, false premises",
-        non_commercial=True,
-    ),
-    "retrievalqa": Entry(
-        "RetrievalQA: five sources mixed (metadata.data_source), 5-25 passages",
-        "MIT; snippets and Wikipedia text of third parties",
-        "filtering long noisy lists",
-    ),
-    "multihoprag": Entry(
-        "MultiHop-RAG: chunks of news from several publishers, with evidence sentences",
-        "ODC-BY, as far as known; news text of third parties",
-        "filtering chunks and sentences, telling sources apart",
-    ),
-    "realtimeqa_web": Entry(
-        "RealTimeQA with web snippets, 36-50 a question, and poisoned ones in the metadata",
-        _NO_LICENCE,
-        "filtering documents and sources, also under attack",
-    ),
-    "simpleqa_web": Entry(
-        "SimpleQA with up to 20 web snippets, and poisoned ones in the metadata",
-        "MIT; snippets: none stated",
-        "filtering documents on hard facts, also under attack",
-    ),
-    "realtimeqa_sources": Entry(
-        "RealTimeQA with two sources: fresh web news and Wikipedia of 2018",
-        _NO_LICENCE,
-        "choosing sources, stale evidence",
-    ),
-    "clapnq": Entry(
-        "CLAPNQ: one passage with labelled sentences; about half without an answer in it",
-        "Apache-2.0; from Natural Questions, CC BY-SA 3.0",
-        "filtering sentences, rejection",
-    ),
-    "noveleval": Entry(
-        "NovelEval: 20 web passages with human grades 0, 1 and 2",
-        "Apache-2.0",
-        "scoring, ranking, thresholds",
-    ),
-}
+_FOLDER = Path(__file__).parent
+_log = logging.getLogger(__name__)
+
+
+class Datasets(Mapping[str, Entry]):
+    """Every data set by its name: those of ragsieve first, then those of other packages."""
+
+    def __getitem__(self, name: str) -> Entry:
+        return _bundled()[name] if name in _bundled() else _others()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**_bundled(), **_others()})
+
+    def __len__(self) -> int:
+        return len({**_bundled(), **_others()})
+
+
+DATASETS = Datasets()
+
+
+@cache
+def _bundled() -> dict[str, Entry]:
+    table = tomllib.loads((_FOLDER / "table.toml").read_text(encoding="utf-8"))
+    return {name: _entry(**values) for name, values in table.items()}
+
+
+def _entry(*, hub: dict[str, Any] | None = None, file: str = "", **values: Any) -> Entry:
+    if hub:
+        values["hub"] = Hub(convert=getattr(columns, hub.pop("layout")), **hub)
+    return Entry(**values, file=_FOLDER / file if file else None)
+
+
+@cache
+def _others() -> dict[str, Entry]:
+    """Entries of other packages; one that cannot be imported is logged as a warning."""
+    entries: dict[str, Entry] = {}
+    for point in entry_points(group=GROUP):
+        try:
+            entry = point.load()
+            if not isinstance(entry, Entry):
+                raise InputError(f"{point.value} must be a ragsieve.datasets.Entry, got {entry!r}")
+            entries[point.name] = entry
+        except Exception as error:  # whatever another package raises when it is imported
+            _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
+    return entries
 
 
 def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "auto") -> Dataset:
     """A data set by its name, or your own file.
 
-    A folder holds ``NAME.jsonl`` or ``NAME.jsonl.gz``, in the schema of
-    `ragsieve.datasets.local.parse_record`. By ``"auto"`` a named folder is the only place; where
-    none is named, the folder in the environment variable RAGSIEVE_DATA comes first, the hub next.
+    An entry's own file comes first. A folder holds ``NAME.jsonl`` or ``NAME.jsonl.gz``, in the
+    schema of `ragsieve.datasets.local.parse_record`. By ``"auto"`` a named folder is the only
+    place; where none is named, the folder in the environment variable RAGSIEVE_DATA comes first,
+    the hub next.
 
     Args:
         name: A name of `DATASETS` (``"sample"`` is bundled), or the path of a JSONL file, which
@@ -170,12 +92,12 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
         InputError: If there is no such name or file; it says where was looked.
         MissingExtra: If ``place`` is ``"hub"`` and its library is not installed.
     """
-    if place not in get_args(Place):
-        raise InputError(f"place must be one of {', '.join(get_args(Place))}, got {place!r}")
-    if str(name) == "sample":
-        return sample.load(DATASETS["sample"])
-    if str(name) in DATASETS:
-        return _named(str(name), folder, place)
+    check_choice(Place, place=place)
+    entry = DATASETS.get(str(name))
+    if entry and entry.file:
+        return Dataset.from_file(entry.file, name=str(name), entry=entry)
+    if entry:
+        return _named(str(name), entry, folder, place)
     path = Path(name)
     if path.exists() and not path.is_dir():  # a pipe is as good as a file
         return Dataset.from_file(path)
@@ -184,17 +106,17 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
     )
 
 
-def _named(name: str, folder: str | Path | None, place: Place) -> Dataset:
+def _named(name: str, entry: Entry, folder: str | Path | None, place: Place) -> Dataset:
     looked = []
     if place != "hub":
         where = os.environ.get("RAGSIEVE_DATA") if folder is None else folder
         for path in [Path(where, f"{name}{end}") for end in (".jsonl", ".jsonl.gz") if where]:
             if path.is_file():
-                return Dataset.from_file(path, name=name, entry=DATASETS[name])
+                return Dataset.from_file(path, name=name, entry=entry)
         looked.append(f"{where} has no {name}.jsonl[.gz]" if where else "no folder was named")
     if place == "hub" or (place == "auto" and folder is None):
         try:
-            return _on_hub(name)
+            return _on_hub(name, entry)
         except InputError as error:
             looked.append(str(error))
         except MissingExtra as error:
@@ -207,8 +129,7 @@ def _named(name: str, folder: str | Path | None, place: Place) -> Dataset:
     )
 
 
-def _on_hub(name: str) -> Dataset:
-    entry = DATASETS[name]
+def _on_hub(name: str, entry: Entry) -> Dataset:
     if entry.hub is None:
         raise InputError(f"no copy of {name} on the hub is known")
     from ragsieve.datasets import hub

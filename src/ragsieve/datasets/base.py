@@ -1,4 +1,4 @@
-"""What a data set is: numbered lines of JSON, whatever place they come from."""
+"""A data set: numbered lines of JSON from any place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hub:
 
     Args:
         id: Name on the hub, ``owner/name``.
-        convert: A row to a record; see `ragsieve.datasets.columns`.
+        convert: From a row to a record; see `ragsieve.datasets.columns`.
         config: Which of its configurations; the only one where empty.
         split: Which split.
         passages: Whether its rows hold documents; without, the examples have none.
@@ -45,11 +45,12 @@ class Entry:
     """A row of the table of data sets.
 
     Args:
-        summary: What it is.
-        licence: Under which terms, as far as they are stated.
-        measures: What a filter shows on it.
+        summary: A line of description.
+        licence: Its terms, as far as they are stated.
+        measures: Its use for a filter.
         non_commercial: Whether the licence forbids commercial use.
-        hub: Where the hub has it; None where nothing is known to.
+        hub: Where the hub has it; None where no copy is known.
+        file: Its own JSONL file, which may be ``.gz``; None where folder or hub have it.
     """
 
     summary: str
@@ -57,6 +58,7 @@ class Entry:
     measures: str
     non_commercial: bool = False
     hub: Hub | None = None
+    file: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,20 @@
-"""The hub's columns to our schema: one short function a layout, on plain dicts.
+"""Convert the hub's columns to our schema: one function a layout, on plain dicts.
 
-Each raises `KeyError` or the like where a row has another layout; `ragsieve.datasets.hub` says
-which row that was, and numbers the rows that have no id.
+Each raises `KeyError` or the like where a row has another layout; `ragsieve.datasets.hub` names
+that row, adds the data set's name to the metadata and numbers the rows that have no id.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
 Record = dict[str, Any]
 
 
-def hotpotqa(row: Row, *, dataset: str) -> Record:
+def hotpotqa(row: Row) -> Record:
     """HotpotQA and 2WikiMultihopQA: paragraphs as sentences, gold sentences by title and place.
 
     The title and sentences of ``context`` and the title and sent_id of ``supporting_facts`` are
@@ -39,8 +38,15 @@ def hotpotqa(row: Row, *, dataset: str) -> Record:
                 **({"supporting_sentences": gold} if gold else {}),
             }
         )
-    metadata = {"type": row["type"], "level": row.get("level"), "supporting_titles": list(facts)}
-    return _record(row["id"], row["question"], [row["answer"]], documents, dataset, metadata)
+    return _record(
+        row["id"],
+        row["question"],
+        [row["answer"]],
+        documents,
+        type=row["type"],
+        level=row.get("level"),
+        supporting_titles=list(facts),
+    )
 
 
 def musique(row: Row) -> Record:
@@ -63,8 +69,9 @@ def musique(row: Row) -> Record:
         for step in _rows(row["question_decomposition"])
     ]
     answers = [row["answer"], *row["answer_aliases"]] if row["answerable"] else []
-    metadata = {"hops": len(steps), "decomposition": steps}
-    return _record(row["id"], row["question"], answers, documents, "musique", metadata)
+    return _record(
+        row["id"], row["question"], answers, documents, hops=len(steps), decomposition=steps
+    )
 
 
 def triviaqa(row: Row) -> Record:
@@ -76,23 +83,24 @@ def triviaqa(row: Row) -> Record:
         for place, (text, page, url) in enumerate(pages)
     ]
     answers = [row["answer"]["value"], *row["answer"]["aliases"]]
-    return _record(row["question_id"], row["question"], answers, documents, "triviaqa", {})
+    return _record(row["question_id"], row["question"], answers, documents)
 
 
 def nq_open(row: Row) -> Record:
     """NQ-open: questions with short answers; no ids and no passages."""
-    return _record("", row["question"], row["answer"], [], "nq", {})
+    return _record("", row["question"], row["answer"])
 
 
 def popqa(row: Row) -> Record:
     """PopQA: questions about entities; answers as JSON within a string; no passages."""
-    metadata = {
-        "subject": row["subj"],
-        "property": row["prop"],
-        "subject_popularity": row["s_pop"],
-    }
-    answers = json.loads(row["possible_answers"])
-    return _record(f"popqa-{row['id']}", row["question"], answers, [], "popqa", metadata)
+    return _record(
+        f"popqa-{row['id']}",
+        row["question"],
+        json.loads(row["possible_answers"]),
+        subject=row["subj"],
+        property=row["prop"],
+        subject_popularity=row["s_pop"],
+    )
 
 
 def asqa(row: Row) -> Record:
@@ -101,34 +109,28 @@ def asqa(row: Row) -> Record:
         {"question": pair["question"], "short_answers": list(pair["short_answers"])}
         for pair in _rows(row["qa_pairs"])
     ]
-    metadata = {
-        "qa_pairs": pairs,
-        "long_answers": [note["long_answer"] for note in _rows(row["annotations"])],
-    }
-    answers = [answer for pair in pairs for answer in pair["short_answers"]]
-    name = f"asqa-{row['sample_id']}"
-    return _record(name, row["ambiguous_question"], answers, [], "asqa", metadata)
-
-
-def hotpotqa_like(dataset: str) -> Callable[[Row], Record]:
-    """`hotpotqa` for a data set of that layout and another name."""
-    return partial(hotpotqa, dataset=dataset)
+    return _record(
+        f"asqa-{row['sample_id']}",
+        row["ambiguous_question"],
+        [answer for pair in pairs for answer in pair["short_answers"]],
+        qa_pairs=pairs,
+        long_answers=[note["long_answer"] for note in _rows(row["annotations"])],
+    )
 
 
 def _record(
     name: str,
     question: str,
     answers: Iterable[str],
-    documents: list[dict[str, Any]],
-    dataset: str,
-    metadata: dict[str, Any],
+    documents: Sequence[Mapping[str, Any]] = (),
+    **metadata: Any,
 ) -> Record:
     return {
         "id": name,
         "question": question,
         "answers": list(dict.fromkeys(answers)),
-        "documents": documents,
-        "metadata": {"dataset": dataset, **metadata},
+        "documents": list(documents),
+        "metadata": metadata,
     }
 
 

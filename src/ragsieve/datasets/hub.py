@@ -25,10 +25,10 @@ def load(name: str, hub: Hub, entry: Entry | None = None) -> Dataset:
         entry: What the table says of it.
     """
     origin = f"{hub.id} ({hub.config}) on the hub" if hub.config else f"{hub.id} on the hub"
-    return Dataset(name, origin, lambda: records(_table(hub), hub), hub.split, entry)
+    return Dataset(name, origin, lambda: records(_table(hub), hub, name), hub.split, entry)
 
 
-def records(table: Iterable[Mapping[str, Any]], hub: Hub) -> Iterator[tuple[int, bytes]]:
+def records(table: Iterable[Mapping[str, Any]], hub: Hub, name: str) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of JSON in our schema, from 1, of a table with the hub's columns.
 
     Raises:
@@ -39,10 +39,11 @@ def records(table: Iterable[Mapping[str, Any]], hub: Hub) -> Iterator[tuple[int,
             record = hub.convert(row)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
-                f"row {number} of {hub.id} must have the columns that ragsieve knows it by, "
+                f"row {number} of {hub.id} must have the columns that ragsieve expects, "
                 f"got {sorted(row)!r:.200}: {error!r:.80}"
             ) from error
-        record["id"] = record["id"] or f"{record['metadata']['dataset']}-{number}"
+        record["id"] = record["id"] or f"{name}-{number}"
+        record["metadata"] = {"dataset": name, **record["metadata"]}
         yield number, json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
-from ragsieve.pipeline import as_documents
 from ragsieve.types import Example, Query
 
 
@@ -53,7 +53,8 @@ def parse_record(line: bytes) -> Example:
     if not isinstance(metadata, dict):
         raise InputError(f"metadata must be an object, got {metadata!r:.80}")
     name = "" if record.get("id") is None else str(record["id"])
-    return Example(Query(question, id=name), as_documents(documents), tuple(answers), metadata)
+    query = Query(question, id=name, time=str(metadata.get("query_time") or ""))
+    return Example(query, as_documents(documents), tuple(answers), metadata)
 
 
 def parse_json(line: bytes) -> Mapping[str, Any]:

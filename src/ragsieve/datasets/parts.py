@@ -1,4 +1,4 @@
-"""Which questions are for learning: a salted hash divides them, the same way everywhere."""
+"""Divide questions into training, validation and test by a salted hash, the same everywhere."""
 
 from __future__ import annotations
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 
-from ragsieve.evaluate.figures import number
+from ragsieve.evaluate.formatting import number
 from ragsieve.evaluate.report import Report, Row
 from ragsieve.systems import SYSTEMS
 
-ROOM = 0.05  # a tie whose interval reaches further below the baseline says nothing
+MARGIN = 0.05  # a tie whose interval reaches further below the baseline says nothing
 
 
 def advice(report: Report) -> str:
     """Which system to take, on the first dataset of a report: the overall rows where there are any.
 
     The best of those that beat the baseline in the first metric, by p-values that Holm's method
-    adjusts; else, of those at most `ROOM` worse with 95% confidence, the one that keeps the fewest
-    tokens; else the baseline. Systems named like those of ragsieve that know
+    adjusts; else, of those at most `MARGIN` worse with 95% confidence, the one that keeps the
+    fewest tokens; else the baseline. Systems named like those of ragsieve that know
     the gold answers are left out.
 
     Returns:
@@ -35,11 +35,11 @@ def advice(report: Report) -> str:
         best = max(better, key=lambda row: row.metrics[metric].value)
         return f"Take {best.label}: {_against(best, base, metric, name)}{where}."
     smaller = [row for row in rows if _kept(row) < _kept(base)]
-    sure = [row for row in smaller if row.differences[metric].low >= -ROOM]
+    sure = [row for row in smaller if row.differences[metric].low >= -MARGIN]
     if sure:
         best = min(sure, key=_kept)
-        room = f"at most {100 * ROOM:.0f} points worse with 95% confidence"
-        return f"Take {best.label}: {_against(best, base, metric, name)}{where}, {room}."
+        bound = f"at most {100 * MARGIN:.0f} points worse with 95% confidence"
+        return f"Take {best.label}: {_against(best, base, metric, name)}{where}, {bound}."
     if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
         least = max(ties, key=lambda row: row.differences[metric].low)
         return (
@@ -52,21 +52,21 @@ def advice(report: Report) -> str:
 
 
 def _knows(row: Row) -> bool:
-    """Whether a system is told the gold answers."""
+    """Whether a system is given the gold answers."""
     entry = SYSTEMS.get(row.system.rpartition("/")[2])
     return entry is not None and entry.knows
 
 
 def _kept(row: Row) -> float:
-    found = row.metrics.get("tokens_kept")
-    return found.value if found else math.inf
+    mean = row.metrics.get("tokens_kept")
+    return mean.value if mean else math.inf
 
 
 def _against(row: Row, base: Row, metric: str, name: str) -> str:
     """Quality and tokens of a system beside the baseline's."""
-    found = row.differences[metric]
-    ours, theirs = (number(metric, r.metrics[metric].value) for r in (row, base))
-    low, high = (number(metric, v, signed=True) for v in (found.low, found.high))
+    difference = row.differences[metric]
+    own, other = (number(metric, r.metrics[metric].value) for r in (row, base))
+    low, high = (number(metric, v, signed=True) for v in (difference.low, difference.high))
     share = _kept(row) / _kept(base) if _kept(base) else math.nan
     tokens = f", with {share:.0%} of its tokens" if math.isfinite(share) else ""
-    return f"{name} {ours}% against {theirs}% of {base.label} [{low}, {high}]{tokens}"
+    return f"{name} {own}% against {other}% of {base.label} [{low}, {high}]{tokens}"

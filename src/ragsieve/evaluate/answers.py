@@ -1,4 +1,4 @@
-"""Answers against gold answers; a question has one gold answer or several, any of which is right.
+"""Compare answers with gold answers; a question has one or several, any of which is right.
 
 On Latin text words are compared as SQuAD compares them. Without a gold answer nothing is right.
 """
@@ -40,8 +40,8 @@ def accuracy(output: str, answers: Sequence[str]) -> float:
     """
     golds = [*map(normalise, answers)]
     others = [gold for gold in golds if gold not in _YES_NO]
-    said = begins(output, [gold for gold in golds if gold in _YES_NO])
-    return float(said or contains_answer(output, others))
+    first_word = begins(output, [gold for gold in golds if gold in _YES_NO])
+    return float(first_word or contains_answer(output, others))
 
 
 def exact_match(output: str, answers: Sequence[str]) -> float:
@@ -60,8 +60,8 @@ def f1(output: str, answers: Sequence[str]) -> float:
     Source: SQuAD v1.1 (arXiv 1606.05250), section 6.1.
     Differs: In scripts written without spaces each character is a word, else F1 were exact match.
     """
-    given = word_counts(output)
-    return max((word_f1(given, word_counts(answer)) for answer in answers), default=0.0)
+    words = word_counts(output)
+    return max((word_f1(words, word_counts(answer)) for answer in answers), default=0.0)
 
 
 def rouge(output: str, answers: Sequence[str]) -> dict[str, float]:
@@ -77,8 +77,8 @@ def rouge(output: str, answers: Sequence[str]) -> dict[str, float]:
     scorer = _rouge_scorer()
     if not answers:
         return dict.fromkeys(ROUGE_TYPES, 0.0)
-    found = scorer.score_multi(list(answers), output)
-    return {name: float(found[name].fmeasure) for name in ROUGE_TYPES}
+    scores = scorer.score_multi(list(answers), output)
+    return {name: float(scores[name].fmeasure) for name in ROUGE_TYPES}
 
 
 @cache
@@ -106,9 +106,9 @@ def crag(
 ) -> CragVerdict:
     """Whether an output is right, abstains or is wrong.
 
-    Nothing, or "I don't know" or "I'm not sure" at the beginning, is missing. A gold answer,
-    normalised, is accurate. "Invalid question" for a question that gold does not call so is a
-    hallucination. All else is the judge's to say, and a hallucination where there is none.
+    An empty output, or "I don't know" or "I'm not sure" at the beginning, is missing. A gold
+    answer, normalised, is accurate. "Invalid question" for a question that gold does not call so
+    is a hallucination. A judge decides all else; without one it is a hallucination.
 
     Args:
         output: The final answer.
@@ -137,7 +137,7 @@ def contained(_question: str, output: str, answers: Sequence[str]) -> float:
 
 @dataclass(frozen=True)
 class Judge:
-    """An LLM that says whether an output means the same as a gold answer, from 0 to 1.
+    """An LLM's probability that an output means the same as a gold answer, from 0 to 1.
 
     The probability of "yes" where the model can choose; else 1.0 or 0.0 from its written reply, and
     exact match's verdict where that stays unreadable. It sees question, gold answers and output as
@@ -193,7 +193,7 @@ def answer_loglik(
 
     Raises:
         InputError: If there is no gold answer.
-        ModelError: If the model fails, cannot tell log-probabilities, or the prompt does not fit.
+        ModelError: If the model fails, has no log-probabilities, or the prompt does not fit.
     """
     golds = [answer.strip() for answer in answers if answer.strip()]
     prompt = reader.messages(query, segments)

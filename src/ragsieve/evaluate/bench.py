@@ -1,31 +1,28 @@
 """Systems × data sets × generators: a folder with a record of every example, resumable.
 
 RUN/run.json                what was run, where, with which models and questions
-RUN/questions/DATA.jsonl    the questions as they were asked
+RUN/questions/DATA.jsonl    the questions
 RUN/records/CELL.jsonl      a record for every question, in their order when the cell is done
 RUN/latency/CELL.jsonl      times of the first questions, asked one at a time without a cache
-RUN/sessions.jsonl          wall time and models' time of every start of a cell
 RUN/cache/CELL.sqlite       replies of models until the cell is done
 """
 
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ragsieve import models, systems, trained
 from ragsieve.answer import Reader
 from ragsieve.datasets.local import lines, parse_record
-from ragsieve.errors import InputError, ModelError, RagsieveError
+from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError
 from ragsieve.evaluate import evidence, questions
 from ragsieve.evaluate.answers import Judge, contained
-from ragsieve.evaluate.clock import Clock, Timed
 from ragsieve.evaluate.config import Cell, Config, SystemSpec, cells
 from ragsieve.evaluate.header import header, without_keys
 from ragsieve.evaluate.metrics import (
@@ -39,13 +36,12 @@ from ragsieve.evaluate.metrics import (
     measure,
     semantic_accuracy,
 )
-from ragsieve.evaluate.run import Batch, Done
+from ragsieve.evaluate.run import Batch, Done, Failed, Process, replace_lines
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Result, Source, System
 from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
-from ragsieve.systems.peers import PeerError
 from ragsieve.systems.registry import ROLES
 from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.trace import Usage
@@ -53,14 +49,12 @@ from ragsieve.trained import building
 from ragsieve.trained.router import check_router, named_router, router_content
 from ragsieve.types import Example
 
-T = TypeVar("T")
-
 _HOPELESS = 10  # questions of a cell that may fail before any is answered
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: a question of a cell is done, in the pass of records or of times."""
+    """A question of a cell that is done, in the pass of records or of times."""
 
     cell: Cell
     part: str
@@ -72,10 +66,10 @@ class Bench:
     """A run in a folder.
 
     Args:
-        config: What to run.
-        folder: Where; made where missing. What an earlier start wrote there is not made again.
+        config: The run.
+        folder: Created where missing; records of an earlier start stay.
         data: Where data sets lie; see `ragsieve.datasets.load`.
-        command: How it was called, for the header.
+        command: The command line, for the header.
         retry: Ask again the questions that failed in an earlier start.
 
     Raises:
@@ -89,11 +83,10 @@ class Bench:
     command: Sequence[str] = ()
     retry: bool = False
     _models: dict[str, Any] = field(default_factory=dict, repr=False)
-    _clock: Clock = field(default_factory=Clock, repr=False)
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """What is run, in order."""
+        """The cells of the run, in order."""
         return list(cells(self.config))
 
     def prepare(self) -> dict[str, int]:
@@ -103,7 +96,7 @@ class Bench:
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             reason = error.strerror or error
-            raise InputError(f"output {self.folder} cannot be made: {reason}") from error
+            raise InputError(f"output {self.folder} cannot be created: {reason}") from error
         for index in {data.index for data in self.config.data if data.index}:
             ready(index)
         for sources in {data.sources for data in self.config.data if data.sources}:
@@ -125,11 +118,11 @@ class Bench:
         path = self.folder / "run.json"
         if path.exists():  # the first start's time stays
             values["started"] = json.loads(path.read_text(encoding="utf-8"))["started"]
-        path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        return {name: found["questions"] for name, found in about.items()}
+        replace_lines(path, [json.dumps(values, indent=2).encode() + b"\n"])
+        return {name: counts["questions"] for name, counts in about.items()}
 
     def run(self) -> Iterator[Progress]:
-        """Ask what has not been asked; one event a question, those of earlier starts included."""
+        """Ask every question that has no record; one event a question, earlier ones included."""
         for cell in self.cells:
             yield from self._records(cell)
             yield from self._times(cell)
@@ -137,21 +130,13 @@ class Bench:
     def _records(self, cell: Cell) -> Iterator[Progress]:
         output = self.folder / "records" / f"{cell.file}.jsonl"
         cache = self.folder / "cache" / f"{cell.file}.sqlite"
-        batch = Batch(self._questions(cell), output, label=self._made_by(cell), retry=self.retry)
-        with batch, sharing(self.config.workers, cache=cache, inner=self._timing) as wrap:
-            ready = _Once(lambda: self._ready(cell, wrap))
-            began, busy = time.perf_counter(), self._clock.seconds
+        limit, workers = cell.system.questions, self.config.workers
+        batch = Batch(self._questions(cell), output, label=self._label(cell), retry=self.retry)
+        with batch, sharing(workers, cache=cache) as wrap:
+            missing = batch.missing(limit)
+            process, failed = self._processes(cell, wrap) if missing else (_none_missing, None)
             fresh = bad = 0
-            for done in batch.run(
-                lambda example: _record(example, *ready()),
-                failed=lambda example, error: (
-                    None if ready.error else _failure(example, error, ready()[1])
-                ),
-                workers=self.config.workers,
-                limit=cell.system.questions,
-            ):
-                if ready.error:  # the system cannot be built, which is no question's fault
-                    raise ready.error
+            for done in batch.run(process, failed=failed, workers=workers, limit=limit):
                 fresh += not done.again
                 bad += done.error is not None and not isinstance(done.error, PeerError)
                 yield Progress(cell, "records", done)
@@ -159,54 +144,37 @@ class Bench:
                     raise ModelError(f"the first {bad} questions of {cell.file} failed: stopped")
             if fresh:
                 batch.sort()
-                seconds = time.perf_counter() - began
-                self._session(cell, fresh, seconds, self._clock.seconds - busy)
         if not bad:
             for path in cache.parent.glob(f"{cache.name}*"):
                 path.unlink()
 
+    def _processes(self, cell: Cell, wrap: Share) -> tuple[Process, Failed]:
+        """From questions to records, where the system answers and where it fails."""
+        system = self._system(cell, wrap)
+        metrics = self._metrics(system, wrap)
+        return (
+            lambda example: _record(example, system, metrics),
+            lambda example, error: _failure(example, error, metrics),
+        )
+
     def _times(self, cell: Cell) -> Iterator[Progress]:
-        if not self.config.latency:
+        limit = min(self.config.latency, cell.system.questions or self.config.latency)
+        if not limit:
             return
         output = self.folder / "latency" / f"{cell.file}.jsonl"
-        system = _Once(lambda: self._warm(cell))
-        with Batch(self._questions(cell), output, label=self._made_by(cell)) as batch:
-            for done in batch.run(
-                lambda example: self._timed(example, system()),
-                workers=1,
-                limit=cell.asked(self.config.latency),
-            ):
+
+        @cache
+        def warm() -> System:
+            system = self._system(cell, lambda model: model)
+            system.ask("Is the sky blue?", ["The sky is blue. Grass is green."])  # loads the rest
+            return system
+
+        with Batch(self._questions(cell), output, label=self._label(cell)) as batch:
+            for done in batch.run(lambda one: _times(one, warm()), workers=1, limit=limit):
                 yield Progress(cell, "latency", done)
             batch.sort()
 
-    def _warm(self, cell: Cell) -> System:
-        """The cell's system, which has answered one question: what loads late is loaded."""
-        system = self._asking(cell, self._timing)
-        system.ask("Is the sky blue?", ["The sky is blue. Grass is green."])
-        return system
-
-    def _timed(self, example: Example, system: System) -> dict[str, Any]:
-        began, busy = time.perf_counter(), self._clock.seconds
-        result = _asked(system, example)
-        seconds = time.perf_counter() - began
-        steps = [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in result.trace.steps]
-        generator = result.trace.steps[-1].seconds
-        return {
-            "seconds": round(seconds, 4),
-            "filter_seconds": round(seconds - generator, 4),
-            "generator_seconds": round(generator, 4),
-            "model_seconds": round(self._clock.seconds - busy, 4),
-            "trace": {"steps": steps},
-        }
-
-    def _timing(self, model: Any) -> Timed:
-        return Timed(model, self._clock)
-
-    def _ready(self, cell: Cell, wrap: Share) -> tuple[System, list[Metric]]:
-        system = self._asking(cell, wrap)
-        return system, self._metrics(system, wrap)
-
-    def _asking(self, cell: Cell, wrap: Share) -> System:
+    def _system(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""
         spec = cell.system
         entry = trained.entry(spec.name)
@@ -227,20 +195,21 @@ class Bench:
             return wrap(self._model(name))
 
         if data.sources:
-            found = read_sources(data.sources, load, data=self.data)
-            return Routed(found, named_router(cell.system.router, llm, found, wrap))
+            sources = read_sources(data.sources, load, data=self.data)
+            return Routed(sources, named_router(cell.system.router, llm, sources, wrap))
         return index_source(data.index, load, k=data.retrieve, by=data.by) if data.index else None
 
     def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
         """Gold answers by question; of a question that comes twice all that are known."""
-        found: dict[str, tuple[str, ...]] = {}
+        answers: dict[str, tuple[str, ...]] = {}
         for _, line in lines(self._questions(cell)):
             example = parse_record(line)
-            found[example.query.text] = found.get(example.query.text, ()) + example.answers
-        return found
+            text = example.query.text
+            answers[text] = answers.get(text, ()) + example.answers
+        return answers
 
     def _metrics(self, system: System, wrap: Share) -> list[Metric]:
-        """What is measured: every metric, and those that need a model where the run says so."""
+        """Every metric, and those that need a model where the run says so."""
         judge = Judge(wrap(self._model(self.config.judge))) if self.config.judge else None
         more = [judged(judge), semantic_accuracy(judge)] if judge else []
         rule = contained if self.config.crag else None
@@ -257,7 +226,7 @@ class Bench:
         return [*chosen.values()]
 
     def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
-        """The model of a specification, made once; its weights load when it is first called."""
+        """The model of a specification, created once; its weights load when it is first called."""
         key = json.dumps([spec, options or {}], sort_keys=True)
         if key not in self._models:
             self._models[key] = models.load(spec, **(options or {}))
@@ -266,17 +235,17 @@ class Bench:
     def _used(self, cell: Cell) -> dict[str, Any]:
         """The models of a cell, by specification."""
         spec, generator = cell.system, cell.generator
-        found = {generator.llm: self._model(generator.llm, generator.options)}
+        used = {generator.llm: self._model(generator.llm, generator.options)}
         parts, roles = self._named(spec)
         names = [*parts.values(), *roles.values(), self.config.judge]
-        return found | {name: self._model(name) for name in names if name}
+        return used | {name: self._model(name) for name in names if name}
 
     def _named(self, spec: SystemSpec) -> tuple[dict[str, str], dict[str, str]]:
-        usual = {role: getattr(self.config, role) for role in ROLES}
-        return building.models_of(spec.name, spec.options, spec.models, usual)
+        defaults = {role: getattr(self.config, role) for role in ROLES}
+        return building.models_of(spec.name, spec.options, spec.models, defaults)
 
-    def _made_by(self, cell: Cell) -> str:
-        """All that a cell's records depend on beside the questions, in a line."""
+    def _label(self, cell: Cell) -> str:
+        """Everything that a cell's records depend on beside the questions, in a line."""
         spec, generator = cell.system, cell.generator
         used = {name: model.identity for name, model in self._used(cell).items()}
         filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
@@ -295,51 +264,37 @@ class Bench:
     def _questions(self, cell: Cell) -> Path:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"
 
-    def _session(self, cell: Cell, count: int, seconds: float, busy: float) -> None:
-        row = {
-            "cell": f"records/{cell.file}.jsonl",
-            "questions": count,
-            "seconds": seconds,
-            "busy": busy,
-        }
-        with (self.folder / "sessions.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+
+def _none_missing(example: Example) -> dict[str, Any]:
+    """Stands in for a system that need not be built: no question is left to ask."""
+    raise AssertionError(f"question {example.query.id!r} has no record")
 
 
-class _Once(Generic[T]):
-    """Makes something when it is first asked for, once, whichever thread asks; or fails once."""
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._made: list[T] = []
-        self.error: RagsieveError | None = None
-
-    def __call__(self) -> T:
-        with self._lock:
-            if self.error:
-                raise self.error
-            if not self._made:
-                try:
-                    self._made.append(self._make())
-                except RagsieveError as error:
-                    self.error = error
-                    raise
-            return self._made[0]
-
-
-def _asked(system: System, example: Example) -> Result:
-    """What a system makes of a question: of its documents, or of what a source finds."""
+def _ask(system: System, example: Example) -> Result:
+    """The result of a question with its documents, or with those that a source finds."""
     return system.ask(example.query, None if system.source else example.documents)
 
 
+def _times(example: Example, system: System) -> dict[str, Any]:
+    """Seconds of a question asked alone, in all and by stage."""
+    began = time.perf_counter()
+    steps = _ask(system, example).trace.steps
+    seconds, generator = time.perf_counter() - began, steps[-1].seconds
+    return {
+        "seconds": round(seconds, 4),
+        "filter_seconds": round(seconds - generator, 4),
+        "generator_seconds": round(generator, 4),
+        "trace": {"steps": [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in steps]},
+    }
+
+
 class _Unmeasured(Exception):
-    """A metric failed, not the system: the question is to be asked again."""
+    """A metric failed, not the system: the question stays without a record."""
 
 
 def _record(example: Example, system: System, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """What a record says of a question: the result, gold answers, and what is measured."""
-    result = _asked(system, example)
+    """The record of a question: its result, gold answers and metrics."""
+    result = _ask(system, example)
     try:
         values = {
             "answers": list(example.answers),
@@ -354,7 +309,7 @@ def _record(example: Example, system: System, metrics: Sequence[Metric]) -> dict
 def _failure(
     example: Example, error: Exception, metrics: Sequence[Metric]
 ) -> dict[str, Any] | None:
-    """What a record says of a question that failed; none where the system did not."""
+    """The record of a question that failed; None where a metric did, not the system."""
     if isinstance(error, _Unmeasured):
         return None
     line = " ".join(f"{type(error).__name__}: {error}".split())
@@ -366,7 +321,9 @@ def _trace(result: Result) -> dict[str, Any]:
     values = result.trace.to_dict()
     for row, step in zip(values["steps"], result.trace.steps, strict=True):
         del row["cached"]
+        vectors = sum(usage.embedded for usage in step.usages)
         row |= _costs(step.usages)
+        row |= {"calls": row["calls"] - vectors, "embedded": vectors}
         names = dict.fromkeys(usage.model for usage in step.usages)
         row["models"] = {n: _costs([u for u in step.usages if u.model == n]) for n in names}
     return values

@@ -1,4 +1,4 @@
-"""What a benchmark runs: a TOML file, read and checked before anything is loaded."""
+"""The TOML file of a benchmark: a declared schema, checked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from ragsieve import models
-from ragsieve.errors import InputError, MissingExtra
+import msgspec
+from msgspec import Meta
+
+from ragsieve import models, schema
+from ragsieve.errors import InputError
 from ragsieve.evaluate.noise import Kind, Noise, Position
 from ragsieve.retrieve.corpus import By
+from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.systems.registry import ROLES
 from ragsieve.trained import building
 
-try:
-    import msgspec
-    from msgspec import Meta, Struct
-except ModuleNotFoundError as error:
-    raise MissingExtra("msgspec", extra="bench") from error
 
-Count = Annotated[int, Meta(ge=1)]
-
-
-class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Data(Schema, frozen=True, kw_only=True):
     """A data set of the run.
 
     Args:
@@ -41,7 +37,7 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             own documents are only what it is measured by.
         retrieve: Chunks that the index returns for a question.
         by: How it is searched; hybrid, or by BM25 where it has no embedder, where None.
-        sources: TOML file of sources (`ragsieve.systems.sources`): they are asked as each system's
+        sources: TOML file of sources (`ragsieve.systems.sources`): each is searched as the system's
             router says, and the questions' own documents are only what it is measured by.
     """
 
@@ -57,25 +53,26 @@ class Data(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
-        choices: list[str] = [choice for choice in (self.part, self.only) if choice != "all"]
-        choices += ["poisoned"] if self.poisoned else []
-        if self.index:
-            choices += [
-                *([self.by] if self.by else []),
-                f"{self.retrieve} of {Path(self.index).name}",
-            ]
-        choices += [f"from {Path(self.sources).stem}"] if self.sources else []
-        return f"{stem} ({', '.join(choices)})" if choices else stem
+        choices = [
+            self.part if self.part != "all" else "",
+            self.only if self.only != "all" else "",
+            "poisoned" if self.poisoned else "",
+            (self.by or "") if self.index else "",
+            f"{self.retrieve} of {Path(self.index).name}" if self.index else "",
+            f"from {Path(self.sources).stem}" if self.sources else "",
+        ]
+        names = ", ".join(filter(None, choices))
+        return f"{stem} ({names})" if names else stem
 
 
-class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SystemSpec(Schema, frozen=True, kw_only=True):
     """A system of the run.
 
     Args:
         name: One of `ragsieve.systems.SYSTEMS`, or a trained filter: its folder or hub id.
-        label: What tables call it; its name where empty.
+        label: Its name in tables; its name where empty.
         options: Its options other than their defaults.
         models: Models of its own, as ``extractor = "transformers:ID"`` for a part that
             `trained.building.MODELS` names, or as ``embedder = "minilm"`` in the run's place.
@@ -87,53 +84,53 @@ class SystemSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     label: str = ""
-    options: dict[str, Any] = {}
-    models: dict[str, str] = {}
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    models: dict[str, str] = msgspec.field(default_factory=dict)
     router: str = "all"
     questions: Count | None = None
 
 
-class Generator(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Generator(Schema, frozen=True, kw_only=True):
     """A generator of the run.
 
     Args:
         llm: As `ragsieve.models.load` takes it.
-        label: What tables call it; ``llm`` where empty.
+        label: Its name in tables; ``llm`` where empty.
         options: Options of its backend.
     """
 
     llm: str = "smollm2"
     label: str = ""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class NoiseGrid(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NoiseGrid(Schema, frozen=True, kw_only=True):
     """Noise to inject: every kind with every share and position; see `ragsieve.evaluate.noise`.
 
     Args:
-        kinds: What noise documents are.
+        kinds: Kinds of noise documents.
         shares: Their shares of all documents, from 0 to 1.
         positions: Where the documents with the answer stand among them.
         documents: Noise documents at most.
     """
 
     kinds: list[Kind]
-    shares: list[Annotated[float, Meta(ge=0, le=1)]]
+    shares: list[Probability]
     positions: tuple[Position, ...] = ("first",)
     documents: Count = 10
 
 
-class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Config(Schema, frozen=True, kw_only=True):
     """Systems × data sets × generators, and how they are measured.
 
     Args:
-        systems: What is compared.
-        data: On which questions.
-        generators: With which generators.
+        systems: The systems to compare.
+        data: Their questions.
+        generators: Their generators.
         name: Of the run; the file's name where empty.
-        about: What it shows, in a line.
-        embedder: What systems rank with, as `ragsieve.models.load` takes it.
-        pruner: What systems prune sentences with.
+        about: A line of description.
+        embedder: Ranks for systems; a name as `ragsieve.models.load` takes it.
+        pruner: Prunes sentences for systems.
         judge: An LLM that says whether answers mean the same; none where empty.
         likelihood: Whether the gold answer's log-likelihood is measured, too.
         ib_beta: Where it is given, `ragsieve.evaluate.metrics.ib_score` is measured with it.
@@ -146,9 +143,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         sample: Draws them by ``seed`` instead of taking the first.
         shuffle: Puts each question's documents in an order drawn by ``seed``.
         noise: Noise to inject into every data set.
-        seed: Draws whatever is drawn.
+        seed: Seed of every random choice.
         workers: Questions at once.
-        latency: So many questions are asked again, one at a time and without a cache, for times.
+        latency: Questions that are timed: asked again, one at a time and without a cache.
     """
 
     systems: Annotated[list[SystemSpec], Meta(min_length=1)]
@@ -170,7 +167,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     noise: NoiseGrid | None = None
     seed: int = 0
     workers: Count = 8
-    latency: Annotated[int, Meta(ge=0)] = 20
+    latency: Amount = 20
 
 
 class Cell(NamedTuple):
@@ -186,8 +183,8 @@ class Cell(NamedTuple):
         """Name of the file of its questions."""
         return _slug(self.data.label, str(self.noise or ""))
 
-    def asked(self, questions: int) -> int:
-        """How many of so many questions it is asked."""
+    def question_count(self, questions: int) -> int:
+        """Its questions out of so many of the data set."""
         return min(questions, self.system.questions or questions)
 
     @property
@@ -197,7 +194,7 @@ class Cell(NamedTuple):
 
 
 def label(spec: SystemSpec | Generator) -> str:
-    """What tables call it."""
+    """Its name in tables."""
     if isinstance(spec, Generator):
         return spec.label or spec.llm
     return spec.label or Path(spec.name).name
@@ -233,15 +230,16 @@ def read(path: Path, *, small: bool = False) -> Config:
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-        less = values.pop("small", None)
-        if small and less is None:
-            raise InputError(f"{path} has no table [small]")
-        config = _budgeted(msgspec.convert(values | (less if small and less else {}), Config))
+        variant = values.pop("small", None)
+        if small and variant is None:
+            raise InputError("there is no table [small]")
+        config = schema.read(Config, values | (variant if small else {}))
+        config = _budgeted(config)
         _check(config)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, InputError) as error:  # TOML, UTF-8, or a rule of the structure
-        raise InputError(f"{path}: {error}".replace(f"{path}: {path}", str(path))) from error
+    except ValueError as error:  # TOML, UTF-8, or a rule
+        raise InputError(f"{path}: {error}") from error
     name = config.name or path.stem + ("-small" if small else "")
     return msgspec.structs.replace(config, name=name)
 
@@ -250,37 +248,25 @@ def _budgeted(config: Config) -> Config:
     """The same with the run's budget among the options of each system that takes one."""
     if config.max_tokens is None:
         return config
-    budget = {"max_tokens": config.max_tokens}
-    chosen = [
-        msgspec.structs.replace(spec, options=budget | spec.options)
-        if "max_tokens" in building.entry(spec.name).options
-        else spec
-        for spec in config.systems
-    ]
-    return msgspec.structs.replace(config, systems=chosen)
+    specs = []
+    for spec in config.systems:
+        takes = "max_tokens" in building.entry(spec.name).options
+        budget = {"max_tokens": config.max_tokens} if takes else {}
+        specs.append(msgspec.structs.replace(spec, options=budget | spec.options))
+    return msgspec.structs.replace(config, systems=specs)
 
 
 def _check(config: Config) -> None:
     """Everything that can be known before a model or a data set is loaded."""
-    for kind, names in (
-        ("systems", [label(s) for s in config.systems]),
-        ("generators", [label(g) for g in config.generators]),
-        ("data", [d.label for d in config.data]),
-    ):
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
-    if config.noise and any(data.poisoned for data in config.data):
-        raise InputError("poisoned must be false where the run has noise, which replaces documents")
-    for data in config.data:
-        asked = {"index": data.index, "sources": data.sources}
-        for option, value in asked.items():
-            if value and (config.noise or data.poisoned):
-                raise InputError(f"{option} must be empty where documents are noise, got {value!r}")
-        if all(asked.values()):
-            raise InputError(f"index and sources exclude each other, got {asked!r}")
-    if config.baseline and config.baseline not in map(label, config.systems):
-        known = ", ".join(map(label, config.systems))
+    labels = [label(system) for system in config.systems]
+    _check_distinct("systems", labels)
+    _check_distinct("generators", [label(generator) for generator in config.generators])
+    _check_distinct("data", [data.label for data in config.data])
+    if config.baseline and config.baseline not in labels:
+        known = ", ".join(labels)
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
+    for data in config.data:
+        _check_documents(data, config.noise)
     for system in config.systems:
         if system.router != "all" and not any(data.sources for data in config.data):
             raise InputError(f"router of {label(system)} needs data with sources")
@@ -291,6 +277,23 @@ def _check(config: Config) -> None:
         models.check(getattr(config, role), kind)
     if config.judge:
         models.check(config.judge, "LLM")
+
+
+def _check_distinct(kind: str, labels: list[str]) -> None:
+    if twice := sorted({name for name in labels if labels.count(name) > 1}):
+        raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
+
+
+def _check_documents(data: Data, noise: NoiseGrid | None) -> None:
+    """Documents come from one place: the questions, with noise or poison, an index, or sources."""
+    if noise and data.poisoned:
+        raise InputError("poisoned must be false where the run has noise, which replaces documents")
+    searched = {"index": data.index, "sources": data.sources}
+    for option, value in searched.items():
+        if value and (noise or data.poisoned):
+            raise InputError(f"{option} must be empty where documents are noise, got {value!r}")
+    if all(searched.values()):
+        raise InputError(f"index and sources exclude each other, got {searched!r}")
 
 
 def _slug(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""What a system costs a question: calls, tokens, seconds, money, and when a filter pays."""
+"""Costs of a question by system: calls, tokens, seconds, money, and when a filter pays."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.cells import Cell, Usage
-from ragsieve.evaluate.stats import Values
+from ragsieve.evaluate.records import Records
+from ragsieve.evaluate.stats import Values, group_mean
 
 
 @dataclass(frozen=True)
@@ -38,89 +38,54 @@ class Prices:
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be finite and not negative, got {value!r}")
 
-    def filter(self, usage: Usage) -> Values:
+    def filter(self, cell: Records) -> Values:
         """Price of each question's filtering, in a million tokens' currency."""
         price_in = self.price_in if self.filter_in is None else self.filter_in
         price_out = self.price_out if self.filter_out is None else self.filter_out
-        spent = price_in * usage.llm_tokens_in + price_out * usage.llm_tokens_out
-        return np.asarray(spent, dtype=np.float64)
+        return _price(cell, "llm", price_in, price_out)
 
-    def generator(self, usage: Usage) -> Values:
+    def generator(self, cell: Records) -> Values:
         """Price of each question's answer."""
-        spent = self.price_in * usage.generator_tokens_in
-        return np.asarray(spent + self.price_out * usage.generator_tokens_out, dtype=np.float64)
+        return _price(cell, "generator", self.price_in, self.price_out)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a question costs on average over the datasets; nan where it was not measured.
+def _price(cell: Records, role: str, price_in: float, price_out: float) -> Values:
+    read, written = (cell.column("cost", f"{role}_tokens_{way}") for way in ("in", "out"))
+    return np.asarray(price_in * read + price_out * written)
+
+
+def derived_costs(
+    cells: Sequence[Records], baseline: Sequence[Records], prices: Prices
+) -> dict[str, float]:
+    """Costs that are no mean of a column, by name; nan where they were not measured.
+
+    ``compression``: tokens before / tokens after, each summed over all questions.
+    ``filter_price``, ``generator_price``: of 1,000 questions.
+    ``p50``, ``p95``: quantiles of the seconds of questions asked alone.
+    ``saved_seconds``: mean seconds less than the baseline; below 0 where slower.
+    ``break_even``: document tokens from which on the filter's price is below what it saves; 0
+    where always, infinite where never.
 
     Args:
-        compression: Tokens before / tokens after, each summed over all questions; at least 1.
-        filter_price: Of the filter's LLM calls, for 1,000 questions.
-        generator_price: Of the answers, for 1,000 questions.
-        p50: Median seconds of a question asked alone, without a cache.
-        p95: 95th percentile of the same; a rough one, of few questions.
-        filter_seconds: Mean of the filter's part.
-        generator_seconds: Mean of the generator's part.
-        timed: Questions that the seconds are of.
-        throughput: Questions a second with all workers, caches included.
-        outside: Share of that time in which no model was busy.
-        saved_seconds: Mean seconds less than the baseline, asked alone; below 0 where slower.
-        break_even: Document tokens from which on the filter's price is below what it saves; 0
-            where always, infinite where never.
+        cells: A system's records on one dataset or more.
+        baseline: The same of the baseline; may be empty.
+        prices: Prices of tokens.
     """
-
-    llm_calls: float
-    encoder_calls: float
-    llm_tokens_in: float
-    llm_tokens_out: float
-    encoder_tokens: float
-    generator_tokens_in: float
-    generator_tokens_out: float
-    compression: float
-    filter_price: float
-    generator_price: float
-    p50: float
-    p95: float
-    filter_seconds: float
-    generator_seconds: float
-    timed: int
-    throughput: float
-    outside: float
-    saved_seconds: float
-    break_even: float
-
-
-def cost(cells: Sequence[Cell], baseline: Sequence[Cell], prices: Prices) -> Cost:
-    """Cost of a system on one dataset or more; ``baseline`` may be empty."""
-    usages = [cell.usage for cell in cells]
-    seconds = _joined([c.latency.total for c in cells])
+    seconds = np.concatenate([cell.known("cost", "seconds") for cell in cells])
+    p50, p95 = np.quantile(seconds, (0.5, 0.95)) if len(seconds) else (math.nan, math.nan)
     saved = math.nan
     if baseline and cells is not baseline:
-        saved = _mean([c.latency.total for c in baseline]) - _mean([c.latency.total for c in cells])
-    n, wall, busy = np.sum([c.sessions for c in cells], axis=0).tolist()
-    return Cost(
-        llm_calls=_mean([u.llm_calls for u in usages]),
-        encoder_calls=_mean([u.encoder_calls for u in usages]),
-        llm_tokens_in=_mean([u.llm_tokens_in for u in usages]),
-        llm_tokens_out=_mean([u.llm_tokens_out for u in usages]),
-        encoder_tokens=_mean([u.encoder_tokens for u in usages]),
-        generator_tokens_in=_mean([u.generator_tokens_in for u in usages]),
-        generator_tokens_out=_mean([u.generator_tokens_out for u in usages]),
-        compression=_compression(cells),
-        filter_price=_mean([prices.filter(u) for u in usages]) / 1000,
-        generator_price=_mean([prices.generator(u) for u in usages]) / 1000,
-        p50=float(np.quantile(seconds, 0.5)) if len(seconds) else math.nan,
-        p95=float(np.quantile(seconds, 0.95)) if len(seconds) else math.nan,
-        filter_seconds=_mean([c.latency.filter for c in cells]),
-        generator_seconds=_mean([c.latency.generator for c in cells]),
-        timed=len(seconds),
-        throughput=n / wall if wall else math.nan,
-        outside=float(np.maximum(0, 1 - busy / wall)) if wall else math.nan,
-        saved_seconds=saved,
-        break_even=_break_even(cells, prices),
-    )
+        own, other = ([c.known("cost", "seconds") for c in group] for group in (cells, baseline))
+        saved = group_mean(other) - group_mean(own)
+    return {
+        "compression": _compression(cells),
+        "filter_price": group_mean([_finite(prices.filter(c)) for c in cells]) / 1000,
+        "generator_price": group_mean([_finite(prices.generator(c)) for c in cells]) / 1000,
+        "p50": float(p50),
+        "p95": float(p95),
+        "saved_seconds": saved,
+        "break_even": _break_even(cells, prices),
+    }
 
 
 def break_even(before: Values, spent: Values, kept: float, price_in: float) -> float:
@@ -148,33 +113,25 @@ def break_even(before: Values, spent: Values, kept: float, price_in: float) -> f
     elif fixed < 0:
         slope, fixed = float(before @ spent / (before @ before)), 0.0
     gain = price_in * (1 - kept) - slope
-    if gain <= 0:
-        return math.inf
-    return fixed / gain
+    return fixed / gain if gain > 0 else math.inf
 
 
-def _break_even(cells: Sequence[Cell], prices: Prices) -> float:
-    before = _joined([c.usage.before for c in cells], finite=False)
-    spent = _joined([prices.filter(c.usage) for c in cells], finite=False)
+def _break_even(cells: Sequence[Records], prices: Prices) -> float:
+    before = np.concatenate([cell.column("cost", "tokens_before") for cell in cells])
+    spent = np.concatenate([prices.filter(cell) for cell in cells])
     known = np.isfinite(before) & np.isfinite(spent) & (before > 0)
-    kept = 1 / _compression(cells)
-    return break_even(before[known], spent[known], kept, prices.price_in)
+    return break_even(before[known], spent[known], 1 / _compression(cells), prices.price_in)
 
 
-def _compression(cells: Sequence[Cell]) -> float:
-    before = sum(float(np.nansum(c.before)) for c in cells)
-    after = sum(float(np.nansum(c.after)) for c in cells)
+def _compression(cells: Sequence[Records]) -> float:
+    before, after = (
+        sum(float(cell.known("cost", name).sum()) for cell in cells)
+        for name in ("tokens_before", "tokens_after")
+    )
     if not after:
         return math.inf if before else math.nan
     return before / after
 
 
-def _joined(arrays: Sequence[Values], *, finite: bool = True) -> Values:
-    whole = np.concatenate([np.asarray(a, dtype=np.float64) for a in arrays])
-    return whole[np.isfinite(whole)] if finite else whole
-
-
-def _mean(groups: Sequence[Values]) -> float:
-    """Mean of the means of the groups; nan where one has no value."""
-    known = [g[np.isfinite(g)] for g in groups]
-    return float(np.mean([g.mean() for g in known])) if all(map(len, known)) else math.nan
+def _finite(values: Values) -> Values:
+    return values[np.isfinite(values)]

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ragsieve.errors import InputError
-from ragsieve.pipeline import Result, as_documents, best_first
+from ragsieve.documents import as_documents
+from ragsieve.pipeline import Result, best_first
+from ragsieve.schema import read
 from ragsieve.text import contains_answer, sentence_spans
 from ragsieve.types import Document, Example, Segment
 
@@ -30,23 +31,14 @@ def gold_sentences(document: Document) -> list[Span]:
     Raises:
         InputError: If the metadata hold anything else.
     """
-    named = document.metadata.get("supporting_sentences") or []
-    split = document.metadata.get("sentences") or []
-    if not isinstance(named, list | tuple) or not isinstance(split, list | tuple):
-        raise InputError(
-            f"supporting_sentences and sentences must be lists, got {named!r:.80} and {split!r:.80}"
-        )
-    found = set()
-    for sentence in named:
-        if isinstance(sentence, int):
-            if not 0 <= sentence < len(split):
-                continue
-            sentence = split[sentence]
-        if not isinstance(sentence, str):
-            raise InputError(f"a supporting sentence must be text or index, got {sentence!r:.80}")
-        if span := _located(sentence, document.text):
-            found.add(span)
-    return sorted(found)
+    metadata = document.metadata
+    named = read(
+        list[int | str], metadata.get("supporting_sentences") or [], "supporting_sentences"
+    )
+    split = read(list[str], metadata.get("sentences") or [], "sentences")
+    texts = [one for one in named if isinstance(one, str)]
+    texts += [split[one] for one in named if isinstance(one, int) and 0 <= one < len(split)]
+    return sorted({span for text in texts if (span := _located(text, document.text))})
 
 
 def _located(sentence: str, text: str) -> Span | None:
@@ -104,12 +96,12 @@ def _is_unlabelled(document: Document) -> bool:
 def sentence_recall(example: Example, result: Result) -> float | None:
     """Share of the gold sentences that are kept, at least half of each; None without gold ones."""
     gold, kept = _gold_spans(example), _kept_spans(example, result.kept)
-    found = [
+    held = [
         _mostly(sentence, kept.get(name, []))
         for name, sentences in gold.items()
         for sentence in sentences
     ]
-    return sum(found) / len(found) if found else None
+    return sum(held) / len(held) if held else None
 
 
 def sentence_precision(example: Example, result: Result) -> float | None:
@@ -130,7 +122,7 @@ def sentence_precision(example: Example, result: Result) -> float | None:
 
 def _gold_spans(example: Example) -> dict[str, list[Span]]:
     spans = {d.id: gold_sentences(d) for d in as_documents(example.documents)}
-    return {name: found for name, found in spans.items() if found}
+    return {name: gold for name, gold in spans.items() if gold}
 
 
 def _kept_spans(example: Example, segments: Iterable[Segment]) -> dict[str, list[Span]]:
@@ -139,7 +131,7 @@ def _kept_spans(example: Example, segments: Iterable[Segment]) -> dict[str, list
     named = _naming(example)
     for segment in segments:
         spans.setdefault(named(segment.document), []).append((segment.start, segment.end))
-    return {name: _merged(found) for name, found in spans.items()}
+    return {name: _merged(kept) for name, kept in spans.items()}
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
@@ -183,9 +175,9 @@ def presence(result: Result, answers: Sequence[str]) -> list[Presence]:
     Source: FineFilter (arXiv 2502.11811v4), table 5.
     """
     steps = result.trace.steps[:-1] if result.answer is not None else result.trace.steps
-    given = tuple(Segment.whole(document) for document in result.documents)
+    documents = tuple(Segment.whole(document) for document in result.documents)
     return [
-        _presence("given", given, answers),
+        _presence("given", documents, answers),
         *(_presence(_stage_name(step.stage), step.after, answers) for step in steps),
     ]
 

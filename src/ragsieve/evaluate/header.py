@@ -1,4 +1,4 @@
-"""What a run's header says: enough to run it again, and to tell why figures differ."""
+"""The header of a run: settings and versions, enough to repeat it and to explain differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,11 @@ def header(
     """The header as JSON values.
 
     Args:
-        config: What is run; API keys in it are left out.
+        config: The run; API keys in it are left out.
         cells: Its cells, in order.
-        questions: What `ragsieve.evaluate.questions.write` says, by questions file.
-        identities: What every model is, weights' checksums among it, by specification.
-        command: How it was called.
+        questions: Counts and checksums of `ragsieve.evaluate.questions.write`, by questions file.
+        identities: Identities of the models, with the weights' checksums, by specification.
+        command: The command line.
     """
     return {
         "name": config.name,
@@ -46,38 +46,31 @@ def header(
         "config": without_keys(msgspec.to_builtins(config)),
         "datasets": dict(questions),
         "models": dict(identities),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "versions": {d.name: d.version for d in distributions() if d.name in _PACKAGES},
         "machine": _machine(),
         "cells": [_cell(cell, questions[cell.questions_file]["questions"]) for cell in cells],
     }
 
 
 def _cell(cell: Cell, questions: int) -> dict[str, Any]:
-    noise = cell.noise
+    noise = cell.noise and msgspec.to_builtins(cell.noise)
     return {
         "dataset": cell.data.label,
         "system": label(cell.system),
         "generator": label(cell.generator),
-        "noise": noise and {"kind": noise.kind, "share": noise.share, "position": noise.position},
+        "noise": noise,
         "questions": f"questions/{cell.questions_file}.jsonl",
-        "asked": cell.asked(questions),
+        "asked": cell.question_count(questions),
         "file": f"records/{cell.file}.jsonl",
         "latency": f"latency/{cell.file}.jsonl",
     }
 
 
 def without_keys(value: Any) -> Any:
-    """JSON values without what nobody else should read."""
+    """JSON values without API keys."""
     if isinstance(value, dict):
         return {k: "…" if k == "api_key" else without_keys(v) for k, v in value.items()}
     return [without_keys(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _machine() -> dict[str, Any]:
@@ -85,21 +78,13 @@ def _machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "memory_gb": _memory_gb(),
         "python": platform.python_version(),
     }
 
 
 def _processor() -> str:
     try:
-        found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     except OSError:
-        found = None
-    return found.group(1) if found else platform.processor()
-
-
-def _memory_gb() -> int | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
-    except (AttributeError, ValueError, OSError):
-        return None
+        match = None
+    return match.group(1) if match else platform.processor()

@@ -1,6 +1,6 @@
-"""Every number that a result is measured by: one function and one row in `METRICS` each.
+"""The metrics of a result: one function and one row in `METRICS` each.
 
-A metric says None where it does not apply to an example.
+A metric is None where it does not apply to an example.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Literal
+
+from msgspec import Struct
 
 from ragsieve.answer import Reader
-from ragsieve.errors import ContextOverflow, InputError
+from ragsieve.errors import ContextOverflow
 from ragsieve.evaluate import answers, evidence
 from ragsieve.evaluate.answers import CragVerdict, Judge
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Result, Tokens
 from ragsieve.prompts import context
+from ragsieve.schema import read
 from ragsieve.score.bottleneck import bottleneck
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace
@@ -36,13 +39,13 @@ class Metric:
     """One number about a result.
 
     Args:
-        name: What it is called in records and tables.
-        summary: What it is, in a line.
+        name: Its name in records and tables.
+        summary: A line of description.
         compute: Its value; None where it does not apply to the example, or nothing was answered
             that it could judge.
         group: ``"answer"`` reads the answer, ``"evidence"`` the kept spans, ``"cost"`` the tokens.
-        better: Which way is good.
-        on_error: What an answer metric is worth where the system failed.
+        better: The good direction.
+        on_error: Value of an answer metric where the system failed.
     """
 
     name: str
@@ -60,7 +63,7 @@ def measure(
 
     Args:
         example: The question with its gold labels.
-        result: What a system made of it.
+        result: The result of a system.
         metrics: Which ones; all of `METRICS` where None.
 
     Raises:
@@ -74,7 +77,7 @@ def measure(
 
 
 def failed(example: Example, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
-    """What the answer metrics are worth where the system failed, so that no failure goes uncounted.
+    """Values of the answer metrics where the system failed, so that every failure counts.
 
     Args:
         example: The question with its gold labels.
@@ -91,14 +94,14 @@ def failed(example: Example, metrics: Sequence[Metric] | None = None) -> dict[st
 
 
 def judged(judge: Judge) -> Metric:
-    """What ``judge`` by itself says: how likely the answer means a gold one, from 0 to 1."""
+    """A judge's own probability that the answer means a gold one, from 0 to 1."""
 
     def compute(example: Example, result: Result) -> float | None:
         if not example.answers or result.answer is None:
             return None
         output = result.answer.text
-        said = any(map(str.isalnum, output))  # nothing means nothing: no need to ask
-        return judge(example.query.text, output, example.answers) if said else 0.0
+        blank = not any(map(str.isalnum, output))  # no need to ask a judge
+        return judge(example.query.text, output, example.answers) if not blank else 0.0
 
     return Metric("judge", "a judge's probability that a gold answer is meant", compute, "answer")
 
@@ -134,10 +137,10 @@ def likelihood(reader: Reader) -> Metric:
 
 
 def ib_score(llm: LLM, beta: float = 1.0) -> Metric:
-    """What the reader read, by the information bottleneck; lower is better, below 0 is good.
+    """The reader's text by the information bottleneck; lower is better, below 0 is good.
 
-    ``I(text; documents | question) - beta * I(text; answer | question)``, in nats a token: what the
-    text tells of the documents that the system took, less what it tells of the gold answer; see
+    ``I(text; documents | question) - beta * I(text; answer | question)``, in nats a token: the
+    information of the text on the documents, less that on the gold answer; see
     `ragsieve.score.bottleneck.bottleneck`. 0 of a system that keeps nothing. Of several gold
     answers the first that is not blank counts. None where a document does not fit the context.
 
@@ -153,15 +156,15 @@ def ib_score(llm: LLM, beta: float = 1.0) -> Metric:
         gold = next(filter(str.strip, example.answers), None)
         if gold is None or result.answer is None:
             return None
-        given = [Segment.whole(document) for document in result.documents]
+        documents = [Segment.whole(document) for document in result.documents]
         text = context(result.answer.segments)
         try:
-            return float(bottleneck(llm, example.query, given, [text], gold, beta=beta)[0])
+            return float(bottleneck(llm, example.query, documents, [text], gold, beta=beta)[0])
         except ContextOverflow as error:
             logger.info("question %r has no ib_score: %s", example.query.id, error)
             return None
 
-    summary = "what the kept text tells of the documents, less of the answer"
+    summary = "information of the kept text on the documents, less on the answer"
     return Metric("ib_score", summary, compute, "evidence", "lower")
 
 
@@ -185,8 +188,8 @@ def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> li
             applies = everywhere or str(example.metadata.get("dataset", "")).startswith("crag")
             if not applies or not example.answers or result.answer is None:
                 return None
-            found = verdict(example.query.text, result.answer.text, example.answers)
-            return points.get(found, 0.0)
+            outcome = verdict(example.query.text, result.answer.text, example.answers)
+            return points.get(outcome, 0.0)
 
         return compute
 
@@ -231,23 +234,15 @@ def _all_rouge(output: str, gold: tuple[str, ...]) -> dict[str, float]:
     return answers.rouge(output, gold)
 
 
+class _Pair(Struct, frozen=True):
+    short_answers: list[str]
+
+
 def _asqa(example: Example, result: Result) -> float | None:
-    pairs = example.metadata.get("qa_pairs")
+    pairs = read(list[_Pair], example.metadata.get("qa_pairs") or [], "qa_pairs")
     if not pairs or result.answer is None:
         return None
-    return answers.asqa_exact_match(result.answer.text, _sub_answers(pairs))
-
-
-def _sub_answers(pairs: Any) -> list[list[str]]:
-    """The spellings of each sub-answer, from ASQA's ``qa_pairs``."""
-    rule = "qa_pairs must be a list of objects with short_answers, a list of strings"
-    if not isinstance(pairs, list) or not all(isinstance(pair, Mapping) for pair in pairs):
-        raise InputError(f"{rule}, got {pairs!r:.80}")
-    groups = [pair.get("short_answers") for pair in pairs]
-    for group in groups:
-        if not isinstance(group, list) or not all(isinstance(answer, str) for answer in group):
-            raise InputError(f"{rule}, got {group!r:.80}")
-    return groups
+    return answers.asqa_exact_match(result.answer.text, [pair.short_answers for pair in pairs])
 
 
 def _answer_present(example: Example, result: Result) -> float | None:

@@ -1,4 +1,4 @@
-"""Noise injected into retrieved documents: how much of which kind a system bears."""
+"""Inject noise of several kinds and shares into retrieved documents."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from typing import Literal, get_args
+from typing import Literal
 
 from ragsieve import score
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.pipeline import best_first
 from ragsieve.text import contains_answer
 from ragsieve.types import Document, Example, Segment
@@ -53,15 +53,9 @@ class Noise:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise InputError(f"kind must be one of {', '.join(get_args(Kind))}, got {self.kind!r}")
-        if not 0 <= self.share <= 1:
-            raise InputError(f"share must be from 0 to 1, got {self.share!r}")
-        if self.position not in get_args(Position):
-            known = ", ".join(get_args(Position))
-            raise InputError(f"position must be one of {known}, got {self.position!r}")
-        if self.documents < 1:
-            raise InputError(f"documents must be at least 1, got {self.documents!r}")
+        check_choice(Kind, kind=self.kind)
+        check_range(self, share=(0, 1), documents=(1, None))
+        check_choice(Position, position=self.position)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.share:g} {self.position}"
@@ -78,11 +72,11 @@ class Noise:
             return None
         wanted = self._count(len(clues))
         draw = random.Random(f"{self.seed}:{example.query.id or example.query.text!r}")
-        found = self._noise(example, pool, draw)
-        if not found:
+        noise = self._noise(example, pool, draw)
+        if not noise:
             return None
         again = self.kind in ("counterfactual", "duplicates")
-        noise = list(islice(cycle(found) if again else found, wanted))
+        noise = list(islice(cycle(noise) if again else noise, wanted))
         placed = self._placed(clues if self.share < 1 else [], noise, draw)
         return replace(example, documents=tuple(_renamed(placed)))
 
@@ -103,8 +97,8 @@ class Noise:
         own = [d for d in example.documents if d.metadata.get("is_positive") is not True]
         segments = [Segment.whole(d) for d in others]
         near = best_first(score.BM25()(example.query, segments))
-        found = [d for d in (*own, *(s.document for s in near)) if not _holds(d, example)]
-        return found[: 1 if self.kind == "duplicates" else self.documents]
+        candidates = [d for d in (*own, *(s.document for s in near)) if not _holds(d, example)]
+        return candidates[: 1 if self.kind == "duplicates" else self.documents]
 
     def _placed(
         self, clues: list[Document], noise: list[Document], draw: random.Random
@@ -118,8 +112,8 @@ class Noise:
 def poison(example: Example, seed: int = 0) -> Example | None:
     """The example with its false documents among its others; None where the data gives none.
 
-    The places are drawn; the others keep their order. All ids are the places, so that none tells
-    what is false; the old ones are in the metadata (``from``).
+    The places are drawn; the others keep their order. All ids are the places, so that none shows
+    which is false; the old ones are in the metadata (``from``).
 
     Args:
         example: A question with its documents, and false ones in its metadata (`FALSE`).
@@ -152,19 +146,19 @@ def _holds(document: Document, example: Example) -> bool:
 
 def _false(example: Example) -> list[Document]:
     """The false evidence that the data gives for the question."""
-    given = [entry for key in FALSE for entry in example.metadata.get(key) or []]
-    found = []
-    for place, entry in enumerate(given):
+    entries = [entry for key in FALSE for entry in example.metadata.get(key) or []]
+    documents = []
+    for place, entry in enumerate(entries):
         text = entry.get("text") if isinstance(entry, dict) else entry
         title = entry.get("title") if isinstance(entry, dict) else ""
         if not isinstance(text, str):
             raise InputError(f"a counterfactual document must be text, got {entry!r:.80}")
-        found.append(Document(f"false{place}", text, str(title or "")))
-    return found
+        documents.append(Document(f"false{place}", text, str(title or "")))
+    return documents
 
 
 def _renamed(documents: Sequence[Document]) -> list[Document]:
-    """Ids as the places are, so that no id tells what is noise; the old one is in the metadata."""
+    """Ids as the places are, so that no id shows the noise; the old one is in the metadata."""
     return [
         replace(d, id=str(rank), rank=rank, metadata={**d.metadata, "from": d.id})
         for rank, d in enumerate(documents)

@@ -1,4 +1,4 @@
-"""The questions of a run: drawn, shuffled, with noise, and written down as they are asked."""
+"""The questions of a run: drawn, shuffled, with noise, and written into a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def write(
     def checked() -> Iterator[bytes]:
         line = b""
         for number, line in dataset.lines():
-            dataset.parse(number, line)  # a mistake in the last line shows before any is asked
+            dataset.parse(
+                number, line
+            )  # a mistake in the last line shows before any question is asked
             line = line.strip() + b"\n"
             digest.update(line)
             yield line
@@ -63,7 +65,7 @@ def write(
 
 
 def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None) -> Dataset:
-    """The data set with what the run says of it; every line of it that is asked can be read."""
+    """The data set as the run chooses from it and changes it."""
     dataset = datasets.load(data.name, folder=folder)
     if data.part != "all":
         dataset = _only(dataset, lambda e: part_of(e.query.text) == data.part)

@@ -1,24 +1,23 @@
-"""An index searched with questions: gold documents and answers among the first that are found."""
+"""Search an index with questions: gold documents and answers among the first results."""
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.stats import Difference, Mean, compare, interval
+from ragsieve.evaluate.formatting import value_text
+from ragsieve.evaluate.stats import Difference, Mean, compare, interval, json_figure
 from ragsieve.retrieve.corpus import By, Corpus
 from ragsieve.retrieve.index.store import digest_of
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Document, Example, Query, Segment
 
-Measure = Literal["recall", "answer"]
 Passage = tuple[str, str]  # title and text
 
 _DEEPER = 4  # times as many chunks are asked for where the first hold too few documents
@@ -26,31 +25,16 @@ _YES_NO = ("yes", "no")
 
 
 @dataclass(frozen=True)
-class Way:
-    """How well one way of searching does, and how long it takes.
-
-    Args:
-        by: The way.
-        recall: By K, the mean share of a question's gold documents among the first K documents.
-        answer: By K, the share of questions with a gold answer in the first K chunks.
-        median_ms: Median time of a search for the largest K's chunks, in milliseconds, with the
-            embedding of the question.
-    """
-
-    by: By
-    recall: Mapping[int, Mean]
-    answer: Mapping[int, Mean]
-    median_ms: float
-
-
-@dataclass(frozen=True)
 class Retrieval:
-    """What `recall` found.
+    """Figures of searches, as `recall` measures them.
 
     Args:
-        ways: One for each way of searching, in the order given.
-        best_single: By measure and K, which of BM25 and dense has the higher mean.
-        gains: By measure and K, hybrid minus that one, paired by question.
+        means: By way of searching, then by measure: ``"recall@K"``, the mean share of a question's
+            gold documents among the first K documents; ``"answer@K"``, the share of questions with
+            a gold answer in the first K chunks.
+        median_ms: By way, the median time of a search for the largest K's chunks, in milliseconds,
+            with the embedding of the question.
+        gains: By measure, the better of BM25 and dense, and hybrid minus it, paired by question.
         questions: Questions in all.
         with_gold: Of these, such with gold documents that the index holds.
         with_answers: Of these, such with a gold answer that is not yes or no.
@@ -58,9 +42,9 @@ class Retrieval:
         absent: Of these, such that the index does not hold.
     """
 
-    ways: tuple[Way, ...]
-    best_single: Mapping[tuple[Measure, int], By]
-    gains: Mapping[tuple[Measure, int], Difference]
+    means: Mapping[By, Mapping[str, Mean]]
+    median_ms: Mapping[By, float]
+    gains: Mapping[str, tuple[By, Difference]]
     questions: int
     with_gold: int
     with_answers: int
@@ -68,7 +52,7 @@ class Retrieval:
     absent: int
 
     def counted(self) -> str:
-        """One line on what was measured."""
+        """One line on the questions."""
         absent = f"; {self.absent:,} of {self.gold:,} gold documents are not, and do not count"
         return (
             f"{self.questions:,} questions: {self.with_answers:,} with answers, "
@@ -78,39 +62,27 @@ class Retrieval:
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values."""
         counts = ("questions", "with_gold", "with_answers", "gold", "absent")
-        return {
-            **{name: getattr(self, name) for name in counts},
-            "ways": [
-                {
-                    "by": way.by,
-                    **{f"recall@{k}": _json(mean) for k, mean in way.recall.items()},
-                    **{f"answer@{k}": _json(mean) for k, mean in way.answer.items()},
-                    "median_ms": way.median_ms,
-                }
-                for way in self.ways
-            ],
-            "hybrid_minus_best_single": {
-                f"{measure}@{k}": {"single": self.best_single[measure, k], **_json(gain)}
-                for (measure, k), gain in self.gains.items()
-            },
-        }
-
-
-def _json(figure: Mean | Difference) -> dict[str, Any]:
-    """Its fields, with None for nan, which JSON has no word for."""
-    return {name: None if value != value else value for name, value in asdict(figure).items()}
+        ways = [
+            {"by": by, **{name: json_figure(mean) for name, mean in means.items()}}
+            | {"median_ms": self.median_ms[by]}
+            for by, means in self.means.items()
+        ]
+        gains = {n: {"single": by, **json_figure(gain)} for n, (by, gain) in self.gains.items()}
+        values = {name: getattr(self, name) for name in counts}
+        return {**values, "ways": ways, "hybrid_minus_best_single": gains}
 
 
 @dataclass
 class _Values:
-    """One way of searching, question by question."""
+    """One way of searching: values of the questions by measure, and seconds."""
 
-    recall: list[list[float]] = field(default_factory=list)  # (with_gold, len(at))
-    answer: list[list[float]] = field(default_factory=list)  # (with_answers, len(at))
+    measures: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
 
-    def of(self, measure: Measure) -> list[list[float]]:
-        return self.recall if measure == "recall" else self.answer
+    def add(self, measure: str, at: Sequence[int], values: Iterable[float]) -> None:
+        """Take a question's values for every K."""
+        for k, value in zip(at, values, strict=True):
+            self.measures.setdefault(f"{measure}@{k}", []).append(value)
 
 
 def recall(
@@ -119,7 +91,7 @@ def recall(
     at: Sequence[int] = (5, 20),
     by: Sequence[By] = ("bm25", "dense", "hybrid"),
 ) -> Retrieval:
-    """Search an index with each question, and compare what is found with what it needs.
+    """Search an index with each question for its gold documents and answers.
 
     A question's gold documents are those labelled ``is_positive``, else ``gold_passages`` of its
     metadata. They are known again by title and text, since an index keeps equal passages once; what
@@ -141,25 +113,29 @@ def recall(
     at, by = tuple(sorted(set(at))), tuple(dict.fromkeys(by))
     if not at or at[0] < 1 or not by:
         raise InputError(f"at must be numbers of at least 1, by not empty, got {at!r} and {by!r}")
-    found: dict[By, _Values] = {way: _Values() for way in by}
     if not (held := corpus.digests()):
         raise InputError(f"{corpus!r} must hold documents, it is empty: has its build not ended?")
-    questions = gold_count = absent = 0
+    values: dict[By, _Values] = {way: _Values() for way in by}
+    counts = dict.fromkeys(("questions", "with_gold", "with_answers", "gold", "absent"), 0)
     for example in examples:
         labelled = gold_passages(example)
         gold = {p for p in labelled if digest_of(Document("", p[1], p[0])) in held}
-        questions, gold_count = questions + 1, gold_count + len(labelled)
-        absent += len(labelled) - len(gold)
         answers = [a for a in example.answers if normalise(a) not in _YES_NO]
-        for way, values in found.items():
-            _measure(corpus, example.query, way, at, gold, answers, values)
-    if not questions:
+        counts["questions"] += 1
+        counts["with_gold"] += bool(gold)
+        counts["with_answers"] += bool(answers)
+        counts["gold"] += len(labelled)
+        counts["absent"] += len(labelled) - len(gold)
+        for way, own in values.items():
+            _measure(corpus, example.query, way, at, gold, answers, own)
+    if not counts["questions"]:
         raise InputError("there must be at least one question, got none")
-    any_way = found[by[0]]
-    ways = tuple(_way(way, at, values) for way, values in found.items())
-    best, gains = _compared(found, at)
-    counts = questions, len(any_way.recall), len(any_way.answer), gold_count, absent
-    return Retrieval(ways, best, gains, *counts)
+    means = {
+        way: {name: interval([np.array(v)]) for name, v in own.measures.items()}
+        for way, own in values.items()
+    }
+    seconds = {way: 1000 * statistics.median(own.seconds) for way, own in values.items()}
+    return Retrieval(means, seconds, _gains(values), **counts)
 
 
 def gold_passages(example: Example) -> set[Passage]:
@@ -187,12 +163,13 @@ def _measure(
     began = time.perf_counter()
     chunks = corpus.search(query, k=at[-1], by=by)
     values.seconds.append(time.perf_counter() - began)
+    if gold:
+        documents = [(d.title, d.text) for d in _deep(corpus, query, by, chunks, at[-1])]
+        shares = [len(gold.intersection(documents[:k])) / len(gold) for k in at]
+        values.add("recall", at, shares)
     if answers:
         first = _first(chunks, answers)
-        values.answer.append([float(first < k) for k in at])
-    if gold:
-        documents = [_passage(d) for d in _deep(corpus, query, by, chunks, at[-1])]
-        values.recall.append([len(gold.intersection(documents[:k])) / len(gold) for k in at])
+        values.add("answer", at, [float(first < k) for k in at])
 
 
 def _first(chunks: Sequence[Segment], answers: Sequence[str]) -> float:
@@ -205,10 +182,10 @@ def _deep(
     corpus: Corpus, query: Query, by: By, chunks: Sequence[Segment], count: int
 ) -> list[Document]:
     """The first documents, ``count`` of them where so many can be found."""
-    asked = count
-    while len(documents := _documents(chunks)) < count and len(chunks) == asked:
-        asked *= _DEEPER
-        chunks = corpus.search(query, k=asked, by=by)
+    k = count
+    while len(documents := _documents(chunks)) < count and len(chunks) == k:
+        k *= _DEEPER
+        chunks = corpus.search(query, k=k, by=by)
     return documents
 
 
@@ -217,72 +194,31 @@ def _documents(chunks: Sequence[Segment]) -> list[Document]:
     return list({chunk.document.id: chunk.document for chunk in chunks}.values())
 
 
-def _passage(document: Document) -> Passage:
-    return document.title, document.text
-
-
-def _way(by: By, at: tuple[int, ...], values: _Values) -> Way:
-    means: dict[Measure, dict[int, Mean]] = {
-        measure: {
-            k: interval([np.array(column)])
-            for k, column in zip(at, zip(*values.of(measure), strict=True), strict=False)
-        }
-        for measure in ("recall", "answer")
-    }
-    return Way(by, means["recall"], means["answer"], 1000 * statistics.median(values.seconds))
-
-
-def _compared(
-    found: Mapping[By, _Values], at: tuple[int, ...]
-) -> tuple[dict[tuple[Measure, int], By], dict[tuple[Measure, int], Difference]]:
-    best: dict[tuple[Measure, int], By] = {}
-    gains: dict[tuple[Measure, int], Difference] = {}
-    singles = [way for way in found if way != "hybrid"]
-    if "hybrid" not in found or not singles:
-        return best, gains
-    measures: tuple[Measure, ...] = ("recall", "answer")
-    for measure in measures:
-        columns = {way: np.array(values.of(measure)) for way, values in found.items()}
-        if not len(columns["hybrid"]):
-            continue
-        for place, k in enumerate(at):
-            single = max(singles, key=lambda way: float(columns[way][:, place].mean()))
-            best[measure, k] = single
-            gains[measure, k] = compare([columns["hybrid"][:, place]], [columns[single][:, place]])
-    return best, gains
+def _gains(values: Mapping[By, _Values]) -> dict[str, tuple[By, Difference]]:
+    gains: dict[str, tuple[By, Difference]] = {}
+    singles = [way for way in values if way != "hybrid"]
+    if "hybrid" not in values or not singles:
+        return gains
+    for name, hybrid in values["hybrid"].measures.items():
+        columns = {way: np.array(values[way].measures[name]) for way in singles}
+        single = max(singles, key=lambda way: float(columns[way].mean()))
+        gains[name] = single, compare([np.array(hybrid)], [columns[single]])
+    return gains
 
 
 def way_rows(measured: Retrieval) -> tuple[list[str], list[list[str]]]:
     """Headings and rows for people, a row a way of searching."""
-    headings, rows = [""], []
-    for way in measured.ways:
-        cells = [
-            *((f"recall@{k}", mean) for k, mean in way.recall.items()),
-            *((f"answer@{k}", mean) for k, mean in way.answer.items()),
-        ]
-        headings = ["", *(heading for heading, _ in cells), "ms a question"]
-        rows.append([way.by, *(_cell(mean) for _, mean in cells), f"{way.median_ms:.1f}"])
-    return headings, rows
-
-
-def _cell(mean: Mean) -> str:
-    return f"{mean.value:.3f}{_spread(mean, '.3f')}"
-
-
-def _spread(figure: Mean | Difference, form: str) -> str:
-    """Its interval behind a space; nothing for one question, which has none."""
-    return "" if math.isnan(figure.low) else f" [{figure.low:{form}}, {figure.high:{form}}]"
+    names = next(iter(measured.means.values()))
+    rows = [
+        [by, *(value_text(mean) for mean in means.values()), f"{measured.median_ms[by]:.1f}"]
+        for by, means in measured.means.items()
+    ]
+    return ["", *names, "ms a question"], rows
 
 
 def gain_rows(measured: Retrieval) -> list[list[str]]:
-    """What hybrid gains over the better single way, for people, a row a measure and K."""
+    """Gains of hybrid over the better single way, for people, a row a measure and K."""
     return [
-        [
-            f"{measure}@{k}",
-            measured.best_single[measure, k],
-            f"{gain.value:+.3f}{_spread(gain, '+.3f')}",
-            f"{gain.p:.3f}",
-            gain.verdict,
-        ]
-        for (measure, k), gain in measured.gains.items()
+        [name, single, value_text(gain, "+.3f"), f"{gain.p:.3f}", gain.verdict]
+        for name, (single, gain) in measured.gains.items()
     ]

@@ -1,4 +1,4 @@
-"""A system over many questions: a record each, written as it is done, and none made twice."""
+"""Run a system over many questions: one record each, written when done, resumable."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _LONG = ("kept", "text", "trace")  # keys of a record that an earlier run's is n
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a line of the input.
+    """A line of the input that is done.
 
     Args:
         line: Its number, from 1.
-        record: What was written for it, of an earlier run without spans, text and trace; empty
+        record: Its record, of an earlier run without spans, text and trace; empty
             where it failed.
         error: Why it failed, where it did: whatever was raised.
         again: Whether an earlier run had written it.
@@ -50,15 +50,15 @@ class Done:
 class Batch:
     """Questions of one JSONL file and the results in another, which belongs to it inside ``with``.
 
-    A line of the output has ``line``, ``id``, ``system``, and what was made of the question. What
-    an earlier run of the same ``label`` wrote stays and is not made again; a line cut short by a
-    kill is taken away. ``.NAME.lock`` beside the output keeps a second run out.
+    A line of the output has ``line``, ``id``, ``system``, and the question's values. Records
+    that an earlier run of the same ``label`` wrote stay as they are; a line cut short by a kill is
+    taken away. ``.NAME.lock`` beside the output keeps a second run out.
 
     Args:
         source: JSONL, may be ``.gz``; see `ragsieve.datasets.local.parse_record`.
-        output: JSONL; made where missing.
-        label: What makes the results: written down, and compared when a run goes on.
-        retry: Make again what an earlier run wrote down as failed.
+        output: JSONL; created where missing.
+        label: Identity of the system: written down, and compared when a run goes on.
+        retry: Ask again the questions that failed in an earlier run.
 
     Raises:
         InputError: On entering, if the output cannot be used: it is the input, another run writes
@@ -106,7 +106,7 @@ class Batch:
     ) -> Iterator[Done]:
         """Process every question that is not done, several at once, and write each as it is done.
 
-        Where the caller stops early, questions that are running end unheard.
+        Where the caller stops early, questions that are running end unread.
 
         Args:
             process: What makes a record's values of one question; called from several threads.
@@ -151,6 +151,10 @@ class Batch:
         except OSError as error:
             raise self._unwritable(error) from error
 
+    def missing(self, limit: int | None = None) -> bool:
+        """Whether a question has no record yet; of an input that is a file."""
+        return any(n not in self._written for n, _ in islice(lines(self.source), limit))
+
     def total(self, limit: int | None = None) -> int | None:
         """Questions of the input; None where it is a pipe, which can be read once."""
         return sum(1 for _ in islice(lines(self.source), limit)) if self.source.is_file() else None
@@ -177,10 +181,10 @@ class Batch:
             example = parse_record(line)
             values, error = process(example), None
         except Exception as raised:  # anyone's system: it must not stop the other questions
-            found = failed(example, raised) if example and failed else None
-            if example is None or found is None:
+            failure = failed(example, raised) if example and failed else None
+            if example is None or failure is None:
                 return Done(number, {}, raised)
-            values, error = found, raised
+            values, error = failure, raised
         head = {"line": number, "input": mark, "id": example.query.id, "system": self.label}
         return Done(number, {**head, **values}, error)
 
@@ -198,34 +202,34 @@ class Batch:
 
     def _earlier(self, path: Path) -> dict[int, dict[str, Any]]:
         """Records of earlier runs by line; the rest of a cut line is taken away."""
-        found: dict[int, dict[str, Any]] = {}
-        whole = 0
+        records: dict[int, dict[str, Any]] = {}
+        size = 0
         with path.open("rb") as file:
             for line in file:
                 if not line.endswith(b"\n") and (_HEAD[: len(line)] == line[: len(_HEAD)]):
                     break
                 record = self._checked(line)
-                found[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
-                whole += len(line)
-        if whole < path.stat().st_size:
-            os.truncate(path, whole)
-        if self.retry and any("error" in record for record in found.values()):
-            found = {number: r for number, r in found.items() if "error" not in r}
+                records[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
+                size += len(line)
+        if size < path.stat().st_size:
+            os.truncate(path, size)
+        if self.retry and any("error" in record for record in records.values()):
+            records = {number: r for number, r in records.items() if "error" not in r}
             with path.open("rb") as file:
-                replace_lines(path, [line for line in file if json.loads(line)["line"] in found])
-        return found
+                replace_lines(path, [line for line in file if json.loads(line)["line"] in records])
+        return records
 
     def _checked(self, line: bytes) -> dict[str, Any]:
         try:
             record: dict[str, Any] = json.loads(line)
-            made_by, _ = record["system"], (record["line"], record["input"])
+            label, _ = record["system"], (record["line"], record["input"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"output {self.output} must be empty or made by ragsieve, got a line {line!r:.60}"
             ) from error
-        if made_by != self.label:
+        if label != self.label:
             raise InputError(
-                f"output {self.output} was made by {made_by}, not by {self.label}: "
+                f"output {self.output} was made by {label}, not by {self.label}: "
                 "name another file, or remove it"
             )
         return record
@@ -258,7 +262,7 @@ def replace_lines(path: Path, content: Iterable[bytes]) -> int:
 
 @dataclass
 class Tally:
-    """Sums over what became of questions."""
+    """Sums over questions that are done."""
 
     questions: int = 0
     written: int = 0

@@ -1,23 +1,24 @@
-"""How well scorers tell the segments that help from the others, on labelled questions."""
+"""Quality of scorers on labelled questions: do segments that help score above the others?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ragsieve import score, split
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate.evidence import Span, gold_sentences
-from ragsieve.evaluate.stats import Mean, Values, interval
+from ragsieve.evaluate.stats import Mean, Values, interval, json_figure
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Pipeline, Stage, as_documents
+from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.score.base import Scorer
 from ragsieve.text import contains_answer, normalise
-from ragsieve.trace import Step, overheard
+from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment
 
 try:
@@ -37,7 +38,7 @@ _UNITS: dict[Labels, Unit] = {"grades": "documents", "positive documents": "docu
 
 
 class Recipe(NamedTuple):
-    """How a scorer is made: from which model, behind which others, by which prompts."""
+    """A scorer's constructor, its model, the scorers before it, and its prompts."""
 
     make: Callable[..., Scorer]
     role: Role | None = None
@@ -65,17 +66,17 @@ def needed(names: Iterable[str]) -> list[str]:
     Raises:
         InputError: If there is no scorer of a name, or no name.
     """
-    found: dict[str, None] = {}
+    names_needed: dict[str, None] = {}
     for name in names:
         if name not in RECIPES:
             raise InputError(f"a scorer must be one of {', '.join(RECIPES)}, got {name!r}")
-        found |= dict.fromkeys((*RECIPES[name].after, name))
-    if not found:
+        names_needed |= dict.fromkeys((*RECIPES[name].after, name))
+    if not names_needed:
         raise InputError("there must be at least one scorer, got none")
-    return list(found)
+    return list(names_needed)
 
 
-def made(names: Iterable[str], model: Callable[[Role], Any]) -> dict[str, Scorer]:
+def create_scorers(names: Iterable[str], model: Callable[[Role], Any]) -> dict[str, Scorer]:
     """Scorers by name, with those that must come before them; asks ``model`` for what they need."""
     recipes = {name: RECIPES[name] for name in needed(names)}
     return {n: r.make(model(r.role)) if r.role else r.make() for n, r in recipes.items()}
@@ -105,9 +106,9 @@ def labels_of(examples: Iterable[Example]) -> Labels:
     Raises:
         InputError: If it has none.
     """
-    found = {kind for example in examples for kind in _kinds(example)}
+    kinds = {kind for example in examples for kind in _kinds(example)}
     for kind in get_args(Labels):
-        if kind in found:
+        if kind in kinds:
             return kind  # type: ignore[no-any-return]
     raise InputError(
         "questions must have labels (relevance, supporting_sentences or is_positive of documents, "
@@ -132,12 +133,12 @@ def _answers(example: Example) -> list[str]:
 
 
 def unit_of(labels: Labels) -> Unit:
-    """What is scored where nothing else is asked for: what the labels are of, else sentences."""
+    """The default unit: that of the labels, else sentences."""
     return _UNITS.get(labels, "sentences")
 
 
 def splitter(unit: Unit, embedder: Callable[[], Embedder]) -> Stage:
-    """From documents to what is scored; chunks are those of `split.Semantic`."""
+    """From documents to the unit that is scored; chunks are those of `split.Semantic`."""
     if unit == "chunks":
         return split.Semantic(embedder())
     return split.Sentences() if unit == "sentences" else Pipeline()
@@ -152,22 +153,16 @@ def labelled(example: Example, labels: Labels, splitter: Stage) -> Labelled:
         InputError: If a label is none.
     """
     documents = as_documents(example.documents)
-    whole = [Segment.whole(document) for document in documents]
-    segments = tuple(splitter(example.query, whole))
+    segments = tuple(splitter(example.query, [Segment.whole(d) for d in documents]))
     gold = {d.id: gold_sentences(d) for d in documents if labels == "gold sentences"}
     answers = _answers(example)
-
-    def grade(segment: Segment) -> float:
-        match labels:
-            case "grades":
-                return _human(segment.document)
-            case "gold sentences":
-                return float(_shares(segment, gold[segment.document.id]))
-            case "positive documents":
-                return float(segment.document.metadata.get("is_positive") is True)
-        return float(contains_answer(segment.text, answers))
-
-    return Labelled(example.query, segments, tuple(map(grade, segments)))
+    grade: dict[Labels, Callable[[Segment], float]] = {
+        "grades": lambda s: _human(s.document),
+        "gold sentences": lambda s: float(_shares(s, gold[s.document.id])),
+        "positive documents": lambda s: float(s.document.metadata.get("is_positive") is True),
+        "answers": lambda s: float(contains_answer(s.text, answers)),
+    }
+    return Labelled(example.query, segments, tuple(map(grade[labels], segments)))
 
 
 def _human(document: Document) -> float:
@@ -206,7 +201,7 @@ def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> Scored:
 
     Args:
         question: The question.
-        scorers: As `made` gives them.
+        scorers: As `create_scorers` gives them.
 
     Raises:
         ModelError: If a model fails.
@@ -214,7 +209,7 @@ def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> Scored:
     segments, own = list(question.segments), {}
     scores = {CHANCE: np.zeros(len(segments))}
     for name, scorer in scorers.items():
-        with overheard() as own[name]:
+        with collect_step() as own[name]:
             segments = scorer(question.query, segments)
         scores[name] = np.array([s.score for s in segments])
     seconds = {n: sum(own[part].seconds for part in needed([n])) for n in scorers}
@@ -282,7 +277,7 @@ MEASURES: dict[str, Callable[[Values, Values], float | None]] = {
 
 @dataclass(frozen=True)
 class Figures:
-    """How good a scorer is, and what it costs.
+    """Quality and cost of a scorer.
 
     Args:
         scorer: Its name.
@@ -299,24 +294,19 @@ class Figures:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
-        means = {name: mean and _json(mean) for name, mean in self.means.items()}
+        means = {name: mean and json_figure(mean) for name, mean in self.means.items()}
         costs = {"seconds_per_segment": self.seconds, "tokens_per_segment": self.tokens}
         return {"scorer": self.scorer, **means, **costs}
 
 
 def figures(questions: Sequence[Scored], name: str) -> Figures:
-    """How good the scorer ``name`` is; ``"chance"`` is one that scores everything alike."""
+    """Quality of the scorer ``name``; ``"chance"`` is one that scores everything alike."""
     means = {}
     for measure, function in MEASURES.items():
-        found = [function(q.grades, q.scores[name]) for q in questions]
-        values = [value for value in found if value is not None]
+        results = [function(q.grades, q.scores[name]) for q in questions]
+        values = [value for value in results if value is not None]
         exact = measure != "rho"  # whose 0 is the middle of its range
         means[measure] = interval([np.array(values)], exact=exact) if values else None
     segments = max(1, sum(len(q.grades) for q in questions))
     seconds = sum(q.seconds.get(name, 0.0) for q in questions) / segments
     return Figures(name, means, seconds, sum(q.tokens.get(name, 0) for q in questions) / segments)
-
-
-def _json(mean: Mean) -> dict[str, Any]:
-    """Its fields, with None for nan, which JSON has no word for."""
-    return {name: None if value != value else value for name, value in asdict(mean).items()}

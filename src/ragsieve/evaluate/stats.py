@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ Values = NDArray[np.float64]
 _Drawn = NDArray[np.float32]
 Outcome = Literal["better", "worse", "tie"]
 
+LEVEL = 0.95  # coverage of every interval; a difference counts below 1 - LEVEL
 _FEW = 16  # distinct values up to which counts are drawn instead of questions
 _BLOCK = 2_000_000  # numbers drawn at once, to keep memory small
 
@@ -57,7 +58,7 @@ class Difference:
         low: Lower end of the interval.
         high: Upper end of the interval.
         p: Two-sided p-value of no difference.
-        verdict: "tie" where p is at least alpha or the interval covers 0.
+        verdict: "tie" where p is at least 0.05 or the interval covers 0.
         n: Pairs, over all groups.
     """
 
@@ -68,22 +69,28 @@ class Difference:
     verdict: Outcome
     n: int
 
-    def judged(self, p: float, *, alpha: float = 0.05, lower_is_better: bool = False) -> Difference:
+    def judged(self, p: float, *, lower_is_better: bool = False) -> Difference:
         """The same difference under another p-value, as `holm` gives it."""
-        verdict = _verdict(self.value, self.low, self.high, p, alpha, lower_is_better)
+        verdict: Outcome = "tie"
+        if p < 1 - LEVEL and (self.low > 0 or self.high < 0):  # False for nan
+            verdict = "better" if (self.value < 0) == lower_is_better else "worse"
         return replace(self, p=p, verdict=verdict)
 
 
+def group_mean(groups: Sequence[Values]) -> float:
+    """Mean of the groups' means; nan where there is no group, or one is empty."""
+    return float(np.mean([g.mean() for g in groups])) if all(map(len, groups)) else math.nan
+
+
+def json_figure(figure: Mean | Difference) -> dict[str, Any]:
+    """Its fields, with None for nan, which JSON has no word for."""
+    return {name: None if value != value else value for name, value in asdict(figure).items()}
+
+
 def interval(
-    groups: Sequence[Values],
-    *,
-    level: float = 0.95,
-    draws: int = 10_000,
-    seed: int = 0,
-    expand: bool = True,
-    exact: bool = True,
+    groups: Sequence[Values], *, draws: int = 10_000, seed: int = 0, exact: bool = True
 ) -> Mean:
-    """Mean of group means with a stratified percentile bootstrap interval.
+    """Mean of group means with a stratified percentile bootstrap interval of 95%.
 
     The percentile levels are expanded for small samples to ``Phi(sqrt(n / (n - 1)) t)``, where
     ``t`` is Student's quantile with n - 1 degrees of freedom and n the size of the smallest group,
@@ -93,10 +100,8 @@ def interval(
 
     Args:
         groups: Values of the questions, one array a group; none empty, all finite.
-        level: Coverage, in (0, 1).
         draws: Bootstrap samples; at least 1.
         seed: Of the random numbers: the same seed gives the same interval.
-        expand: False for the plain percentile interval, which is too narrow for few questions.
         exact: False for values that are no measurement of quality, such as a share of tokens
             that is 1 by construction: then constants at 0 or 1 have width 0 too.
 
@@ -107,12 +112,12 @@ def interval(
     Source: Hesterberg, "What Teachers Should Know About the Bootstrap" (2015), section 4.3 and
         its expanded percentile interval; Clopper and Pearson (1934).
     """
-    arrays = _checked(groups, level, draws)
+    arrays = _checked(groups, draws)
     value, n = float(np.mean([a.mean() for a in arrays])), sum(len(a) for a in arrays)
     if exact and all(np.all(a == a[0]) and a[0] in (0, 1) for a in arrays):
-        low, high = np.mean([_clopper_pearson(a, level) for a in arrays], axis=0).tolist()
+        low, high = np.mean([_clopper_pearson(a) for a in arrays], axis=0).tolist()
     else:
-        low, high = _bootstrap(arrays, level, draws, seed, expand)
+        low, high = _bootstrap(arrays, draws, seed)
     return Mean(value, low, high, n)
 
 
@@ -120,7 +125,6 @@ def compare(
     a_groups: Sequence[Values],
     b_groups: Sequence[Values],
     *,
-    level: float = 0.95,
     draws: int = 10_000,
     seed: int = 0,
     lower_is_better: bool = False,
@@ -130,12 +134,11 @@ def compare(
     Values are paired by position. The interval is that of `interval` over the pairs' differences;
     the p-value is that of a sign-flip permutation test, exact where all flips are at most
     ``draws``. The p-value is *not* corrected for several comparisons: see `holm`. The verdict is
-    "tie" where p >= 1 - ``level`` or the interval covers 0: a tie is no proof of equality.
+    "tie" where p >= 0.05 or the interval covers 0: a tie is no proof of equality.
 
     Args:
         a_groups: Values of the first system, one array a group.
         b_groups: Values of the second, with the same shapes.
-        level: Coverage of the interval, in (0, 1).
         draws: Bootstrap samples, and random flips; at least 1.
         seed: Of the random numbers.
         lower_is_better: Whether a smaller value is "better".
@@ -149,10 +152,10 @@ def compare(
             f"got {[len(a) for a in a_groups]} and {[len(b) for b in b_groups]}"
         )
     pairs = [np.asarray(a) - np.asarray(b) for a, b in zip(a_groups, b_groups, strict=True)]
-    found = interval(pairs, level=level, draws=draws, seed=seed, exact=False)
+    mean = interval(pairs, draws=draws, seed=seed, exact=False)
     p = _sign_flip(pairs, draws, seed)
-    whole = Difference(found.value, found.low, found.high, p, "tie", found.n)
-    return whole.judged(p, alpha=1 - level, lower_is_better=lower_is_better)
+    difference = Difference(mean.value, mean.low, mean.high, p, "tie", mean.n)
+    return difference.judged(p, lower_is_better=lower_is_better)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -167,18 +170,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _verdict(
-    value: float, low: float, high: float, p: float, alpha: float, lower_is_better: bool
-) -> Outcome:
-    apart = low > 0 or high < 0  # False for nan
-    if not apart or p >= alpha:
-        return "tie"
-    return "better" if (value < 0) == lower_is_better else "worse"
-
-
-def _checked(groups: Sequence[Values], level: float, draws: int) -> list[Values]:
-    if not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1, got {level!r}")
+def _checked(groups: Sequence[Values], draws: int) -> list[Values]:
     if draws < 1:
         raise InputError(f"draws must be at least 1, got {draws!r}")
     if not groups or any(len(group) == 0 for group in groups):
@@ -189,22 +181,18 @@ def _checked(groups: Sequence[Values], level: float, draws: int) -> list[Values]
     return arrays
 
 
-def _clopper_pearson(group: Values, level: float) -> tuple[float, float]:
-    found = stats.binomtest(int(group.sum()), len(group)).proportion_ci(level, method="exact")
-    return found.low, found.high
+def _clopper_pearson(group: Values) -> tuple[float, float]:
+    ends = stats.binomtest(int(group.sum()), len(group)).proportion_ci(LEVEL, method="exact")
+    return ends.low, ends.high
 
 
-def _bootstrap(
-    groups: list[Values], level: float, draws: int, seed: int, expand: bool
-) -> tuple[float, float]:
+def _bootstrap(groups: list[Values], draws: int, seed: int) -> tuple[float, float]:
     smallest = min(len(g) for g in groups)
     if smallest == 1:
         return math.nan, math.nan
     resampled = [_resampled(g, draws, seed, place) for place, g in enumerate(groups)]
-    tail = (1 - level) / 2
-    if expand:
-        wide = math.sqrt(smallest / (smallest - 1)) * stats.t.ppf(tail, smallest - 1)
-        tail = stats.norm.cdf(wide)
+    expansion = math.sqrt(smallest / (smallest - 1))
+    tail = stats.norm.cdf(expansion * stats.t.ppf((1 - LEVEL) / 2, smallest - 1))
     low, high = np.quantile(np.mean(resampled, axis=0), [tail, 1 - tail])
     return float(low), float(high)
 

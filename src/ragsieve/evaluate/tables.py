@@ -6,24 +6,136 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
+from rich import table as rich_table
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ragsieve.evaluate.advice import advice
-from ragsieve.evaluate.figures import amount, difference_text, mean_text, number, title
+from ragsieve.evaluate.formatting import amount, difference_text, mean_text, number, title
 from ragsieve.evaluate.report import OVERALL, Report, Row
-from ragsieve.evaluate.stats import Mean
-from ragsieve.evaluate.winnowing import Winnowing
 
 _MEAN = ("metric", "value", "low", "high", "n")
 _DIFFERENCE = ("difference", "diff_low", "diff_high", "p", "verdict")
 COLUMNS = ("dataset", "system", "generator", *_MEAN, *_DIFFERENCE)
-_UNKNOWN = Mean(math.nan, math.nan, math.nan, 0)
+
+Column = tuple[str, Callable[[Row, str], str]]
+"""A head, and the cell under it of a row, or of a part of its figures."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as text."""
+
+    name: str
+    heads: list[str]
+    cells: list[list[str]]
+
+
+def _table(
+    name: str, rows: Sequence[Row], columns: Sequence[Column], *kinds: str, of: str = ""
+) -> Table:
+    """A line a row, or a line a part of the figures of each of the ``kinds``.
+
+    Args:
+        name: The table's name.
+        rows: Rows of a report.
+        columns: Columns behind the system's.
+        kinds: Kinds of parts, such as ``"stage"``.
+        of: A part that a row must have.
+    """
+    rows = [row for row in rows if not of or of in row.figures]
+    lines = [(row, "") for row in rows]
+    if kinds:
+        lines = [(row, part) for row in rows for kind in kinds for part in _in_order(row, kind)]
+    cells = [[row.label, *(cell(row, part) for _, cell in columns)] for row, part in lines]
+    return Table(name, ["system", *(head for head, _ in columns)], cells)
+
+
+def _in_order(row: Row, kind: str) -> list[str]:
+    parts = row.parts(kind)
+    return sorted(parts, key=lambda part: int(part.split()[1])) if kind == "stage" else parts
+
+
+def _amounts(part: str, **names: str) -> list[Column]:
+    """Columns of plain figures by head, of one part or, where empty, of the line's own."""
+
+    def column(name: str) -> Callable[[Row, str], str]:
+        return lambda row, own: amount(row.figure(part or own, name))
+
+    return [(head.replace("_", " "), column(name)) for head, name in names.items()]
+
+
+def _shares(part: str, **names: str) -> list[Column]:
+    """The same in per cent."""
+
+    def column(name: str) -> Callable[[Row, str], str]:
+        return lambda row, own: number("", row.figure(part or own, name))
+
+    return [(f"{head.replace('_', ' ')} %", column(name)) for head, name in names.items()]
+
+
+def _metrics(names: Sequence[str], *, digits: int = 1) -> list[Column]:
+    def column(name: str) -> Callable[[Row, str], str]:
+        return lambda row, _: mean_text(name, row.metrics.get(name), digits=digits)
+
+    return [(title(name), column(name)) for name in names]
+
+
+def _questions(row: Row, _: str) -> str:
+    return f"{row.questions}{f' ({row.failed} failed)' if row.failed else ''}"
+
+
+def _calls(row: Row, _: str) -> str:
+    llm, encoder = (row.figure("cost", f"{role}_calls") for role in ("llm", "encoder"))
+    return "–" if math.isnan(llm) else f"{amount(llm)} + {amount(encoder)}"
+
+
+def _filter_tokens(row: Row, _: str) -> str:
+    return amount(sum(row.figure("cost", f"llm_tokens_{way}") for way in ("in", "out")))
+
+
+def _results(report: Report, rows: Sequence[Row]) -> list[Column]:
+    """Quality, tokens, calls and seconds."""
+    return [
+        ("n", _questions),
+        *_metrics(_measured(report, rows)),
+        *_amounts("cost", **{"compression ×": "compression"}),
+        ("filter calls", _calls),
+        ("filter tokens", _filter_tokens),
+        *_amounts("cost", prompt_tokens="generator_tokens_in", p50_s="p50", p95_s="p95"),
+    ]
+
+
+def _measured(report: Report, rows: Sequence[Row]) -> list[str]:
+    return [m for m in report.headline if any(m in row.metrics for row in rows)]
+
+
+def _differences(report: Report, rows: Sequence[Row]) -> list[Column]:
+    def column(name: str) -> Callable[[Row, str], str]:
+        return lambda row, _: difference_text(name, row.differences.get(name))
+
+    names = [m for m in report.headline if any(m in row.differences for row in rows)]
+    return [(title(name), column(name)) for name in names]
+
+
+def _costs(report: Report) -> list[Column]:
+    """Prices of a question, and from where on a filter pays."""
+
+    def pays(row: Row, _: str) -> str:
+        filtering = row.figure("cost", "compression") > 1 and row.system != report.baseline
+        return break_even_text(row.figure("cost", "break_even")) if filtering else "–"
+
+    return [
+        *_amounts("cost", filter_price="filter_price", generator_price="generator_price"),
+        ("pays", pays),
+        *_amounts("cost", filter_s="filter_seconds", generator_s="generator_seconds"),
+        *_amounts("cost", saved_s="saved_seconds"),
+    ]
 
 
 def break_even_text(tokens: float) -> str:
@@ -35,188 +147,64 @@ def break_even_text(tokens: float) -> str:
     return f"from {tokens:,.0f} tokens" if tokens >= 1 else "always"
 
 
-def headline(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a dataset's first table: quality, tokens, calls and seconds."""
-    rows = report.select(dataset)
-    names = [m for m in report.headline if any(m in row.metrics for row in rows)]
-    several = any(row.generator for row in rows)
-    heads = ["system", *(["generator"] if several else []), "n"]
-    heads += [title(name) for name in names]
-    heads += ["compression ×", "filter calls", "filter tokens", "prompt tokens", "p50 s", "p95 s"]
-    return heads, [[*_who(row, several), *_cells(row, names)] for row in rows]
+def _kind_name(_: Row, part: str) -> str:
+    """The name of a part behind its kind, and of a stage behind its place."""
+    return part.split(" ", 2 if part.startswith("stage ") else 1)[-1]
 
 
-def _who(row: Row, several: bool) -> list[str]:
-    failed = f" ({row.failed} failed)" if row.failed else ""
-    return [row.system, *([row.generator] if several else []), f"{row.questions}{failed}"]
+def _holding(row: Row, part: str) -> str:
+    """Questions whose documents hold an answer, where a stage was watched."""
+    held = row.figures[part].get("held")
+    return str(held.n) if held else "–"
 
 
-def _cells(row: Row, names: Sequence[str]) -> list[str]:
-    c = row.cost
-    shown = [mean_text(n, row.metrics[n]) if n in row.metrics else "–" for n in names]
-    known = not math.isnan(c.llm_calls)
-    calls = f"{amount(c.llm_calls)} + {amount(c.encoder_calls)}" if known else "–"
-    costs = [amount(c.compression), calls, amount(c.llm_tokens_in + c.llm_tokens_out)]
-    return [*shown, *costs, amount(c.generator_tokens_in), amount(c.p50), amount(c.p95)]
+_STAGES: list[Column] = [
+    ("stage", _kind_name),
+    *_shares("", answer_held="held", answer_first="first"),
+    ("n", _holding),
+    *_amounts("", calls="calls", tokens_in="tokens_in", tokens_out="tokens_out", seconds="seconds"),
+]
+"""Answers that stages let go, and their costs a question."""
 
 
-def differences(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a dataset's comparisons with the baseline; no cells where none."""
-    rows = [row for row in report.select(dataset) if row.differences]
-    names = [m for m in report.headline if any(m in row.differences for row in rows)]
-    cells = [
-        [
-            row.label,
-            *(
-                difference_text(m, row.differences[m]) if m in row.differences else "–"
-                for m in names
-            ),
-        ]
-        for row in rows
+def _per(name: str, of: str) -> Callable[[Row, str], str]:
+    def share(row: Row, _: str) -> str:
+        total = row.figure("peer", of)
+        return number("", row.figure("peer", name) / total if total else math.nan)
+
+    return share
+
+
+_PEERS: list[Column] = [
+    ("n", lambda row, _: str(row.figures["peer"]["raised"].n)),
+    *_shares("peer", raised="raised"),
+    *_amounts("peer", unreadable_replies="unreadable", texts_in="given", texts_out="returned"),
+    ("with invented words %", _per("invented", "returned")),
+    ("with repeated words %", _per("repeated", "returned")),
+    ("longer than the input %", _per("grown", "returned")),
+    ("invented words %", _per("invented_words", "words")),
+    ("repeated words %", _per("repeated_words", "words")),
+]
+"""Counts of other frameworks' filters: means a question."""
+
+
+def tables(report: Report, dataset: str) -> list[Table]:
+    """Every table of a dataset that has a line."""
+    rows, noisy = report.select(dataset), report.select(dataset, noisy=True)
+    compared = _compared(rows)
+    everything = [
+        _table("Results", rows, _results(report, rows)),
+        _table(f"Differences to {report.baseline}", compared, _differences(report, compared)),
+        _table("Cost and break-even", rows, _costs(report)),
+        _table("Answers held and cost by stage", rows, _STAGES, "stage", "generator"),
+        _table("Output of other frameworks' filters", rows, _PEERS, of="peer"),
+        _table("With noise", noisy, _results(report, noisy)),
     ]
-    return ["system", *(title(name) for name in names)], cells
+    return [table for table in everything if table.cells]
 
 
-def costs(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of what a question costs, and from where on a filter pays."""
-    heads = ["system", "filter price", "generator price", "pays", "filter s", "generator s"]
-    heads += ["saved s", "questions/s", "outside models %"]
-    cells = []
-    for row in report.select(dataset):
-        c = row.cost
-        filtering = c.compression > 1 and row.system != report.baseline
-        parts = [amount(c.filter_price), amount(c.generator_price)]
-        parts += [break_even_text(c.break_even) if filtering else "–"]
-        parts += [amount(v) for v in (c.filter_seconds, c.generator_seconds, c.saved_seconds)]
-        cells.append([row.label, *parts, amount(c.throughput), number("", c.outside)])
-    return heads, cells
-
-
-def presence(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of where answers got lost, stage by stage."""
-    heads = ["system", "stage", "answer held %", "answer first %", "n"]
-    return heads, [
-        [row.label, s.stage, number("", s.held), number("", s.hit1), str(s.n)]
-        for row in report.select(dataset)
-        for s in row.presence
-    ]
-
-
-def stages(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of what each stage costs a question."""
-    heads = ["system", "stage", "calls", "tokens in", "tokens out", "seconds"]
-    return heads, [
-        [row.label, s.stage, *map(amount, (s.calls, s.tokens_in, s.tokens_out, s.seconds))]
-        for row in report.select(dataset)
-        for s in row.stages
-    ]
-
-
-def peers(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of what other frameworks' filters gave back; sums over the questions."""
-    heads = ["system", "n", "raised", "unreadable replies", "texts given", "given back"]
-    heads += ["with invented words %", "with repeated words %", "longer than given %"]
-    heads += ["invented words %", "repeated words %"]
-    cells = []
-    for row in report.select(dataset):
-        if found := row.returned:
-            counts = (found.questions, found.raised, found.unreadable, found.given, found.returned)
-            shares = [_share(n, found.returned) for n in (found.invented, found.repeated)]
-            shares += [_share(found.grown, found.returned)]
-            shares += [_share(n, found.words) for n in (found.invented_words, found.repeated_words)]
-            cells.append([row.label, *(f"{n:,}" for n in counts), *shares])
-    return heads, cells
-
-
-def _share(part: int, whole: int) -> str:
-    return number("", part / whole if whole else math.nan)
-
-
-def noise(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of a dataset's rows with noise."""
-    rows = report.select(dataset, noisy=True)
-    names = [m for m in report.headline if any(m in row.metrics for row in rows)]
-    heads = ["noise", "system", "n", *(title(name) for name in names)]
-    return heads, [
-        [
-            str(row.noise),
-            row.label,
-            str(row.questions),
-            *(mean_text(m, row.metrics[m]) if m in row.metrics else "–" for m in names),
-        ]
-        for row in rows
-    ]
-
-
-def merging(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of what merging keeps; a good one keeps more of what holds an answer."""
-    heads = ["system", "merging", "merges a question", "documents merged"]
-    heads += ["holding an answer", "kept %", "holding none", "kept %", "difference"]
-    cells = []
-    for who, told in _told(report, dataset):
-        for kind in told.merging:
-            gain = (kind.gain.value, kind.gain.low, kind.gain.high)
-            cells.append(
-                [
-                    *(who, kind.by, amount(kind.merges), amount(kind.documents)),
-                    *(f"{kind.n_holding:,}", mean_text("", kind.holding)),
-                    *(f"{kind.n_others:,}", mean_text("", kind.others)),
-                    "{} [{}, {}]".format(*(number("", v, signed=True) for v in gain)),
-                ]
-            )
-    return heads, cells
-
-
-def endings(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of how long questions are winnowed and what is left: means a question."""
-    heads = [
-        "system",
-        "n",
-        "rounds",
-        "unreadable",
-        "agents at first",
-        "with unlike answers",
-        "at the end",
-    ]
-    heads += ["behind the answer", "documents behind it"]
-    return heads, [
-        [who, str(told.questions), *map(amount, told.counts.values())]
-        for who, told in _told(report, dataset)
-    ]
-
-
-def reasons(report: Report, dataset: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of why answers stand, the most common reason of a system first."""
-    return ["system", "reason", "share %"], [
-        [who, reason, number("", share)]
-        for who, told in _told(report, dataset)
-        for reason, share in told.ends.items()
-    ]
-
-
-def _told(report: Report, dataset: str) -> list[tuple[str, Winnowing]]:
-    """Rows whose records tell stories, those with noise behind the others."""
-    rows = [*report.select(dataset), *report.select(dataset, noisy=True)]
-    names = [f"{row.label} ({row.noise})" if row.noise else row.label for row in rows]
-    return [(n, row.winnowing) for n, row in zip(names, rows, strict=True) if row.winnowing]
-
-
-def sections(report: Report, dataset: str) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Every table of a dataset that has a row: its title, heads and cells."""
-    against = f"Differences to {report.baseline}"
-    tables = [
-        ("Results", *headline(report, dataset)),
-        (against, *differences(report, dataset)),
-        ("Cost and break-even", *costs(report, dataset)),
-        ("Cost by stage", *stages(report, dataset)),
-        ("What other frameworks' filters give back", *peers(report, dataset)),
-        ("Answers held by stage", *presence(report, dataset)),
-        ("What merging keeps", *merging(report, dataset)),
-        ("How questions end", *endings(report, dataset)),
-        ("Why answers stand", *reasons(report, dataset)),
-        ("With noise", *noise(report, dataset)),
-    ]
-    return [table for table in tables if table[2]]
+def _compared(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.differences]
 
 
 def to_markdown(report: Report) -> str:
@@ -227,9 +215,9 @@ def to_markdown(report: Report) -> str:
     parts += [f"- {_plain(note)}" for note in report.notes]
     for dataset in report.datasets:
         parts.append(f"\n## {_plain(dataset)}")
-        for name, heads, cells in sections(report, dataset):
-            parts += [f"\n### {_plain(name)}\n", _line(heads), _line(["---"] * len(heads))]
-            parts += [_line(row) for row in cells]
+        for table in tables(report, dataset):
+            parts += [f"\n### {_plain(table.name)}\n", _line(table.heads)]
+            parts += ["| --- " * len(table.heads) + "|", *map(_line, table.cells)]
     return "\n".join(parts) + "\n"
 
 
@@ -240,53 +228,37 @@ def _line(cells: Sequence[str]) -> str:
 def _plain(text: str) -> str:
     """One line that neither breaks a table nor is read as HTML."""
     text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return text.replace("&", "&amp;").replace("<", "&lt;") if text != "---" else text
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def to_csv(report: Report) -> str:
-    """All metrics of all rows, a line each; p-values as Holm's method adjusts them.
+    """Every figure of every row, a line each; p-values as Holm's method adjusts them.
 
-    Rows with noise name it behind the dataset; costs have a value only.
+    Rows with noise name it behind the dataset; figures other than metrics have no difference, and
+    the part of their name before it where that is not ``cost``.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in report.rows:
         where = f"{row.dataset} ({row.noise})" if row.noise else row.dataset
-        who = [_inert(text) for text in (where, row.system, row.generator)]
-        for name, mean in row.metrics.items():
-            found = row.differences.get(name)
-            diff = [found.value, found.low, found.high, found.p, found.verdict] if found else []
-            values = [mean.value, mean.low, mean.high, mean.n, *diff]
-            writer.writerow([*who, _inert(name), *map(_known, values), *[""] * (5 - len(diff))])
-        for name, value in asdict(row.cost).items():
-            writer.writerow([*who, name, _known(value), *[""] * 8])
-        for name, mean in _means(row.winnowing) if row.winnowing else ():
-            values = [mean.value, mean.low, mean.high, mean.n]
-            writer.writerow([*who, _inert(name), *map(_known, values), *[""] * 5])
+        for name, *values in _figures(row):
+            texts = [_inert(text) for text in (where, row.system, row.generator, name)]
+            values += [""] * (len(COLUMNS) - 4 - len(values))
+            writer.writerow([*texts, *("" if v != v else v for v in values)])
     return out.getvalue()
 
 
-def _means(told: Winnowing) -> Iterator[tuple[str, Mean]]:
-    """What winnowing did as metrics by name; ``n`` of a share kept is its documents."""
-
-    def plain(value: float) -> Mean:
-        return Mean(value, math.nan, math.nan, told.questions)
-
-    for kind in told.merging:
-        yield f"{kind.by}_merges", plain(kind.merges)
-        yield f"{kind.by}_documents", plain(kind.documents)
-        yield f"{kind.by}_kept_holding", replace(kind.holding, n=kind.n_holding)
-        yield f"{kind.by}_kept_others", replace(kind.others, n=kind.n_others)
-        yield f"{kind.by}_gain", replace(kind.gain, n=kind.n_holding + kind.n_others)
-    for name, value in told.counts.items():
-        yield f"story_{name}", plain(value)
-    for end, share in told.ends.items():
-        yield f"story_end: {end}", plain(share)
-
-
-def _known(value: Any) -> Any:
-    return "" if isinstance(value, float) and math.isnan(value) else value
+def _figures(row: Row) -> Iterator[list[Any]]:
+    """Name, mean, interval, ``n`` and, of metrics, the difference."""
+    for name, mean in row.metrics.items():
+        d = row.differences.get(name)
+        difference = [d.value, d.low, d.high, d.p, d.verdict] if d else []
+        yield [name, mean.value, mean.low, mean.high, mean.n, *difference]
+    for part, figures in row.figures.items():
+        for name, mean in figures.items():
+            full = name if part == "cost" else f"{part}: {name}"
+            yield [full, mean.value, mean.low, mean.high, mean.n or ""]
 
 
 def _inert(text: str) -> str:
@@ -295,9 +267,8 @@ def _inert(text: str) -> str:
 
 
 def to_json(report: Report) -> str:
-    """Everything in the report; null where a number is not known, "never" where it never pays."""
-    values = asdict(report)
-    return json.dumps(_json(values), ensure_ascii=False, indent=1) + "\n"
+    """The whole report; null where a number is not known, "never" where it never pays."""
+    return json.dumps(_json(asdict(report)), ensure_ascii=False, indent=1) + "\n"
 
 
 def _json(value: Any) -> Any:
@@ -312,65 +283,49 @@ def _json(value: Any) -> Any:
 
 def to_terminal(report: Report) -> RenderableType:
     """The headline, a line a system, 80 columns wide; of the overall rows where there are any."""
-    datasets = [OVERALL] if OVERALL in report.datasets else report.datasets
-    parts = [part for name in datasets for part in _clean(report, name)]
+    parts: list[RenderableType] = []
+    if sentence := advice(report):
+        parts.append(Text(f"{sentence}\n", style="bold"))
+    for dataset in [OVERALL] if OVERALL in report.datasets else report.datasets:
+        shown = _short_tables(report, report.select(dataset))
+        parts += [_drawn(dataset, table) for table in shown if table.cells]
     for dataset in report.datasets:
-        if rows := report.select(dataset, noisy=True):
-            names = [m for m in report.headline if any(m in row.metrics for row in rows)]
-            names = [m for m in names if m in (names[0], "answer_present", "tokens_kept")]
-            heads = ["noise", "system", *map(title, names)]
-            cells = [[str(row.noise), *_short(row, names)] for row in rows]
-            parts.append(_table(f"{dataset} with noise, 95% intervals", heads, cells))
-    notes = [Text(f"note: {' '.join(note.split())}") for note in report.notes]
-    first = [Text(f"{sentence}\n", style="bold")] if (sentence := advice(report)) else []
-    return Group(*first, *parts, *notes)
+        results, *_ = _short_tables(report, report.select(dataset, noisy=True))
+        parts += [_drawn(f"{dataset} with noise", results)] if results.cells else []
+    return Group(*parts, *(Text(f"note: {' '.join(note.split())}") for note in report.notes))
 
 
-def _clean(report: Report, dataset: str) -> list[RenderableType]:
-    """A dataset's tables without noise."""
-    rows = report.select(dataset)
-    if not rows:
-        return []
-    names = [m for m in report.headline if any(m in row.metrics for row in rows)]
-    heads = ["system", *map(title, names)]
-    parts = [_table(f"{dataset}, 95% intervals", heads, [_short(row, names) for row in rows])]
-    if compared := [[row.label, *_verdicts(row, names)] for row in rows if row.differences]:
-        parts.append(_table(f"{dataset}, difference to {report.baseline}", heads, compared))
-    _, lines = costs(report, dataset)
-    heads = ["system", "compression", "filter calls", "p50 s", "filter s", "generator s"]
-    spent = [_spent(row, line) for row, line in zip(rows, lines, strict=True)]
-    return [*parts, _table(f"{dataset}, cost of a question", heads, spent)]
-
-
-def _short(row: Row, names: Sequence[str]) -> list[str]:
-    """A row's means with intervals in whole per cent."""
-    failed = f" ({row.failed} failed)" if row.failed else ""
-    cells = [
-        "{} [{}, {}]".format(*(number(n, v, digits=0) for v in (m.value, m.low, m.high)))
-        for n, m in ((n, row.metrics.get(n, _UNKNOWN)) for n in names)
+def _short_tables(report: Report, rows: Sequence[Row]) -> list[Table]:
+    """A dataset's tables in few columns."""
+    names = _measured(report, rows)
+    verdicts: list[Column] = [(title(m), partial(_verdict, m)) for m in names]
+    costs = [
+        *_amounts("cost", **{"compression ×": "compression"}),
+        ("filter calls", _calls),
+        *_amounts("cost", p50_s="p50", filter_s="filter_seconds", generator_s="generator_seconds"),
     ]
-    return [row.label + failed, *cells]
-
-
-def _verdicts(row: Row, names: Sequence[str]) -> list[str]:
-    found = [row.differences.get(name) for name in names]
+    counts: list[Column] = [("n", _questions)] if any(row.failed for row in rows) else []
     return [
-        f"{number(n, d.value, signed=True)} {d.verdict}" if d else "–"
-        for n, d in zip(names, found, strict=True)
+        _table("95% intervals", rows, [*counts, *_metrics(names, digits=0)]),
+        _table(f"difference to {report.baseline}", _compared(rows), verdicts),
+        _table("cost of a question", rows, costs),
     ]
 
 
-def _spent(row: Row, line: Sequence[str]) -> list[str]:
-    c = row.cost
-    calls = "–" if math.isnan(c.llm_calls) else f"{amount(c.llm_calls)}+{amount(c.encoder_calls)}"
-    return [row.label, f"{amount(c.compression)}×", calls, amount(c.p50), *line[4:6]]
+def _verdict(metric: str, row: Row, _: str) -> str:
+    d = row.differences.get(metric)
+    return f"{number(metric, d.value, signed=True)} {d.verdict}" if d else "–"
 
 
-def _table(name: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
-    table = Table(title=Text(name), title_justify="left", box=None, pad_edge=False, title_style="b")
-    for head in heads:
-        named = head in ("noise", "system")
-        table.add_column(Text(head), justify="left" if named else "right", overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(" ".join(cell.split())) for cell in row))
-    return table
+def _drawn(dataset: str, table: Table) -> rich_table.Table:
+    name = Text(f"{dataset}, {table.name}")
+    drawn = rich_table.Table(
+        title=name, title_justify="left", box=None, pad_edge=False, title_style="b"
+    )
+    for head in table.heads:
+        drawn.add_column(
+            Text(head), justify="left" if head == "system" else "right", overflow="fold"
+        )
+    for row in table.cells:
+        drawn.add_row(*(Text(" ".join(cell.split())) for cell in row))
+    return drawn

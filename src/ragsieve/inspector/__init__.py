@@ -1,4 +1,4 @@
-"""What a run kept and dropped, and why, as a page that can be looked through and cut again."""
+"""An HTML page that shows what a run kept and dropped, with sliders for the thresholds."""
 
 from ragsieve.inspector.page import page
 from ragsieve.inspector.views import view

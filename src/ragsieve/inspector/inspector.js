@@ -204,7 +204,7 @@ function paintStats(run) {
     stat("Context tokens", num(before) + " → " + about + num(after),
       before ? (after <= before ? num(100 - 100 * after / before, after && after < before / 50 ? 1 : 0) + "% less to read" : "more than before") : "", gauge(left)),
     stat("Spans kept", num(run.now.kept.length) + " of " + num(spans), droppedBy(run)),
-    stat("Model calls", num(sum("calls")), num(sum("tokens_in")) + " tokens read, " + num(sum("tokens_out")) + " written"
+    stat("Model calls", num(sum("calls")), (sum("embedded") ? num(sum("embedded")) + " texts embedded, " : "") + num(sum("tokens_in")) + " tokens read, " + num(sum("tokens_out")) + " written"
       + (sum("cached") ? ", " + num(sum("cached")) + " from a cache" : "")),
     stat("Time", num(sum("seconds"), 2) + " s", "of all stages"),
     ...(price > 0 ? [stat("Context cost of 1,000 questions", about + money(before * price / 1000) + " → " + money(after * price / 1000),

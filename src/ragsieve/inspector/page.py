@@ -1,4 +1,4 @@
-"""Views as one HTML document that needs nothing beside: its own style, script and data."""
+"""Views as one HTML document that holds its own style, script and data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting again at another number, from what the trace holds: no model, no stage.
+"""Cut again at another threshold from the scores in the trace, without a model.
 
 The page's script does the same; what cannot be cut again here as it was cut gets no slider there.
 """
@@ -36,23 +36,23 @@ def chain(result: Result) -> range:
 
 def cut_again(cutoff: Cutoff, at: float) -> list[Segment]:
     """What of the given segments stays at the number ``at``, in the order in which it stays."""
-    given = cutoff.given
-    ranked = sorted(range(len(given)), key=lambda n: _rank(given[n]))
+    segments = cutoff.segments
+    ranked = sorted(range(len(segments)), key=lambda n: _rank(segments[n]))
     if cutoff.keeps == "best":
-        return [given[n] for n in ranked[: int(at)]]
+        return [segments[n] for n in ranked[: int(at)]]
     if cutoff.keeps == "worth":
         worths = [worth - at * k for k, worth in enumerate(cutoff.worth)]
         k = max(worths.index(max(worths)), cutoff.min_keep) if worths else cutoff.min_keep
-        return [given[n] for n in ranked[:k]]
+        return [segments[n] for n in ranked[:k]]
     if cutoff.keeps == "distinct":
         return _distinct(cutoff, ranked, at)
-    spared = {given[n].key for n in ranked[: cutoff.min_keep]}
-    return [s for s in given if rounded(s.score) >= at or s.key in spared]
+    spared = {segments[n].key for n in ranked[: cutoff.min_keep]}
+    return [s for s in segments if rounded(s.score) >= at or s.key in spared]
 
 
 def step_again(step: Step) -> list[Segment]:
     """What the step's cut-offs keep of what went in: set by set, the others where they stood."""
-    sets = {key: n for n, cutoff in enumerate(step.cutoffs) for key in keys(cutoff.given)}
+    sets = {key: n for n, cutoff in enumerate(step.cutoffs) for key in keys(cutoff.segments)}
     kept: list[Segment] = []
     done: set[int] = set()
     for segment in step.before:
@@ -68,16 +68,16 @@ def step_again(step: Step) -> list[Segment]:
 def recuts(step: Step) -> bool:
     """Whether the step's cut-offs are all there is to it: they keep what it kept, so ordered."""
     before = {*keys(step.before)}
-    given = [key for cutoff in step.cutoffs for key in keys(cutoff.given)]
-    if not given or step.error or len({*given}) != len(given) or not {*given} <= before:
+    cut = [key for cutoff in step.cutoffs for key in keys(cutoff.segments)]
+    if not cut or step.error or len({*cut}) != len(cut) or not {*cut} <= before:
         return False
     return keys(step_again(step)) == keys(step.after)
 
 
 def ordering(step: Step) -> str:
     """By what the step orders all segments, as `select.Order` says it; empty of other steps."""
-    found = _ORDER.fullmatch(step.stage)
-    return found[1] if found and {*keys(step.before)} == {*keys(step.after)} else ""
+    order = _ORDER.fullmatch(step.stage)
+    return order[1] if order and {*keys(step.before)} == {*keys(step.after)} else ""
 
 
 def _rank(segment: Segment) -> float:
@@ -90,4 +90,4 @@ def _distinct(cutoff: Cutoff, ranked: Sequence[int], at: float) -> list[Segment]
         if alike >= at - 1e-9 and better not in dropped:
             dropped.add(worse)
     gone = {ranked[place] for place in dropped}
-    return [segment for n, segment in enumerate(cutoff.given) if n not in gone]
+    return [segment for n, segment in enumerate(cutoff.segments) if n not in gone]

@@ -1,16 +1,16 @@
-// What stages tell of themselves: clusters and rounds, sources, and whatever else they say.
+// The events that stages log: clusters and rounds, sources, and any others.
 
 const AGENTS = ["#0072b2", "#b34700", "#00735c", "#8f3f71", "#6b5b00", "#4b4fc4", "#a3273f", "#3d6b1f", "#5f4a8b", "#4a5a68"];
 
 function drawStories(run) {
   const parts = [];
   run.view.steps.forEach((step, number) => {
-    const told = (step.story || []).filter((event) => event && typeof event === "object");
-    const of = (kind) => told.filter((event) => event.event === kind);
+    const logged = (step.events || []).filter((event) => event && typeof event === "object");
+    const of = (kind) => logged.filter((event) => event.event === kind);
     if (of("clusters").length) parts.push(debate(run, number, of));
     if (of("sources").length || of("source").length) parts.push(sources(run, number, of));
     const known = ["clusters", "answers", "merge", "round", "end", "sources", "source", "threshold"];
-    const others = told.filter((event) => !known.includes(event.event));
+    const others = logged.filter((event) => !known.includes(event.event));
     if (others.length) parts.push(events(run, number, step, others));
   });
   return parts;

@@ -1,4 +1,4 @@
-"""One run as JSON values: what the page shows, with all that cutting again needs."""
+"""One run as JSON values for the page."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ def view(result: Result, name: str = "", *, reader: Reader | None = None) -> dic
         name: What the page calls the system.
         reader: Counts the tokens of each span; without one they are estimated from their length.
     """
-    shelf = _Shelf()
+    numbers = _Numbers()
     for document in result.documents:
-        shelf.document(document)
-    spans = _spans(result, shelf)
-    steps = _steps(result, shelf)
-    counts = _tokens(result, [segment.text for segment in shelf.segments], reader)
-    titles = [f"{told['title']}: " if told["title"] else "" for told in shelf.told]
-    for told, count in zip(shelf.told, _tokens(result, titles, reader), strict=True):
-        told["title_tokens"] = count
+        numbers.document(document)
+    spans = _spans(result, numbers)
+    steps = _steps(result, numbers)
+    counts = _tokens(result, [segment.text for segment in numbers.segments], reader)
+    titles = [f"{one['title']}: " if one["title"] else "" for one in numbers.documents]
+    for one, count in zip(numbers.documents, _tokens(result, titles, reader), strict=True):
+        one["title_tokens"] = count
     values = {
         "name": name,
         "question": result.query.text,
         "answer": result.answer.text if result.answer else None,
         "tokens": {"before": result.tokens.before, "after": result.tokens.after},
-        "documents": shelf.told,
+        "documents": numbers.documents,
         "spans": spans,
         "segments": [
-            [*shelf.place(segment), count]
-            for segment, count in zip(shelf.segments, counts, strict=True)
+            [*numbers.place(segment), count]
+            for segment, count in zip(numbers.segments, counts, strict=True)
         ],
-        "kept": [shelf.segment(segment) for segment in result.kept],
+        "kept": [numbers.segment(segment) for segment in result.kept],
         "steps": steps,
         "notes": result.trace.notes,
         "warnings": result.trace.warnings,
     }
-    found: dict[str, Any] = clean(values)
-    return found
+    result_values: dict[str, Any] = clean(values)
+    return result_values
 
 
 def clean(value: Any) -> Any:
@@ -72,24 +72,24 @@ def clean(value: Any) -> Any:
 
 
 @dataclass
-class _Shelf:
+class _Numbers:
     """Documents and segments, each once, by number."""
 
-    told: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
-    _documents: dict[tuple[str, str], int] = field(default_factory=dict)
+    _places: dict[tuple[str, str], int] = field(default_factory=dict)
     _wide: list[list[int]] = field(default_factory=list)
     _numbers: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def document(self, document: Document) -> int:
         """The document's number."""
         key = (document.id, document.text)
-        if key not in self._documents:
+        if key not in self._places:
             text = document.text
-            self._documents[key] = len(self.told)
+            self._places[key] = len(self.documents)
             astral = [] if text.isascii() else [n for n, c in enumerate(text) if c > "\uffff"]
             self._wide.append(astral)
-            told = {
+            values = {
                 "id": document.id,
                 "title": document.title,
                 "source": document.source,
@@ -98,9 +98,9 @@ class _Shelf:
                 "text": text,
                 "written_by": document.written_by,
             }
-            self.told.append(told)
-            told["parents"] = [[*self.place(parent), parent.text] for parent in document.parents]
-        return self._documents[key]
+            self.documents.append(values)
+            values["parents"] = [[*self.place(parent), parent.text] for parent in document.parents]
+        return self._places[key]
 
     def place(self, segment: Segment) -> tuple[int, int, int]:
         """The number of its document, where it starts and where it ends, in UTF-16 units."""
@@ -118,67 +118,67 @@ class _Shelf:
         return self._numbers[key]
 
 
-def _spans(result: Result, shelf: _Shelf) -> list[dict[str, Any]]:
+def _spans(result: Result, numbers: _Numbers) -> list[dict[str, Any]]:
     """What became of every finest span, in the order of the documents."""
-    found: dict[int, dict[str, Any]] = {}
+    fates: dict[int, dict[str, Any]] = {}
     for number, step in enumerate(result.trace.steps):
         for drop in step.dropped:
             fate = {"step": number, "reason": drop.reason, "scores": dict(drop.segment.scores)}
-            found[shelf.segment(drop.segment)] = fate
+            fates[numbers.segment(drop.segment)] = fate
     for segment in result.kept:
-        found[shelf.segment(segment)] = {"step": None, "scores": dict(segment.scores)}
-    order = sorted(found, key=lambda n: shelf.place(shelf.segments[n]))
-    return [{"segment": n, **found[n]} for n in order]
+        fates[numbers.segment(segment)] = {"step": None, "scores": dict(segment.scores)}
+    order = sorted(fates, key=lambda n: numbers.place(numbers.segments[n]))
+    return [{"segment": n, **fates[n]} for n in order]
 
 
-def _steps(result: Result, shelf: _Shelf) -> list[dict[str, Any]]:
+def _steps(result: Result, numbers: _Numbers) -> list[dict[str, Any]]:
     linked = chain(result)
-    told = []
-    handed: list[int] = []  # by the step before
+    steps = []
+    before_this: list[int] = []  # what the step before hands on
     for number, step in enumerate(result.trace.steps):
         values = step.to_dict()
         del values["dropped"]
         values["warnings"] = step.warnings
         if number in linked:
-            again = _again(step, shelf)
+            again = _again(step, numbers)
             before, after = again["before"], again["after"]
-            again["before"] = None if number > linked.start and before == handed else before
+            again["before"] = None if number > linked.start and before == before_this else before
             again["after"] = None if after == before else after
             for cut in again.get("cuts", ()):
                 cut["given"] = None if cut["given"] == before else cut["given"]
             values |= again
-            handed = after
-        told.append(values)
-    return told
+            before_this = after
+        steps.append(values)
+    return steps
 
 
-def _again(step: Step, shelf: _Shelf) -> dict[str, Any]:
+def _again(step: Step, numbers: _Numbers) -> dict[str, Any]:
     """What the page needs to run the step again, or to know what it did.
 
     A list of segments that would repeat another is None: what goes in is what the step before
     hands on; what goes out, and what is cut, is what goes in.
     """
     values: dict[str, Any] = {
-        "before": [shelf.segment(segment) for segment in step.before],
-        "after": [shelf.segment(segment) for segment in step.after],
+        "before": [numbers.segment(segment) for segment in step.before],
+        "after": [numbers.segment(segment) for segment in step.after],
         "scored": _scored(step),
     }
     if by := ordering(step):
         ranks = [_score(segment) for segment in step.before]
         return values | {"order": by, "values": ranks}
     if recuts(step):
-        return values | {"cuts": [_cut(cutoff, shelf) for cutoff in step.cutoffs]}
+        return values | {"cuts": [_cut(cutoff, numbers) for cutoff in step.cutoffs]}
     return values
 
 
-def _cut(cutoff: Cutoff, shelf: _Shelf) -> dict[str, Any]:
+def _cut(cutoff: Cutoff, numbers: _Numbers) -> dict[str, Any]:
     return {
         "option": cutoff.option,
         "at": cutoff.at,
         "keeps": cutoff.keeps,
-        "score": next((n for s in cutoff.given for n in [*s.scores][-1:]), ""),
-        "given": [shelf.segment(segment) for segment in cutoff.given],
-        "values": [_score(segment) for segment in cutoff.given],
+        "score": next((n for s in cutoff.segments for n in [*s.scores][-1:]), ""),
+        "given": [numbers.segment(segment) for segment in cutoff.segments],
+        "values": [_score(segment) for segment in cutoff.segments],
         "min_keep": cutoff.min_keep,
         "worth": cutoff.worth,
         "near": cutoff.near,

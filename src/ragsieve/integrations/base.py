@@ -1,9 +1,10 @@
-"""What every door does: name the documents, filter, and give back what was kept of each."""
+"""The base of every adapter: name the documents, filter, return what was kept of each."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
@@ -26,7 +27,7 @@ _SOURCES = ("source", "url", "file_path")
 
 
 class Kept(NamedTuple):
-    """What is kept of one document.
+    """The spans kept of one document.
 
     Args:
         document: The document as the system knows it.
@@ -53,8 +54,8 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Passed(Generic[T]):
-    """What a door gives back.
+class Filtered(Generic[T]):
+    """The result of an adapter.
 
     Args:
         documents: The framework's documents, in the order in which they are to be read.
@@ -71,15 +72,15 @@ class Passed(Generic[T]):
         """Tokens before and after, the whole trace, and ``error``, as JSON values."""
         if self.result is None:
             return {"tokens": None, "trace": None, "error": self.error}
-        known = self.result.to_dict()
-        return {"tokens": known["tokens"], "trace": known["trace"], "error": self.error}
+        values = self.result.to_dict()
+        return {"tokens": values["tokens"], "trace": values["trace"], "error": self.error}
 
 
 @dataclass(frozen=True, eq=False)
-class Door:
+class Adapter:
     """A system as a framework sees it: documents in, what is kept of them out, first read first.
 
-    Many threads may share one: it makes its system once. A copy is the same door.
+    Many threads may share one: it makes its system once. A copy is the same adapter.
 
     Args:
         system: A system, or the name of one or of a trained filter, which is then loaded when it is
@@ -103,7 +104,7 @@ class Door:
     options: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int | None = None
     on_error: OnError = "keep"
-    _made: list[System] = field(default_factory=list, init=False, repr=False)
+    _loaded: list[System] = field(default_factory=list, init=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +125,7 @@ class Door:
             if model is not None:
                 models.check(model, kind)
 
-    def __reduce__(self) -> tuple[type[Door], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[Adapter], tuple[Any, ...]]:
         return type(self), tuple(self.arguments.values())
 
     def __deepcopy__(self, _: object) -> Self:
@@ -132,16 +133,16 @@ class Door:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What it was made of."""
+        """Its fields, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     @property
-    def sieve(self) -> System:
+    def loaded(self) -> System:
         """The system, ready to run."""
         with self._lock:
-            if not self._made:
-                self._made.append(self._make())
-            return self._made[0]
+            if not self._loaded:
+                self._loaded.append(self._load())
+            return self._loaded[0]
 
     def __call__(
         self,
@@ -149,8 +150,8 @@ class Door:
         documents: Sequence[T],
         read: Callable[[T], Mapping[str, Any] | None],
         write: Callable[[T | None, Kept], T],
-        tell: Callable[[Result], object] | None = None,
-    ) -> Passed[T]:
+        on_result: Callable[[Result], object] | None = None,
+    ) -> Filtered[T]:
         """The documents of which something is kept, in the order in which they are to be read.
 
         Those that cannot be read come last, as they were.
@@ -160,39 +161,39 @@ class Door:
             documents: The framework's documents, best first; none is changed.
             read: A document as `read_document` gives it; None of one without text.
             write: A copy of a document with what is kept of it; of None, a new one.
-            tell: Called with the result; where it fails, so has the door.
+            on_result: Called with the result; where it fails, so has the adapter.
         """
         try:
             texts = {n: text for n, d in enumerate(documents) if (text := read(d)) is not None}
             unread = [d for n, d in enumerate(documents) if n not in texts]
             named = [{**text, "id": text.get("id") or str(n)} for n, text in texts.items()]
-            result = self.sieve(question, named)
+            result = self.loaded(question, named)
             written = [
                 write(None if one.place is None else documents[one.place], one)
                 for one in kept(result, [*texts])
             ]
-            if tell:
-                tell(result)
+            if on_result:
+                on_result(result)
             if unread:
                 counts = len(unread), len(documents)
                 logger.warning("%d of %d documents have no text: they pass as they were", *counts)
-            return Passed([*written, *unread], result)
+            return Filtered([*written, *unread], result)
         except Exception as error:  # anyone's stage: "keep" promises the documents, whatever fails
             if self.on_error == "raise":
                 raise
             line = " ".join(f"{type(error).__name__}: {error}".split())
             logger.warning("documents pass as they were, ragsieve failed: %s", line)
-            return Passed(list(documents), None, line)
+            return Filtered(list(documents), None, line)
 
-    def ready(self) -> None:
+    def warm_up(self) -> None:
         """Make the system now, where nobody waits for an answer."""
         try:
-            _ = self.sieve
+            _ = self.loaded
         except Exception:  # as above; the call that comes tries again, and logs what fails
             if self.on_error == "raise":
                 raise
 
-    def named(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The arguments as JSON values, for a framework that writes its pipelines down.
 
         Raises:
@@ -202,13 +203,13 @@ class Door:
             raise InputError("only a system by name can be written down, got a System")
         return {**self.arguments, "options": dict(self.options)}
 
-    def _make(self) -> System:
-        made = self.system
-        if isinstance(made, str):
-            made = trained.load(made, self.llm, self.embedder, options=self.options)
+    def _load(self) -> System:
+        system = self.system
+        if isinstance(system, str):
+            system = trained.load(system, self.llm, self.embedder, options=self.options)
         if self.max_tokens is not None:
-            made = made.with_budget(self.max_tokens)
-        return made.lenient() if self.on_error == "keep" else made
+            system = system.with_budget(self.max_tokens)
+        return system.lenient() if self.on_error == "keep" else system
 
 
 def read_document(name: str | None, text: object, metadata: object) -> dict[str, Any] | None:
@@ -230,14 +231,14 @@ def read_document(name: str | None, text: object, metadata: object) -> dict[str,
 
 
 def kept(result: Result, places: Sequence[int]) -> list[Kept]:
-    """What is kept of each document, in the order in which its first span is read.
+    """Kept spans of each document, in the order in which its first span is read.
 
     Args:
         result: What a system made of documents.
         places: Where each of them stands among the framework's.
     """
-    given = result.documents[: len(places)]
-    place = {document.id: n for document, n in zip(given, places, strict=True)}
+    documents = result.documents[: len(places)]
+    place = {document.id: n for document, n in zip(documents, places, strict=True)}
     spans: dict[tuple[str, str], list[Segment]] = {}
     for segment in result.kept:
         document = segment.document
@@ -258,3 +259,11 @@ def _kept(place: int | None, spans: Sequence[Segment]) -> Kept:
         about |= {"written_by": document.written_by, "parents": parents}
     scores = [float(s.score) for s in spans if s.scores]
     return Kept(document, place, joined(spans), max(scores, default=None), about)
+
+
+def __getattr__(name: str) -> type:
+    renamed = {"Door": Adapter, "Passed": Filtered}
+    if name not in renamed:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{name} is {renamed[name].__name__} now", DeprecationWarning, stacklevel=2)
+    return renamed[name]

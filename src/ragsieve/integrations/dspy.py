@@ -1,4 +1,4 @@
-"""DSPy: a retriever that gives what is kept of another's passages."""
+"""DSPy: a retriever that returns what is kept of another retriever's passages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ragsieve.errors import MissingExtra
-from ragsieve.integrations.base import Door, Kept, read_document
+from ragsieve.integrations.base import Adapter, Kept, read_document
 from ragsieve.pipeline import OnError, System
 
 try:
@@ -22,7 +22,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         retriever: Any callable from a question to passages: `dspy.Retrieve`, one of
             `dspy.retrievers`, or a function. It gives a `dspy.Prediction` with ``passages``, or the
             passages: strings, or mappings with ``long_text``.
-        system: This and the others as in `ragsieve.integrations.base.Door`.
+        system: This and the others as in `ragsieve.integrations.base.Adapter`.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -40,7 +40,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.retriever = retriever
-        self._door = Door(system, llm, embedder, options or {}, max_tokens, on_error)
+        self._adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
 
     def forward(self, query: str) -> dspy.Prediction:
         """The retriever's prediction of what is kept, in the order in which it is to be read.
@@ -51,26 +51,26 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         `ragsieve.integrations.base.Kept` says of it, and its ``place`` among the retrieved ones,
         from 0; ``report`` has the tokens, the trace and what failed.
         """
-        return self._sieved(query, self.retriever(query))
+        return self._filtered(query, self.retriever(query))
 
     async def aforward(self, query: str) -> dspy.Prediction:
         """The same; what cannot be awaited runs in a thread."""
         ask = getattr(self.retriever, "acall", None) or dspy.asyncify(self.retriever)
-        return await dspy.asyncify(self._sieved)(query, await ask(query))
+        return await dspy.asyncify(self._filtered)(query, await ask(query))
 
-    def _sieved(self, query: str, found: Any) -> dspy.Prediction:
+    def _filtered(self, query: str, found: Any) -> dspy.Prediction:
         known = dict(found.items()) if isinstance(found, dspy.Prediction) else {"passages": found}
         rows = [_Row(n, _text(one), {}) for n, one in enumerate(known["passages"])]
-        passed = self._door(query, rows, _read, _write)
+        filtered = self._adapter(query, rows, _read, _write)
         beside = {
-            name: [None if row.place is None else values[row.place] for row in passed.documents]
+            name: [None if row.place is None else values[row.place] for row in filtered.documents]
             for name, values in known.items()
             if isinstance(values, list | tuple) and len(values) == len(rows)
         }
         own = {
-            "passages": [row.passage for row in passed.documents],
-            "ragsieve": [{"place": row.place, **row.about} for row in passed.documents],
-            "report": passed.report,
+            "passages": [row.passage for row in filtered.documents],
+            "ragsieve": [{"place": row.place, **row.about} for row in filtered.documents],
+            "report": filtered.report,
         }
         return dspy.Prediction(**{**known, **beside, **own})
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragsieve.errors import MissingExtra
-from ragsieve.integrations.base import KEY, Door, Kept, read_document
+from ragsieve.integrations.base import KEY, Adapter, Kept, read_document
 from ragsieve.pipeline import OnError, System
 
 try:
@@ -29,7 +29,7 @@ class RagsieveFilter:
     ``Pipeline.loads(text, allowed_modules=["ragsieve.integrations.haystack"])``.
 
     Args:
-        system: This and the others as in `ragsieve.integrations.base.Door`.
+        system: This and the others as in `ragsieve.integrations.base.Adapter`.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -44,21 +44,21 @@ class RagsieveFilter:
         max_tokens: int | None = None,
         on_error: OnError = "keep",
     ) -> None:
-        self._door = Door(system, llm, embedder, options or {}, max_tokens, on_error)
+        self._adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
 
     def warm_up(self) -> None:
         """Make the system."""
-        self._door.ready()
+        self._adapter.warm_up()
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
-        """What is kept of ``documents``, in the order in which it is to be read.
+        """Filter ``documents``; return what is kept, in reading order.
 
         Beside it a ``report``: ``tokens`` before and after, the ``trace`` of what was dropped, why,
         and what all cost, and how the filter failed, an ``error`` in a line.
         """
-        passed = self._door(query, documents, _read, _write)
-        return {"documents": passed.documents, "report": passed.report}
+        filtered = self._adapter(query, documents, _read, _write)
+        return {"documents": filtered.documents, "report": filtered.report}
 
     def to_dict(self) -> dict[str, Any]:
         """The component as JSON values.
@@ -66,7 +66,7 @@ class RagsieveFilter:
         Raises:
             InputError: If the system is none by name.
         """
-        return default_to_dict(self, **self._door.named())
+        return default_to_dict(self, **self._adapter.to_dict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RagsieveFilter:

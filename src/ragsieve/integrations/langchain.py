@@ -14,22 +14,23 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra(error.name or "langchain-core", extra="langchain") from error
 
-from ragsieve.integrations.doored import Doored
+from ragsieve.integrations.fields import AdapterFields
 
 
-class RagsieveCompressor(Doored, BaseDocumentCompressor):
+class RagsieveCompressor(AdapterFields, BaseDocumentCompressor):
     """Keeps of the retrieved documents what matters to the question.
 
     Documents keep id and metadata; ``metadata["ragsieve"]`` says which spans of the text that came
     in were kept, with their scores (`ragsieve.integrations.base.Kept`). Documents of which nothing
-    is kept are left out. Asynchronous calls run in a thread. Arguments and errors are `Doored`'s.
+    is kept are left out. Asynchronous calls run in a thread. Arguments and errors
+    are `AdapterFields`'s.
     """
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """What is kept of ``documents``, in the order in which it is to be read."""
-        return self._door(query, documents, _read, _write, self.on_result).documents
+        """Filter ``documents``; return what is kept, in reading order."""
+        return self._adapter(query, documents, _read, _write, self.on_result).documents
 
 
 def _read(document: Document) -> dict[str, Any] | None:

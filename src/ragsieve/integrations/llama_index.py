@@ -13,17 +13,17 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra(error.name or "llama-index-core", extra="llama-index") from error
 
-from ragsieve.integrations.doored import Doored
+from ragsieve.integrations.fields import AdapterFields
 
 
-class RagsievePostprocessor(Doored, BaseNodePostprocessor):
+class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
     """Keeps of the retrieved nodes what matters to the question.
 
     Nodes keep id, metadata and what else they hold; ``metadata["ragsieve"]`` says which spans of
     the text that came in were kept, with their scores (`ragsieve.integrations.base.Kept`); neither
     LLM nor embedder reads it. A node's score is the best of its spans'. Nodes of which nothing is
     kept are left out; those without text, such as images, come last, as they were. Asynchronous
-    calls run in a thread. Arguments and errors are `Doored`'s.
+    calls run in a thread. Arguments and errors are `AdapterFields`'s.
     """
 
     @classmethod
@@ -35,7 +35,7 @@ class RagsievePostprocessor(Doored, BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         question = query_bundle.query_str if query_bundle else ""  # blank: says so, or raises
-        return self._door(question, nodes, _read, _write, self.on_result).documents
+        return self._adapter(question, nodes, _read, _write, self.on_result).documents
 
 
 def _read(found: NodeWithScore) -> dict[str, Any] | None:

@@ -1,19 +1,36 @@
-"""What computes, one file per backend, imported when a model of it is asked for."""
+"""Models, one file per backend, which is imported with the first model of it.
+
+Another package adds a backend by an entry point of the group ``ragsieve.models``, which names a
+class or function that is decorated by `backend`, or a module of them.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
-from typing import Any
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
 
 from ragsieve.errors import InputError
 
-BACKENDS = {  # prefix: (module, what makes the model, what it is)
+GROUP = "ragsieve.models"
+"""Group of the entry points by which other packages add backends."""
+
+KINDS = ("LLM", "embedder", "cross-encoder", "sentence pruner", "listwise reranker")
+
+_log = logging.getLogger(__name__)
+
+Make = TypeVar("Make", bound=Callable[..., Any])
+
+BACKENDS = {  # prefix: (module, class, kind)
     "transformers": ("transformers", "Transformers", "LLM"),
     "seq2seq": ("seq2seq", "Seq2Seq", "LLM"),
     "openai": ("openai", "OpenAI", "LLM"),
     "deferred": ("deferred", "Deferred", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
-    "cross_encoder": ("sentence_transformers", "CrossEncoder", "cross-encoder"),
+    "cross_encoder": ("sentence_transformers", "LocalCrossEncoder", "cross-encoder"),
     "cohere": ("rerank", "Cohere", "cross-encoder"),
     "rerank": ("rerank", "Rerank", "cross-encoder"),
     "jina_bert": ("jina_bert", "JinaBert", "embedder"),
@@ -29,9 +46,46 @@ NAMED = {
 FAKE = {  # for trying a pipeline without weights
     "fake:echo": ("fake", "echo", "LLM"),
     "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
-    "fake:overlap": ("fake", "OverlapPairScorer", "cross-encoder"),
+    "fake:overlap": ("fake", "OverlapCrossEncoder", "cross-encoder"),
     "fake:pruner": ("fake", "OverlapPruner", "sentence pruner"),
 }
+
+
+_others: dict[str, tuple[Callable[..., Any], str]] = {}  # of other packages, by prefix
+
+
+def backend(prefix: str, kind: str) -> Callable[[Make], Make]:
+    """Register the class or function below: ``PREFIX:MODEL`` calls it with ``MODEL`` and options.
+
+    Args:
+        prefix: Of letters, digits and underscores.
+        kind: One of `KINDS`: the protocol of `ragsieve.models.base` that its models have.
+
+    Raises:
+        InputError: If ``prefix`` is another backend's or no identifier, or ``kind`` is unknown.
+    """
+    if not prefix.isidentifier() or prefix in BACKENDS or prefix == "fake":
+        raise InputError(f"prefix must be a name of its own, of a-z, 0-9 and _, got {prefix!r}")
+    if kind not in KINDS:
+        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+
+    def register(make: Make) -> Make:
+        _others[prefix] = (make, kind)
+        return make
+
+    return register
+
+
+@cache
+def _import_others() -> None:
+    """Import what other packages register; what cannot be imported is logged as a warning."""
+    for point in entry_points(group=GROUP):
+        try:
+            loaded = point.load()
+            if callable(loaded) and all(make is not loaded for make, _ in _others.values()):
+                raise InputError(f"{point.value} must be decorated by ragsieve.models.backend")
+        except Exception as error:  # whatever another package raises when it is imported
+            _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
 
 
 def load(name: str, **options: Any) -> Any:
@@ -48,8 +102,7 @@ def load(name: str, **options: Any) -> Any:
         InputError: If there is no such model, or it does not take the options.
         MissingExtra: If the backend's packages are not installed.
     """
-    module, maker, _, arguments = _row(name)
-    make = getattr(import_module(f"ragsieve.models.{module}"), maker)
+    make, _, arguments = _find(name)
     try:
         return make(*arguments, **options)
     except TypeError as error:
@@ -59,21 +112,33 @@ def load(name: str, **options: Any) -> Any:
 
 
 def check(name: str, *kinds: str) -> None:
-    """Raise `InputError` unless ``name`` names a model of one of ``kinds``; imports nothing.
+    """Raise `InputError` unless ``name`` names a model of one of ``kinds``, which are of `KINDS`.
 
-    Kinds are ``"LLM"``, ``"embedder"``, ``"cross-encoder"``, ``"sentence pruner"``
-    and ``"listwise reranker"``.
+    No backend of ragsieve is imported.
     """
-    if (found := _row(name)[2]) not in kinds:
-        raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {found}")
+    if (kind := _find(name)[1]) not in kinds:
+        raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {kind}")
 
 
-def _row(name: str) -> tuple[str, str, str, tuple[str, ...]]:
+def _find(name: str) -> tuple[Callable[..., Any], str, tuple[str, ...]]:
+    """What makes the model, its kind, and the arguments."""
     if name in FAKE:
-        return (*FAKE[name], ())
+        return _importing(*FAKE[name][:2]), FAKE[name][2], ()
     full = f"{NAMED[name]}:{name}" if name in NAMED else name
     prefix, _, model = full.partition(":")
-    if prefix not in BACKENDS or not model:
-        forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in BACKENDS), *FAKE])
-        raise InputError(f"a model must be one of {forms}, got {name!r}")
-    return (*BACKENDS[prefix], (model,))
+    if model and prefix in BACKENDS:
+        return _importing(*BACKENDS[prefix][:2]), BACKENDS[prefix][2], (model,)
+    _import_others()
+    if model and prefix in _others:
+        return *_others[prefix], (model,)
+    forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in [*BACKENDS, *_others]), *FAKE])
+    raise InputError(f"a model must be one of {forms}, got {name!r}")
+
+
+def _importing(module: str, maker: str) -> Callable[..., Any]:
+    """Imports the module only when it is called."""
+
+    def make(*arguments: str, **options: Any) -> Any:
+        return getattr(import_module(f"ragsieve.models.{module}"), maker)(*arguments, **options)
+
+    return make

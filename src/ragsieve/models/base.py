@@ -1,4 +1,4 @@
-"""What a model offers. Every call takes a list and gives a list of the same length, in order.
+"""Protocols of models. Every call takes a list and returns one of the same length and order.
 
 Replies are a function of the input alone: no sampling, and the same text whether an item comes
 alone, in a batch, from a thread or out of a cache. Numbers then agree within the tolerance of the
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, ContextOverflow
+from ragsieve.errors import BadReply, ContextOverflow, Unsupported
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import rounded
 
@@ -40,7 +40,7 @@ class LLM(Protocol):
 
     @property
     def identity(self) -> str:
-        """What replies depend on beside the input: model, weights, precision, adapter."""
+        """Identity of the model, weights, precision and adapter that replies depend on."""
 
     @property
     def can(self) -> frozenset[str]:
@@ -73,6 +73,7 @@ class LLM(Protocol):
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """For each prompt the natural log-probability of each token of its continuation."""
+        raise lacking(self, "loglik")
 
     def surprisals(
         self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
@@ -85,9 +86,15 @@ class LLM(Protocol):
         up. What nothing stands before counts as chosen evenly from the vocabulary. Of what does not
         fit the context, each token is read behind at least the half of it.
         """
+        raise lacking(self, "surprisals")
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the model's own tokenizer, nothing added."""
+
+
+def lacking(llm: LLM, call: str) -> Unsupported:
+    """The error of a model without ``call``."""
+    return Unsupported(f"{llm.identity} has no {call}: it can {', '.join(sorted(llm.can))}")
 
 
 class Embedder(Protocol):
@@ -95,21 +102,32 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> str:
-        """What vectors depend on beside the input."""
+        """Identity of the model, weights and precision that vectors depend on."""
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
 
 
-class PairScorer(Protocol):
+class CrossEncoder(Protocol):
     """A cross-encoder."""
 
     @property
     def identity(self) -> str:
-        """What scores depend on beside the input."""
+        """Identity of the model, weights and precision that scores depend on."""
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """How well each second text fits the first, ``(len(pairs),)``; higher is better."""
+
+
+class ListwiseReranker(Protocol):
+    """A model that orders a list of texts by a question."""
+
+    @property
+    def identity(self) -> str:
+        """Identity of the model, weights and precision that orders depend on."""
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """For each question the places of its texts, from 0, each once, the best first."""
 
 
 class Passage(NamedTuple):
@@ -120,7 +138,7 @@ class Passage(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What a sentence pruner says of a question's passages; probabilities in [0, 1].
+    """A sentence pruner's output for a question's passages; probabilities in [0, 1].
 
     Args:
         sentences: That each sentence is evidence, of all passages in order.
@@ -131,7 +149,7 @@ class Pruned(NamedTuple):
     passages: list[float]
 
 
-class SentencePruner(PairScorer, Protocol):
+class SentencePruner(CrossEncoder, Protocol):
     """A cross-encoder that gives probabilities, too: of a passage and of each of its sentences.
 
     Scoring a passage and then pruning it should cost one pass.
@@ -170,12 +188,12 @@ def complete_parsed(
     max_tokens: int = 128,
     schema: Mapping[str, Any] | None = None,
 ) -> list[T | BadReply]:
-    """Replies as ``parse`` reads them; what is unreadable is asked for once more, the error named.
+    """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
 
-    All that is unreadable goes as one batch. ``parse`` is given a reply without thoughts
+    All second requests are one batch. ``parse`` receives a reply without thoughts
     (`strip_thinking`), and raises `BadReply`. A prompt whose second reply is unreadable too, or
-    that has no room for a second one, yields that error: what stands in for it is the caller's to
-    say and to note.
+    that leaves no space for a second one, yields that error: the caller chooses what replaces it,
+    and notes that.
     """
     replies = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
     results = [_parsed(parse, reply) for reply in replies]
@@ -196,6 +214,14 @@ def complete_parsed(
             if isinstance(second, BadReply):
                 record_unreadable()
     return results
+
+
+def readable(reply: T | BadReply, otherwise: T, meaning: str) -> T:
+    """A reply of `complete_parsed`; ``otherwise``, and a note of what that means, of an error."""
+    if isinstance(reply, BadReply):
+        note(f"unreadable twice, so {meaning}: {reply}")
+        return otherwise
+    return reply
 
 
 def _fitting(
@@ -241,20 +267,20 @@ def yes_probability(
         return [first for first, _ in llm.choose(prompts, [options] * len(prompts))]
     words = [option.lower() for option in options]
 
-    def said(reply: str) -> float:
+    def parse(reply: str) -> float:
         word = reply.strip().strip("\"'.").lower()
         if word not in words:
             raise BadReply(" or ".join(words), reply)
         return float(word == words[0])
 
     schema = {"type": "string", "enum": [*options]}
-    return complete_parsed(llm, prompts, said, max_tokens=8, schema=schema)
+    return complete_parsed(llm, prompts, parse, max_tokens=8, schema=schema)
 
 
 def strip_thinking(reply: str) -> str:
     """A reply without what a model thinks first; empty where it was cut off thinking."""
-    said = _THOUGHTS.sub("", reply)
-    return "" if said.lstrip().startswith("<think>") else said
+    text = _THOUGHTS.sub("", reply)
+    return "" if text.lstrip().startswith("<think>") else text
 
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:

@@ -6,27 +6,24 @@ import math
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError, check_range
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.trace import Usage, note, overheard, record_usage
-
-_IDLE_S = 10.0  # an idle worker ends then, so that a forgotten wrapper can be collected
+from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _after_fork = threading.Lock()
 
 
 @dataclass(eq=False)
 class _Call:
-    """A caller's call on its way to the worker and back."""
+    """A caller's call, and what came of it."""
 
     method: str
     columns: Columns
@@ -36,7 +33,7 @@ class _Call:
     error: Exception | None = None
     usages: list[Usage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    done: threading.Event = field(default_factory=threading.Event)
+    done: bool = False
 
     @property
     def size(self) -> int:
@@ -44,15 +41,16 @@ class _Call:
 
 
 class DynamicBatcher(Wrapper):
-    """A model whose calls from several threads run as one batch, in one worker thread.
+    """A model whose calls from several threads run as one batch, one batch at a time.
 
-    Calls with the same method and options are joined. Each caller is charged for its own items, and
-    an error fails only the caller whose input causes it. Calls that were accepted before `close`
-    are answered; with ``with``, the end of the block closes it.
+    Calls with the same method and options are joined, and run in the thread of the one that came
+    first. Each caller is charged for its own items, and an error fails only the caller whose input
+    causes it. Calls that were accepted before `close` are answered; with ``with``, the end of the
+    block closes it.
 
     Args:
         model: An LLM, an embedder, a cross-encoder or a sentence pruner; only
-            ``count`` runs in the caller's thread.
+            ``count`` is never batched.
         max_batch: Items that are joined at most; a single call of more goes through whole.
         wait_s: Seconds that a call waits for the next one, while others may come.
         callers: Threads that are known to call; while fewer are inside, others may come.
@@ -70,57 +68,55 @@ class DynamicBatcher(Wrapper):
         wait_s: float = 0.005,
         callers: int = 1,
     ) -> None:
-        for name, value in (("max_batch", max_batch), ("callers", callers)):
-            if value < 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
-        if not 0 <= wait_s < math.inf:
-            raise InputError(f"wait_s must be finite and not negative, got {wait_s!r}")
         super().__init__(model)
         self.max_batch = max_batch
         self.wait_s = wait_s
         self.callers = callers
+        check_range(self, max_batch=(1, None), callers=(1, None), wait_s=(0, math.inf))
         self._open = True
         self._start()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Answer the calls that are inside, then let the worker end; later calls fail."""
+        """Answer the calls that are inside; later ones fail."""
+        self._check_process()
         with self._changed:
             self._open = False
             self._changed.notify_all()
-            worker = self._worker
-        if worker and worker is not threading.current_thread():
-            worker.join()
+            self._changed.wait_for(lambda: not self._inside)
 
     def _start(self) -> None:
         """Begin with nothing waiting, in this process."""
         self._changed = threading.Condition()
-        self._waiting: deque[_Call] = deque()
+        self._waiting: list[_Call] = []  # the first one runs a batch
         self._inside = 0
-        self._worker: threading.Thread | None = None
         self._process = os.getpid()
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            with _after_fork:  # those inside are in the parent
+                if self._process != os.getpid():
+                    self._start()
 
     def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
         check_columns(columns)
         call = _Call(method, columns, options, (method, canonical(options)))
-        if self._process != os.getpid():
-            with _after_fork:  # the worker, and who waits for it, are in the parent
-                if self._process != os.getpid():
-                    self._start()
-        self._enter(call)
+        self._check_process()
+        with self._changed:
+            if not self._open:
+                raise ModelError(f"the wrapper of {self.identity} is closed")
+            self._inside += 1
+            self._waiting.append(call)
+            self._changed.notify_all()
+        batch: list[_Call] = []
         try:
-            call.done.wait()
+            if batch := self._next(call):
+                Context().run(self._run, batch)  # an empty context: no trace of this caller
         finally:
             with self._changed:
                 self._inside -= 1
+                answered = [other for other in batch if other.done]
+                self._waiting = [c for c in self._waiting if c is not call and c not in answered]
                 self._changed.notify_all()
-                if call in self._waiting:  # interrupted
-                    self._waiting.remove(call)
         record_usage(call.usages)
         for text in call.notes:
             note(text)
@@ -129,55 +125,25 @@ class DynamicBatcher(Wrapper):
         results: Sequence[Any] = call.result
         return results
 
-    def _enter(self, call: _Call) -> None:
-        with self._changed:
-            if not self._open:
-                raise ModelError(f"the wrapper of {self.identity} is closed")
-            if not self._worker:
-                # an empty context: no trace is recording in the worker, whoever starts it
-                worker = threading.Thread(
-                    target=Context().run, args=(self._work,), name="ragsieve-batcher", daemon=True
-                )
-                worker.start()
-                self._worker = worker
-            self._inside += 1
-            self._waiting.append(call)
-            self._changed.notify_all()
+    def _next(self, call: _Call) -> list[_Call]:
+        """The calls to run once ``call`` is the first that waits; none when it was answered.
 
-    def _work(self) -> None:
-        batch: list[_Call] = []
-        try:
-            while batch := self._next():
-                self._run(batch)
-        finally:
-            with self._changed:
-                if self._worker is threading.current_thread():  # it dies in the middle
-                    self._worker = None
-                    for call in (*batch, *self._waiting):
-                        if not call.done.is_set():
-                            call.error = ModelError(f"the worker of {self.identity} died")
-                            call.done.set()
-                    self._waiting.clear()
-
-    def _next(self) -> list[_Call]:
-        """The calls to run together, taken from the queue; none when the worker is to end."""
+        They stay where they wait until they are answered: where this caller is interrupted, the
+        next one runs them.
+        """
         with self._changed:
-            if self._open and not self._waiting:
-                self._changed.wait_for(lambda: self._waiting or not self._open, _IDLE_S)
-            if not self._waiting:
-                self._worker = None
+            self._changed.wait_for(lambda: call.done or self._waiting[0] is call)
+            if call.done:
                 return []
             ends = time.monotonic() + self.wait_s
             while (batch := self._gather()) and self._open and self._others():
                 inside, left = self._inside, ends - time.monotonic()
-                if left <= 0 or sum(call.size for call in batch) >= self.max_batch:
+                if left <= 0 or sum(other.size for other in batch) >= self.max_batch:
                     break
                 self._changed.wait(left)
                 if self._inside > inside:  # they are coming
                     ends = time.monotonic() + self.wait_s
-            for call in batch:
-                self._waiting.remove(call)
-        return batch or self._next()  # every caller was interrupted
+        return batch
 
     def _others(self) -> bool:
         """Whether somebody may come who is not waiting yet, be it with a call of another kind."""
@@ -199,7 +165,7 @@ class DynamicBatcher(Wrapper):
         first = batch[0]
         columns = [list(chain(*parts)) for parts in zip(*(c.columns for c in batch), strict=True)]
         try:
-            with overheard() as seen:
+            with collect_step() as seen:
                 results = self._inner(first.method, columns, first.options)
         except Exception as error:  # whatever it is, it belongs to the caller
             first.usages += seen.usages
@@ -208,8 +174,7 @@ class DynamicBatcher(Wrapper):
                     self._run([call])
                 return
             first.notes += seen.notes
-            first.error = error
-            first.done.set()
+            first.error, first.done = error, True
             return
         one_each = len(seen.usages) == len(columns[0])
         if not one_each:
@@ -222,4 +187,4 @@ class DynamicBatcher(Wrapper):
                 call.result = call.result.copy()
             call.usages += seen.usages[part] if one_each else []
             call.notes += seen.notes
-            call.done.set()
+            call.done = True

@@ -19,15 +19,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-try:
+from ragsieve.errors import needs_extra
+
+with needs_extra("local"):
     import torch
     from torch.nn.functional import cross_entropy
     from transformers import Cache, DynamicCache
     from transformers.cache_utils import DynamicLayer
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
-
-    raise MissingExtra(error.name or "transformers", extra="local") from error
 
 from ragsieve.models.prefixes import Prefixes
 
@@ -36,7 +34,7 @@ CHUNK = 256  # tokens whose logits are in memory at once
 MARGIN = 1e-3  # lead of the best logit under which it may be another one's by rounding alone
 
 Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
-"""What masks a row's logits, and what is told its token and says whether the reply is whole."""
+"""Masks a row's logits; consumes its token and returns whether the reply is complete."""
 
 
 @dataclass
@@ -68,8 +66,8 @@ class _Reply:
         if token in eos:
             return False
         self.tokens.append(token)
-        whole = self.mask[1](token) if self.mask else False
-        return not whole and len(self.tokens) < max_tokens
+        complete = self.mask[1](token) if self.mask else False
+        return not complete and len(self.tokens) < max_tokens
 
 
 class Decoder:
@@ -226,8 +224,8 @@ class RowsDecoder(Decoder):
                 group = more[at : at + rows]
                 width = max(len(wanted[place]) for place in group) - 1
                 padded = [[*wanted[p][:-1], *[0] * width][:width] for p in group]
-                found = memory.extend(padded, [len(prompt)] * len(group))
-                for place, logits in zip(group, found, strict=True):
+                scored = memory.extend(padded, [len(prompt)] * len(group))
+                for place, logits in zip(group, scored, strict=True):
                     longer[place] = logits
             scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
         return scores
@@ -370,11 +368,11 @@ def _followed(
     first: torch.Tensor | None, rest: Iterable[torch.Tensor], row: Sequence[int], words: int
 ) -> list[float]:
     """Log-probabilities of a row's tokens, by logits of the first, ``(1, words)``, and the rest."""
-    found = [-math.log(words)] if first is None else []
+    logs = [-math.log(words)] if first is None else []
     for logits in chain([] if first is None else [first], rest):
-        wanted = torch.tensor(row[len(found) : len(found) + len(logits)], device=logits.device)
-        found += (-cross_entropy(logits.float(), wanted, reduction="none")).tolist()
-    return found
+        wanted = torch.tensor(row[len(logs) : len(logs) + len(logits)], device=logits.device)
+        logs += (-cross_entropy(logits.float(), wanted, reduction="none")).tolist()
+    return logs
 
 
 def _picked(first: torch.Tensor, longer: torch.Tensor | None, tokens: Sequence[int]) -> list[float]:
@@ -382,5 +380,5 @@ def _picked(first: torch.Tensor, longer: torch.Tensor | None, tokens: Sequence[i
     if not tokens:
         return []
     logits = first if longer is None else torch.cat([first, longer[: len(tokens) - 1]])
-    found = logits.float().log_softmax(-1)
-    return found[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
+    logs = logits.float().log_softmax(-1)
+    return logs[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()

@@ -1,4 +1,4 @@
-"""An LLM that is loaded when it is first asked; until then a tokenizer file counts tokens."""
+"""An LLM that is loaded with its first call; until then a tokenizer file counts tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragsieve.models.wrap import Columns, Wrapper
 
 
 class Deferred(Wrapper):
-    """The LLM ``name``, loaded when it is first asked; tokens are the bundled pruner's.
+    """The LLM ``name``, loaded with its first call; tokens are the bundled pruner's.
 
     So documents are filtered where no packages for local LLMs are installed.
 

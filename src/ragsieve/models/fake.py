@@ -10,13 +10,13 @@ import re
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported, check_range
 from ragsieve.models.base import Nats, Passage, Prompt, Pruned
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, record_usage
@@ -33,7 +33,7 @@ _EVIDENCE = re.compile(
 class ScriptedLLM:
     r"""An LLM that replies from a script. A token is a match of ``\w+|[^\w\s]``.
 
-    It keeps everything it was asked in ``prompts``, in order. ``schema`` is ignored, ``loglik``
+    It keeps all prompts in ``prompts``, in order. ``schema`` is ignored, ``loglik``
     gives every token -1.
 
     Args:
@@ -41,8 +41,8 @@ class ScriptedLLM:
             function do replies depend on the prompt alone.
         context: Tokens that prompt and reply may have together.
         can: The calls that work, of ``complete``, ``choose``, ``loglik`` and ``surprisals``.
-        choices: Weights of a prompt's options, not negative; uniform where not given.
-        nats: Surprisal of a token behind what stands before it, not negative; 1 where not given.
+        choices: Weights of a prompt's options, not negative; uniform where None.
+        nats: Surprisal of a token behind what stands before it, not negative; 1 where None.
         identity: What a cache knows it by.
 
     Raises:
@@ -50,15 +50,16 @@ class ScriptedLLM:
     """
 
     replies: Sequence[str] | Callable[[Prompt], str] = field(repr=False)
-    context: int = field(default=8192, kw_only=True)
+    _: KW_ONLY
+    context: int = 8192
     can: frozenset[str] = field(
-        default=frozenset({"complete", "choose", "loglik", "surprisals"}), kw_only=True, repr=False
+        default=frozenset({"complete", "choose", "loglik", "surprisals"}), repr=False
     )
     choices: Callable[[Prompt, Sequence[str]], Sequence[float]] | None = field(
-        default=None, kw_only=True, repr=False
+        default=None, repr=False
     )
-    nats: Callable[[str, str], float] | None = field(default=None, kw_only=True, repr=False)
-    identity: str = field(default="scripted", kw_only=True)
+    nats: Callable[[str, str], float] | None = field(default=None, repr=False)
+    identity: str = "scripted"
     prompts: list[Prompt] = field(default_factory=list, init=False, repr=False)
     _taken: int = field(default=0, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
@@ -124,13 +125,13 @@ class ScriptedLLM:
         """Words and punctuation marks of each text."""
         return [len(_TOKEN.findall(text)) for text in texts]
 
-    def _read(self, call: str, prompts: Sequence[Prompt], room: Sequence[int]) -> list[int]:
-        """Tokens of each prompt, which is remembered and has ``room`` left for what follows it."""
+    def _read(self, call: str, prompts: Sequence[Prompt], extra: Sequence[int]) -> list[int]:
+        """Tokens of each prompt, which is kept; ``extra`` tokens more must fit the context."""
         if call not in self.can:
             raise Unsupported(f"{self.identity} cannot {call}, it can {sorted(self.can)!r}")
         self.prompts.extend(prompts)
         sizes = [sum(self.count([message.content for message in prompt])) for prompt in prompts]
-        for size, more in zip(sizes, room, strict=True):
+        for size, more in zip(sizes, extra, strict=True):
             if size + more > self.context:
                 raise ContextOverflow(needed=size + more, limit=self.context, model=self.identity)
         return sizes
@@ -182,8 +183,8 @@ def echo(*, context: int = 8192) -> ScriptedLLM:
 
 def _echoed(prompt: Prompt) -> str:
     text = "\n\n".join(message.content for message in prompt)
-    asked = _QUESTION.findall(text)
-    question = {*_words(asked[-1] if asked else prompt[-1].content)}
+    questions = _QUESTION.findall(text)
+    question = {*_words(questions[-1] if questions else prompt[-1].content)}
     evidence = _EVIDENCE.search(prompt[0].content)
     if not evidence:
         return "I know nothing without documents."
@@ -213,8 +214,7 @@ class HashingEmbedder:
     dim: int = 256
 
     def __post_init__(self) -> None:
-        if self.dim < 1:
-            raise InputError(f"dim must be at least 1, got {self.dim!r}")
+        check_range(self, dim=(1, None))
 
     @property
     def identity(self) -> str:
@@ -230,17 +230,17 @@ class HashingEmbedder:
         """Vectors of unit length, ``(len(texts), dim)``."""
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         words = [_words(text) for text in texts]
-        for place, found in enumerate(words):
-            hashed = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in found]
+        for place, counted in enumerate(words):
+            hashed = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in counted]
             buckets = [value % self.dim for value in hashed] or [0]
             counts = np.bincount(buckets, minlength=self.dim)  # (dim,)
             vectors[place] = counts / np.sqrt(np.square(counts).sum())
-        record_usage([Usage(self.identity, len(found)) for found in words])
+        record_usage([Usage(self.identity, len(counted), embedded=True) for counted in words])
         return vectors
 
 
 @dataclass(frozen=True)
-class OverlapPairScorer:
+class OverlapCrossEncoder:
     """Share of the first text's distinct words that occur in the second, in [0, 1]."""
 
     @property
@@ -250,7 +250,7 @@ class OverlapPairScorer:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The shares, ``(len(pairs),)``; 0 where the first text has no word."""
-        words = [(_words(asked), _words(text)) for asked, text in pairs]
+        words = [(_words(query), _words(text)) for query, text in pairs]
         shares = [len({*a} & {*b}) / max(len({*a}), 1) for a, b in words]
         record_usage([Usage(self.identity, len(a) + len(b)) for a, b in words])
         return np.array(shares, dtype=np.float32)
@@ -273,19 +273,19 @@ class OverlapPruner:
     ) -> list[Pruned]:
         """The shares; 0 where the question has no word."""
         _check_lengths("passages", questions, passages)
-        found, usages = [], []
-        for question, given in zip(questions, passages, strict=True):
-            asked, tokens = {*_words(question)}, 0
+        results, usages = [], []
+        for question, group in zip(questions, passages, strict=True):
+            query, tokens = {*_words(question)}, 0
             shares: list[list[float]] = []
-            for title, sentences in given:
+            for title, sentences in group:
                 read = [{*_words(title), *_words(text)} for text in sentences]
                 tokens += sum(map(len, read))
-                shares.append([len(asked & words) / max(len(asked), 1) for words in read])
+                shares.append([len(query & words) / max(len(query), 1) for words in read])
             best = [max(some, default=0.0) for some in shares]
-            found.append(Pruned([share for some in shares for share in some], best))
-            usages.append(Usage(self.identity, len(asked) + tokens))
+            results.append(Pruned([share for some in shares for share in some], best))
+            usages.append(Usage(self.identity, len(query) + tokens))
         record_usage(usages)
-        return found
+        return results
 
     @property
     def relative(self) -> float:
@@ -314,6 +314,6 @@ def _cut(reply: str, max_tokens: int) -> str:
     return reply if len(tokens) <= max_tokens else reply[: tokens[max_tokens - 1].end()]
 
 
-def _check_lengths(name: str, items: Sequence[Any], given: Sequence[Any]) -> None:
-    if len(items) != len(given):
-        raise InputError(f"{name} must be {len(items)}, one an item, got {len(given)}")
+def _check_lengths(name: str, items: Sequence[Any], values: Sequence[Any]) -> None:
+    if len(items) != len(values):
+        raise InputError(f"{name} must be {len(items)}, one an item, got {len(values)}")

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import ModelError, check_range, needs_extra
+
+with needs_extra("local"):
     import torch
     import transformers
     from safetensors.torch import load_file
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
-
-    raise MissingExtra(error.name or "torch", extra="local") from error
 
 from torch.nn import functional
 
-from ragsieve.errors import InputError, ModelError
-from ragsieve.models.loading import compute, fetched, found_device, loaded, marked, once
+from ragsieve.models.loading import LocalModel, compute, loaded, marked, once, record_texts
 from ragsieve.text import safe
-from ragsieve.trace import Usage, record_usage
 
-_FILES = ("*.json", "model.safetensors", "*.txt")
 Tensors = Mapping[str, torch.Tensor]
 
 
@@ -42,7 +35,7 @@ def is_jina_bert(values: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class JinaBert:
+class JinaBert(LocalModel):
     """A bi-encoder of jina-embeddings-v2: `ragsieve.models.base.Embedder`.
 
     The mean of a text's last states, of unit length. Each text is computed by itself, in float32.
@@ -60,14 +53,11 @@ class JinaBert:
     Source: Jina Embeddings 2 (arXiv 2310.19923): ALiBi to both sides, GEGLU.
     """
 
-    model: str
     max_tokens: int = field(default=512, kw_only=True)
-    device: str | None = field(default=None, kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _files = ("*.json", "model.safetensors", "*.txt")
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(1, None))
 
     @once
     def identity(self) -> str:
@@ -80,16 +70,9 @@ class JinaBert:
         rows = [tokenizer(safe(text), verbose=False)["input_ids"] for text in texts]
         limit = self.max_tokens
         cut = [[*row[: limit - 1], row[-1]] if len(row) > limit else row for row in rows]
-        found = [compute(net, row) for row in cut]
-        long = f"a text has over {limit} tokens: only these count"
-        notes = [long if len(row) > limit else "" for row in rows]
-        sizes = zip(cut, notes, strict=True)
-        record_usage([Usage(self.identity, len(row), note=text) for row, text in sizes])
-        return np.array(found, np.float32).reshape(len(texts), net.dim)
-
-    @once
-    def _folder(self) -> Path:
-        return fetched(self.model, _FILES)
+        vectors = [compute(net, row) for row in cut]
+        record_texts(self.identity, [len(row) for row in rows], limit, embedded=True)
+        return np.array(vectors, np.float32).reshape(len(texts), net.dim)
 
     @once
     def _tokenizer(self) -> Any:
@@ -98,12 +81,13 @@ class JinaBert:
 
     @once
     def _net(self) -> Net:
-        device = self.device or found_device()
         values = loaded(self.model, (self._folder / "config.json").read_text, "utf-8")
         values = loaded(self.model, json.loads, values)
         if not is_jina_bert(values):
             raise ModelError(f"model {self.model!r} must be a JinaBERT with ALiBi and GEGLU")
-        tensors = loaded(self.model, load_file, self._folder / "model.safetensors", device=device)
+        tensors = loaded(
+            self.model, load_file, self._folder / "model.safetensors", device=self._device
+        )
         return loaded(self.model, Net, tensors, values)  # type: ignore[no-any-return]
 
 
@@ -134,8 +118,8 @@ class Net:
         bias = -self.slopes * (places - places[:, None]).abs()  # (heads, tokens, tokens)
         for layer in range(self.layers):
             states = self._layer(f"encoder.layer.{layer}", states, bias)
-        found: list[float] = functional.normalize(states.mean(0), dim=-1).tolist()
-        return found
+        vector: list[float] = functional.normalize(states.mean(0), dim=-1).tolist()
+        return vector
 
     def _layer(self, name: str, states: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         split = (len(states), self.heads, -1)
@@ -148,8 +132,8 @@ class Net:
         read = self._linear(f"{name}.attention.output.dense", read)
         states = self._norm(f"{name}.attention.output.LayerNorm", read + states)
         gated, plain = self._linear(f"{name}.mlp.gated_layers", states).chunk(2, -1)
-        made = self._linear(f"{name}.mlp.wo", functional.gelu(gated) * plain)
-        return self._norm(f"{name}.mlp.layernorm", made + states)
+        output = self._linear(f"{name}.mlp.wo", functional.gelu(gated) * plain)
+        return self._norm(f"{name}.mlp.layernorm", output + states)
 
     def _linear(self, name: str, states: torch.Tensor) -> torch.Tensor:
         return functional.linear(
@@ -168,7 +152,7 @@ def slopes(heads: int) -> list[float]:
         else those of the power below it, then every second one of twice as many.
     """
     below: int = 2 ** int(math.log2(heads))
-    found = [2 ** (-8 * i / below) for i in range(1, below + 1)]
+    values = [2 ** (-8 * i / below) for i in range(1, below + 1)]
     if below < heads:
-        found += slopes(2 * below)[::2][: heads - below]
-    return found
+        values += slopes(2 * below)[::2][: heads - below]
+    return values

@@ -4,32 +4,79 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import MissingExtra, ModelError
+from ragsieve.errors import InputError, MissingExtra, ModelError, needs_extra
 
-try:
+with needs_extra("local"):
     import torch
     from huggingface_hub import snapshot_download
     from tokenizers import Tokenizer
     from transformers.utils import logging as _logging
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "torch", extra="local") from error
 
-from ragsieve.models import store
+from ragsieve.models import reflection, store
 from ragsieve.models.once import once as once
+from ragsieve.trace import Usage, record_usage
 
+SMALL = 500_000_000
 DTYPES = ("auto", "bfloat16", "float32")
 _ADAPTER = "adapter_model.safetensors"
 
 logging: Any = _logging  # its functions have no types
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """What local models share: where the weights are, and where they compute.
+
+    Args:
+        model: A named model (`ragsieve models list`), a folder, or a hub id.
+        device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
+    """
+
+    model: str
+    device: str | None = field(default=None, kw_only=True)
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _files: ClassVar[Sequence[str]] = ()  # patterns of what is fetched from the hub
+
+    @property
+    def _device(self) -> str:
+        return self.device or found_device()
+
+    @once
+    def _folder(self) -> Path:
+        return fetched(self.model, self._files)
+
+
+@dataclass(frozen=True)
+class PreciseModel(LocalModel):
+    """A local model with a choice of precision.
+
+    Args:
+        dtype: One of `DTYPES`; see `precision`.
+
+    Raises:
+        InputError: If ``dtype`` is none of them.
+    """
+
+    dtype: str = field(default="auto", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+
+    @property
+    def _dtype(self) -> str:
+        return precision(self.dtype, self._device)
 
 
 def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -81,22 +128,37 @@ def precision(dtype: str, device: str) -> str:
     return "float32" if torch.device(device).type == "cpu" else "bfloat16"
 
 
-def own_tokenizer(tokenizer: Any, *, plain: bool, words: Sequence[str] = ()) -> Tokenizer:
+def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:
     """A copy of a fast tokenizer's inside that neither pads nor truncates.
 
     Args:
         tokenizer: A tokenizer of transformers.
-        plain: Whether control tokens in a text are text like any other.
-        words: Control tokens that are tokens in a text all the same.
+        plain: Whether control tokens in a text are text like any other, but for reflection tokens.
     """
     inside = json.loads(tokenizer.backend_tokenizer.to_str())
     for token in inside["added_tokens"]:
-        token["special"] = token["special"] and token["content"] not in words
+        token["special"] = token["special"] and token["content"] not in reflection.ALL
     own = Tokenizer.from_str(json.dumps(inside))
     own.no_padding()
     own.no_truncation()
     own.encode_special_tokens = plain
     return own
+
+
+def record_texts(identity: str, sizes: Sequence[int], limit: int, *, embedded: bool) -> None:
+    """Record the tokens of texts that are read up to ``limit``; a note says which are longer."""
+    note = f"a text has over {limit} tokens: only these count"
+    record_usage(
+        [
+            Usage(identity, min(size, limit), note=note * (size > limit), embedded=embedded)
+            for size in sizes
+        ]
+    )
+
+
+def is_small(config: Any) -> bool:
+    """Whether a model has under 500 million weights: attention and nets four times its width."""
+    return bool(config.num_hidden_layers * 12 * config.hidden_size**2 < SMALL)
 
 
 def fetched(model: str, files: Sequence[str]) -> Path:
@@ -105,10 +167,10 @@ def fetched(model: str, files: Sequence[str]) -> Path:
     Raises:
         ModelError: If the hub has no such model, or cannot be reached.
     """
-    found = store.resolve(model)
-    if isinstance(found, Path):
-        return found
-    return Path(loaded(model, snapshot_download, found, allow_patterns=[*files]))
+    source = store.resolve(model)
+    if isinstance(source, Path):
+        return source
+    return Path(loaded(model, snapshot_download, source, allow_patterns=[*files]))
 
 
 def marked(model: str) -> str:

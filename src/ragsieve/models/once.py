@@ -1,4 +1,4 @@
-"""What an object computes when it is first asked for, once, whatever threads ask."""
+"""Cached properties that are computed once, whatever threads read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class once(cached_property[T]):
     """A cached property that two threads never compute twice; its owner has a ``_lock``."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        """The value, computed by the first who asks, while others wait."""
+        """The value, computed by the first thread, while others wait."""
         if instance is None:
             return self
         with instance._lock:

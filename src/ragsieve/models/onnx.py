@@ -44,7 +44,7 @@ class Encoder:
         self._session = ort.InferenceSession(
             data, options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW]
         )
-        self._inputs = {given.name for given in self._session.get_inputs()}
+        self._inputs = {node.name for node in self._session.get_inputs()}
         outputs = [out.shape for out in self._session.get_outputs()]
         if "input_ids" not in self._inputs or not self._inputs <= _INPUTS:
             raise ModelError(f"inputs must be among {sorted(_INPUTS)}, got {sorted(self._inputs)}")
@@ -65,16 +65,16 @@ class Encoder:
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
         ids = np.array([window.ids], np.int64)
-        given = {"input_ids": ids}
+        feed = {"input_ids": ids}
         if "token_type_ids" in self._inputs:
-            given["token_type_ids"] = np.array([window.types], np.int64)
+            feed["token_type_ids"] = np.array([window.types], np.int64)
         if "attention_mask" in self._inputs:
-            given["attention_mask"] = np.ones_like(ids)
+            feed["attention_mask"] = np.ones_like(ids)
         try:
-            (found,) = self._session.run(None, given)
+            (output,) = self._session.run(None, feed)
         except Exception as error:  # onnxruntime's errors have no class in common but this
             raise ModelError(f"onnxruntime: {' '.join(str(error).split())[:300]}") from error
-        logits: NDArray[np.float32] = found[0]
+        logits: NDArray[np.float32] = output[0]
         if logits.shape != (len(window.ids), 2) or not np.isfinite(logits).all():
             raise ModelError("the net must give two finite logits a token")
         return logits

@@ -1,40 +1,27 @@
-"""Any server that speaks the OpenAI protocol: vLLM, Ollama, llama.cpp, OpenAI and others."""
+"""Servers of the OpenAI protocol: vLLM, Ollama, llama.cpp, OpenAI and others."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
-from ragsieve.errors import (
-    BadReply,
-    ContextOverflow,
-    InputError,
-    MissingExtra,
-    ModelError,
-    Unsupported,
-)
+from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra
 from ragsieve.models import protocol
-from ragsieve.models.base import Nats, Prompt, complete_parsed
-from ragsieve.text import estimated_tokens, safe
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.server import Server
+from ragsieve.text import estimated_tokens
 from ragsieve.trace import Usage, note, record_usage
 
-try:
+with needs_extra("openai"):
     import openai
     import tiktoken
     from huggingface_hub import hf_hub_download
     from tokenizers import Tokenizer
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "openai", extra="openai") from error
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
     "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
@@ -46,8 +33,8 @@ _SETTINGS = {  # what a server may refuse: the words it does so with, and what f
 
 
 @dataclass(frozen=True)
-class OpenAI:
-    """A chat model behind a server that speaks the OpenAI protocol, asked without sampling.
+class OpenAI(Server, LLM):
+    """A chat model behind a server that speaks the OpenAI protocol; replies are not sampled.
 
     Control characters in messages become U+FFFD, and a space is put into what servers may parse as
     a control token (``<|im_end|>`` is sent as ``< |im_end|>``, also ``<s>``, ``[INST]`` and their
@@ -63,47 +50,30 @@ class OpenAI:
             given, prompts that cannot fit the context are not sent (the chat template's own
             tokens are the server's to count).
         context: Tokens that prompt and reply may have together.
-        timeout_s: Seconds that the server may stay silent, for each attempt.
-        max_retries: Attempts after the first where the server is busy, broken, silent or away, up
-            to 8 s apart, or up to the 120 s that a server may ask for.
-        concurrency: Requests in flight at once, for each call.
+        timeout_s, max_retries, concurrency: See `ragsieve.models.server.Server`.
 
     Raises:
         InputError: If an option breaks its rule.
     """
 
-    model: str
-    base_url: str = field(default="", kw_only=True)
-    api_key: str = field(default="", kw_only=True, repr=False)
     tokenizer: str | Path | None = field(default=None, kw_only=True)
     context: int = field(default=8192, kw_only=True)
-    timeout_s: float = field(default=60.0, kw_only=True)
-    max_retries: int = field(default=4, kw_only=True)
-    concurrency: int = field(default=8, kw_only=True)
     _refused: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    can = frozenset({"complete", "choose"})
+    backend: ClassVar[str] = "openai"
+    size: ClassVar[str] = "context"
 
     def __post_init__(self) -> None:
         default = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        object.__setattr__(self, "base_url", (self.base_url or default).rstrip("/"))
-        object.__setattr__(
-            self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY") or "none"
-        )
-        protocol.check_server(self, "context")
+        object.__setattr__(self, "base_url", self.base_url or default)
+        object.__setattr__(self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY", ""))
+        super().__post_init__()
         if self.tokenizer is not None and not protocol.tokenizer_file(self.tokenizer):
             raise InputError(
                 f"tokenizer must be a tokenizer.json, a folder with one or a hub id, "
                 f"got {str(self.tokenizer)!r}"
             )
-
-    @property
-    def identity(self) -> str:
-        """The model and where it is served; a server does not tell its weights."""
-        return f"openai:{self.model}@{self.base_url}"
-
-    @property
-    def can(self) -> frozenset[str]:
-        """``complete`` and ``choose``."""
-        return frozenset({"complete", "choose"})
 
     def complete(
         self,
@@ -138,7 +108,7 @@ class OpenAI:
         An option's probability is that of the 20 likeliest tokens with which it begins and no
         other option does, normalised; an option not among them gets 0. Where the server gives no
         probabilities, or over 1 % of them lie on tokens that begin several options (``1`` and
-        ``10``), the option is asked for as text and gets 1; where that text cannot be read, all
+        ``10``), the option is requested as text and gets 1; where that text cannot be read, all
         options get the same. Both are noted.
 
         Raises:
@@ -147,34 +117,26 @@ class OpenAI:
             ModelError: As `complete`.
         """
         protocol.check_options(prompts, options)
-        found: list[list[float] | None] = [None] * len(prompts)
+        results: list[list[float] | None] = [None] * len(prompts)
         if "logprobs" not in self._refused:
             replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
-            found = [protocol.shares(r.top or [], o) for r, o in zip(replies, options, strict=True)]
+            results = [
+                protocol.shares(r.top or [], o) for r, o in zip(replies, options, strict=True)
+            ]
             if replies and all(reply.top is None for reply in replies):
                 self._refused.add("logprobs")
         groups: dict[tuple[str, ...], list[int]] = {}
-        for place, shares in enumerate(found):
+        for place, shares in enumerate(results):
             if shares is None:
                 groups.setdefault(tuple(options[place]), []).append(place)
         for choices, places in groups.items():
             shown = f"{list(choices)!r:.200}"
             note(f"first tokens do not tell {shown} apart: asked {len(places)} as text")
             texts = self._choose_text([prompts[place] for place in places], choices)
-            found = [dict(zip(places, texts, strict=True)).get(i, f) for i, f in enumerate(found)]
-        return [shares for shares in found if shares is not None]
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        """Not possible, so `Unsupported`: a chat server does not score a given text."""
-        asked = f"loglik of {len(continuations)} continuations of {len(prompts)} prompts"
-        raise Unsupported(f"{self.identity} has no {asked}: it can complete and choose")
-
-    def surprisals(
-        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> list[list[Nats]]:
-        """Not possible, so `Unsupported`: see `loglik`."""
-        asked = f"surprisals of {len(texts)} texts"
-        raise Unsupported(f"{self.identity} has no {asked}: it can complete and choose")
+            results = [
+                dict(zip(places, texts, strict=True)).get(i, f) for i, f in enumerate(results)
+            ]
+        return [shares for shares in results if shares is not None]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """As `LLM.count`, of the texts as they are sent.
@@ -190,23 +152,14 @@ class OpenAI:
         counter, estimated = self._counter
         if estimated:
             note(estimated)
-        futures = self._run(lambda text: counter(protocol.clean(text)) if text else 0, texts)
+        futures = self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
         return [future.result() for future in futures if not future.cancelled()]
 
-    @cached_property
-    def _client(self) -> openai.OpenAI:
-        return openai.OpenAI(
-            api_key=self.api_key,
-            base_url=self.base_url,
-            timeout=self.timeout_s,
-            max_retries=self.max_retries,
-        )
-
     def _choose_text(self, prompts: Sequence[Prompt], options: Sequence[str]) -> list[list[float]]:
-        room = 32 + 4 * max(map(len, options))  # JSON may write a character as an escape
+        max_tokens = 32 + 4 * max(map(len, options))  # JSON may write a character as an escape
         schema = {"type": "string", "enum": list(options)}
         parse = protocol.option_parser(options)
-        replies = complete_parsed(self, prompts, parse, max_tokens=room, schema=schema)
+        replies = complete_parsed(self, prompts, parse, max_tokens=max_tokens, schema=schema)
         results = []
         for place, reply in enumerate(replies):
             if isinstance(reply, BadReply):
@@ -225,25 +178,12 @@ class OpenAI:
             needed = max(sizes, default=0) + max_tokens
             if needed > self.context:
                 raise ContextOverflow(needed=needed, limit=self.context, model=self.model)
-        futures = self._run(lambda chat: self._send(chat, max_tokens, extra), chats)
+        futures = self._map(lambda chat: self._send(chat, max_tokens, extra), chats)
         done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
         self._charge(done)
         for name in dict.fromkeys(name for reply in done for name in reply.unsent):
             note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
         return [future.result() for future in futures if not future.cancelled()]
-
-    def _run(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
-        """All ended; those not begun when one failed are cancelled."""
-        if not items:
-            return []
-        with ThreadPoolExecutor(min(self.concurrency, len(items))) as pool:
-            futures = [pool.submit(function, item) for item in items]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-            finally:
-                for future in futures:
-                    future.cancel()
-        return futures
 
     def _send(
         self, chat: list[dict[str, str]], max_tokens: int, extra: Mapping[str, Any]
@@ -268,51 +208,35 @@ class OpenAI:
             return self._read(data, chat)._replace(unsent=unsent)
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            data = self._client.post(path, cast_to=object, body=body)
-            if isinstance(data, str):  # not declared as JSON, which it may be nevertheless
-                data = json.loads(data)
-        except openai.APITimeoutError as error:
-            attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
-            raise self._failed(f"no reply in {self.timeout_s} s, {attempts}") from error
-        except openai.APIStatusError as error:
-            leaks = self.api_key != "none" and self.api_key in str(error)
-            raise self._translated(error, body) from (None if leaks else error)
-        except openai.APIConnectionError as error:
-            raise self._failed(f"no connection: {error.__cause__ or error}") from error
-        except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise self._failed(f"reply is not JSON: {error}") from error
+        data = super()._post(path, body)
         if not isinstance(data, dict):
             raise self._failed(f"reply is not a JSON object but {data!r:.80}")
         return data
 
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
-        said, where = protocol.said(error.body), f"HTTP {error.status_code}"
-        if error.status_code in (400, 413, 422):
-            if protocol.OVERFLOW.search(f"{error.code} {said}"):
-                limit, asked = protocol.LIMIT.search(said), protocol.NEEDED.search(said)
-                if limit and asked:
-                    room = body.get("max_tokens", 0) if "input tokens" in said else 0
-                    needed = int(asked[1]) + room
-                    return ContextOverflow(needed=needed, limit=int(limit[1]), model=self.model)
-                return self._failed(f"{where}, the prompt does not fit the context: {said}")
-            for name, (words, _) in _SETTINGS.items():
-                if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {said}"):
-                    return _Refused(name, str(self._failed(f"{where}: {said}")))
-        return self._failed(f"{where}: {said}")
-
-    def _failed(self, what: str) -> ModelError:
-        if self.api_key != "none":
-            what = what.replace(self.api_key, "(key)")
-        return ModelError(f"{self.identity}: {' '.join(safe(what).split())[:400]}")
+        failed, text = super()._translated(error, body), protocol.error_text(error.body)
+        if error.status_code not in (400, 413, 422):
+            return failed
+        if protocol.OVERFLOW.search(f"{error.code} {text}"):
+            limit, needed = protocol.LIMIT.search(text), protocol.NEEDED.search(text)
+            if limit and needed:
+                reply = body.get("max_tokens", 0) if "input tokens" in text else 0
+                return ContextOverflow(
+                    needed=int(needed[1]) + reply, limit=int(limit[1]), model=self.model
+                )
+            where = f"HTTP {error.status_code}"
+            return self._failed(f"{where}, the prompt does not fit the context: {text}")
+        for name, (words, _) in _SETTINGS.items():
+            if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {text}"):
+                return _Refused(name, str(failed))
+        return failed
 
     def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _Reply:
         try:
             choice = data["choices"][0]
             text = choice["message"].get("content")
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            what = f"reply has no choices[0].message: {data!r:.200}"
-            raise self._failed(what) from error
+            raise self._failed(f"reply has no choices[0].message: {data!r:.200}") from error
         usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
         used = [usage[k] for k in ("prompt_tokens", "completion_tokens") if k in usage]
         return _Reply(
@@ -334,6 +258,11 @@ class OpenAI:
         counted = iter(zip(sizes[::2], sizes[1::2], strict=True))
         record_usage([Usage(self.identity, *(r.tokens or next(counted))) for r in replies])
 
+    @property
+    def counts_by_request(self) -> bool:
+        """Whether `count` asks the server, once for each text."""
+        return isinstance(self._counter[0], partial)
+
     @cached_property
     def _counter(self) -> tuple[Callable[[str], int], str]:
         """What counts the tokens of a text, and a note where that is an estimate."""
@@ -341,31 +270,29 @@ class OpenAI:
             return _local_counter(self.tokenizer), ""
         try:
             encoding = tiktoken.encoding_for_model(self.model)
+            return lambda text: len(encoding.encode(text, disallowed_special=())), ""
         except KeyError:
             why = "tiktoken does not know the model"
         except (OSError, ValueError) as error:
             why = f"tiktoken has no encoding at hand ({type(error).__name__})"
-        else:
-            return lambda text: len(encoding.encode(text, disallowed_special=())), ""
-        root = self.base_url.removesuffix("/v1")
+        url = f"{self.base_url.removesuffix('/v1')}/tokenize"
         for fields in ({"model": self.model, "add_special_tokens": False}, {}):  # vLLM, llama.cpp
-            counter = partial(self._tokenize, f"{root}/tokenize", fields)
+            counter = partial(self._tokenize, url, fields)
             try:
                 if counter("a"):  # llama.cpp finds no tokens in what vLLM is sent
                     return counter, ""
             except ModelError as error:
                 if isinstance(error.__cause__, openai.APIConnectionError):
                     raise
-        rest = "no /tokenize on the server; pass tokenizer=... for exact counts"
-        return estimated_tokens, f"tokens are estimated, on the high side: {why}, {rest}"
+        why += ", no /tokenize on the server; pass tokenizer=... for exact counts"
+        return estimated_tokens, f"tokens are estimated, on the high side: {why}"
 
     def _tokenize(self, url: str, fields: Mapping[str, Any], text: str) -> int:
         data = self._post(url, {**fields, ("prompt" if fields else "content"): text})
-        count, tokens = data.get("count"), data.get("tokens")
-        if fields and isinstance(count, int):
+        tokens = data.get("tokens")
+        count = data.get("count", len(tokens) if isinstance(tokens, list) else None)
+        if isinstance(count, int):
             return count
-        if not fields and isinstance(tokens, list):
-            return len(tokens)
         raise self._failed(f"/tokenize gave no count of tokens: {data!r:.80}")
 
 

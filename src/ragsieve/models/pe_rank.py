@@ -1,38 +1,25 @@
-"""PE-Rank: a language model that orders passages which it reads as one vector each."""
+"""PE-Rank: a language model that ranks passages, each read as one vector."""
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from typing import Any
 
-try:
+from ragsieve.errors import ContextOverflow, InputError, ModelError, needs_extra
+
+with needs_extra("local"):
     import torch
     import transformers
     from safetensors import safe_open
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "torch", extra="local") from error
-
-from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import store
 from ragsieve.models.base import Embedder, Message, Prompt
-from ragsieve.models.loading import (
-    DTYPES,
-    compute,
-    fetched,
-    found_device,
-    loaded,
-    marked,
-    once,
-    precision,
-)
+from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once
 from ragsieve.models.wrap import check_columns
 from ragsieve.prompts import render
 from ragsieve.text import safe
@@ -41,13 +28,12 @@ from ragsieve.trace import Usage, record_usage
 PUBLISHED = "liuqi6777/pe-rank-mistral-jina"
 PLACE = "<PLACEHOLDER>"  # the token in whose place a passage's vector is read
 CONTEXT = 4096  # tokens, where a model does not say how many it was made for
-_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _MLP = re.compile(r"mlp([1-9])x_gelu")
 
 
 @dataclass(frozen=True)
-class PERank:
-    """Orders passages that an encoder embeds: `ragsieve.score.listwise.ListRanker`.
+class PERank(PreciseModel):
+    """Orders passages that an encoder embeds: `ragsieve.models.base.ListwiseReranker`.
 
     Each passage's vector, projected into the space of the language model's words, stands in the
     prompt as a token of its own. What is decoded next is the passage, of those left, whose vector
@@ -60,8 +46,8 @@ class PERank:
         model: A folder, or a hub id.
         encoder: Embeds passages as the projector was trained on; of the name in ``config.json``
             where None.
-        prompt: What is asked, with ``$question``, ``$most`` for how many, and ``$documents`` for
-            the list: the words that the weights were trained on. Those of the template
+        prompt: The user's message, with ``$question``, ``$most`` for how many, and ``$documents``
+            for the list: the words that the weights were trained on. Those of the template
             ``pe_rank`` where empty.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
@@ -80,13 +66,11 @@ class PERank:
     model: str = PUBLISHED
     encoder: Embedder | None = field(default=None, kw_only=True)
     prompt: str = field(default="", kw_only=True)
-    dtype: str = field(default="auto", kw_only=True)
-    device: str | None = field(default=None, kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+
+    _files = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        super().__post_init__()
         named = Template(self.prompt)
         if self.prompt and not (named.is_valid() and "documents" in named.get_identifiers()):
             raise InputError(f"prompt must have a place $documents, got {self.prompt!r:.80}")
@@ -96,21 +80,20 @@ class PERank:
     @once
     def identity(self) -> str:
         """Model, encoder, precision and words: what orders depend on."""
-        told = f":{self.prompt!r}" if self.prompt else ""
-        precise = precision(self.dtype, self._device)
-        return f"pe_rank:{marked(self.model)}+{self._encoder.identity}:{precise}{told}"
+        prompt = f":{self.prompt!r}" if self.prompt else ""
+        return f"pe_rank:{marked(self.model)}+{self._encoder.identity}:{self._dtype}{prompt}"
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
-        """See `ragsieve.score.listwise.ListRanker.rank`."""
+        """See `ragsieve.models.base.ListwiseReranker.rank`."""
         check_columns([questions, texts])
         net = Net(self._model, self._projector, self._place)
-        found = []
+        orders = []
         for question, passages in zip(questions, texts, strict=True):
             tokens = self._tokens(question, len(passages))
             vectors = torch.from_numpy(self._encoder.embed(passages))
-            found.append(compute(net.order, tokens, vectors) if passages else [])
+            orders.append(compute(net.order, tokens, vectors) if passages else [])
             record_usage([Usage(self.identity, len(tokens), len(passages))])
-        return found
+        return orders
 
     def _tokens(self, question: str, count: int) -> list[int]:
         """The prompt in which ``count`` place tokens stand, and none that the question opens."""
@@ -120,7 +103,7 @@ class PERank:
             question = question.replace(token, f"{token[0]} {token[1:]}")
         listed = "\n".join(f"Passage {n}: [{PLACE}]" for n in range(1, count + 1))
         ids: list[int] = tokenizer(
-            _framed(tokenizer, self._asked(question, listed, count)), add_special_tokens=False
+            _framed(tokenizer, self._rendered(question, listed, count)), add_special_tokens=False
         )["input_ids"]
         if ids.count(self._place) != count:
             raise ModelError(f"model {self.model!r} must read {PLACE} as one token, it does not")
@@ -129,19 +112,11 @@ class PERank:
             raise ContextOverflow(needed=len(ids) + count, limit=limit, model=self.model)
         return ids
 
-    def _asked(self, question: str, documents: str, count: int) -> Prompt:
+    def _rendered(self, question: str, documents: str, count: int) -> Prompt:
         values = {"question": question, "documents": documents, "most": str(count)}
         if not self.prompt:
             return render("pe_rank", **values)
         return (Message("user", Template(self.prompt).substitute(values)),)
-
-    @property
-    def _device(self) -> str:
-        return self.device or found_device()
-
-    @once
-    def _folder(self) -> Path:
-        return fetched(self.model, _FILES)
 
     @once
     def _values(self) -> dict[str, Any]:
@@ -181,12 +156,12 @@ class PERank:
     @once
     def _projector(self) -> torch.nn.Module:
         hidden = self._config.hidden_size
-        found = loaded(self.model, _read_projector, self._folder, self._values, hidden)
-        return found.to(self._device)  # type: ignore[no-any-return]
+        module = loaded(self.model, _read_projector, self._folder, self._values, hidden)
+        return module.to(self._device)  # type: ignore[no-any-return]
 
     @once
     def _model(self) -> Any:
-        dtype = getattr(torch, precision(self.dtype, self._device))
+        dtype = getattr(torch, self._dtype)
         options = {"config": self._config, "dtype": dtype, "use_safetensors": True}
         load, where = transformers.AutoModel.from_pretrained, str(self._folder)
         model, read = compute(loaded, self.model, load, where, output_loading_info=True, **options)
@@ -257,9 +232,9 @@ def _read_projector(folder: Path, values: dict[str, Any], hidden: int) -> torch.
                 _, mark, own = name.rpartition("projector.")
                 if mark:
                     tensors[own] = opened.get_tensor(name).float()
-    made = projector(values, hidden)
-    made.load_state_dict(tensors)
-    return made.eval()
+    module = projector(values, hidden)
+    module.load_state_dict(tensors)
+    return module.eval()
 
 
 def named_encoder(values: dict[str, Any]) -> Embedder:
@@ -276,10 +251,10 @@ def named_encoder(values: dict[str, Any]) -> Embedder:
 
     name = str(values["encoder_name"])
     where = str(store.resolve(name))
-    told, _ = loaded(name, transformers.PretrainedConfig.get_config_dict, where)
-    if is_jina_bert(told):
+    config, _ = loaded(name, transformers.PretrainedConfig.get_config_dict, where)
+    if is_jina_bert(config):
         return JinaBert(name)
-    if "auto_map" in told:
+    if "auto_map" in config:
         raise ModelError(f"encoder {name!r} needs code of its own, which is not run: pass another")
     return SentenceTransformer(name)
 

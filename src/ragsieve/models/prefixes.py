@@ -1,4 +1,4 @@
-"""Keys and values of prompts read before, so that what a prompt begins with is not read again."""
+"""Keys and values of earlier prompts, so that a common prefix is not read again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Prefixes:
         return parts
 
     def add(self, tokens: Sequence[int], states: Sequence[torch.Tensor]) -> None:
-        """Keep the states of a prompt's first tokens, by layer, as many as there is room for."""
+        """Keep the states of a prompt's first tokens, by layer, as many as fit ``max_bytes``."""
         most = self.max_bytes // sum(layer[..., :1, :].nbytes for layer in states)
         tokens = tokens[:most]
         self._clock += 1

@@ -1,4 +1,4 @@
-"""What a chat server is sent and what it sends back, as JSON values: nothing is called here."""
+"""Requests to a chat server and its replies, as JSON values; nothing is sent here."""
 
 from __future__ import annotations
 
@@ -35,23 +35,6 @@ def is_plain_url(url: str) -> bool:
     except ValueError:
         return False
     return known and not set("@?#") & set(url)
-
-
-def check_server(backend: Any, size: str) -> None:
-    """Raise `InputError` where a server's model, address, key, times or ``size`` break a rule."""
-    if not backend.model.strip():
-        raise InputError(f"model must not be blank, got {backend.model!r}")
-    if not is_plain_url(backend.base_url):
-        secret = set("@?") & set(backend.base_url)
-        shown = "one with '@' or '?' (not shown)" if secret else repr(backend.base_url)
-        raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
-    if not re.fullmatch("[!-~]+", backend.api_key):
-        raise InputError("api_key must be printable ASCII without spaces (value not shown)")
-    for name, least in ((size, 1), ("max_retries", 0), ("concurrency", 1)):
-        if getattr(backend, name) < least:
-            raise InputError(f"{name} must be at least {least}, got {getattr(backend, name)!r}")
-    if not 0 < backend.timeout_s < math.inf:
-        raise InputError(f"timeout_s must be finite and over 0, got {backend.timeout_s!r}")
 
 
 def clean(text: str) -> str:
@@ -103,10 +86,10 @@ def top(logprobs: Any) -> list[tuple[str, float]] | None:
         return None
     try:
         top = logprobs["content"][0]["top_logprobs"]
-        found = [(str(t["token"]), float(t["logprob"])) for t in top]
+        candidates = [(str(t["token"]), float(t["logprob"])) for t in top]
     except (IndexError, KeyError, TypeError, ValueError):
         return []
-    return [(token, math.exp(min(log, 0.0))) for token, log in found if not math.isnan(log)]
+    return [(token, math.exp(min(log, 0.0))) for token, log in candidates if not math.isnan(log)]
 
 
 def shares(top: Sequence[tuple[str, float]], options: Sequence[str]) -> list[float] | None:
@@ -144,7 +127,7 @@ def _string(reply: str) -> str:
         return ""
 
 
-def said(body: object) -> str:
+def error_text(body: object) -> str:
     """What an error's JSON says in words."""
     for key in ("message", "detail", "error"):
         if isinstance(body, dict) and body.get(key):

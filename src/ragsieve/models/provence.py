@@ -8,28 +8,16 @@ two heads, ``pooler.dense`` with ``classifier`` on the first token for the passa
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import Passage, Pruned
-from ragsieve.models.loading import (
-    DTYPES,
-    compute,
-    fetched,
-    found_device,
-    loaded,
-    marked,
-    once,
-    precision,
-)
+from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once
 from ragsieve.models.provence_net import WEIGHTS, TwoHeads, Words, WordTokenizer
 from ragsieve.models.window_cache import Reading, WindowCache, passage_logit, probabilities
 from ragsieve.models.wrap import check_columns
@@ -37,8 +25,8 @@ from ragsieve.text import safe
 
 
 @dataclass(frozen=True)
-class Provence:
-    """A sentence pruner and a cross-encoder: `SentencePruner` and `PairScorer`.
+class Provence(PreciseModel):
+    """A sentence pruner and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     A sentence has the mean keep-probability of its tokens; a passage has the sigmoid of its score.
     Each passage is read by itself, in one window where it fits and else in several: its score is
@@ -63,33 +51,29 @@ class Provence:
         were not reproduced here.
     """
 
-    model: str
     vote: float | None = field(default=None, kw_only=True)
-    dtype: str = field(default="auto", kw_only=True)
-    device: str | None = field(default=None, kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
 
+    _files = (WEIGHTS, "*.json", "*.model", "*.txt")
+
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        if self.vote is not None and not 0 <= self.vote <= 1:
-            raise InputError(f"vote must lie in [0, 1], got {self.vote!r}")
+        super().__post_init__()
+        check_range(self, vote=(0, 1))
 
     @once
     def identity(self) -> str:
         """Model, weights, precision and vote: what numbers depend on."""
         vote = "" if self.vote is None else f":vote={self.vote}"
-        return f"provence:{marked(self.model)}:{precision(self.dtype, self._device)}{vote}"
+        return f"provence:{marked(self.model)}:{self._dtype}{vote}"
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
     ) -> list[Pruned]:
         """See `ragsieve.models.base.SentencePruner.prune`; a sentence without a token has 0."""
         check_columns([questions, passages])
-        parts = [[_parts(passage) for passage in given] for given in passages]
+        parts = [[_parts(passage) for passage in group] for group in passages]
         texts = [[[*chain(*own)] for own in some] for some in parts]
-        found = []
+        results = []
         for some, readings in zip(parts, self._readings(questions, texts), strict=True):
             shares = [
                 share
@@ -97,14 +81,14 @@ class Provence:
                 for share in self._shares(own, reading)
             ]
             answers = probabilities([passage_logit(reading) for reading in readings])
-            found.append(Pruned(shares, answers.tolist()))
-        return found
+            results.append(Pruned(shares, answers.tolist()))
+        return results
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """How well each passage answers the question, ``(len(pairs),)``; logits."""
         texts = [[safe(text).split()] for _, text in pairs]
-        found = self._readings([question for question, _ in pairs], texts)
-        return np.array([passage_logit(reading) for (reading,) in found], np.float32)
+        readings = self._readings([question for question, _ in pairs], texts)
+        return np.array([passage_logit(reading) for (reading,) in readings], np.float32)
 
     @property
     def relative(self) -> float:
@@ -125,7 +109,7 @@ class Provence:
     def _readings(
         self, questions: Sequence[str], texts: Sequence[Sequence[Words]]
     ) -> list[list[Reading]]:
-        """Of each question's passages, which are given as words."""
+        """Readings of each question's passages, which are lists of words."""
         tokenizer: WordTokenizer = self._tokenizer
         laid = [tokenizer.lay(*item) for item in zip(questions, texts, strict=True)]
         return self._cache.read(
@@ -143,24 +127,16 @@ class Provence:
                 sums[part_of[n]] += says[start:end].sum(), end - start
         return [float(total / max(tokens, 1)) for total, tokens in sums[1:]]
 
-    @property
-    def _device(self) -> str:
-        return self.device or found_device()
-
-    @once
-    def _folder(self) -> Path:
-        return fetched(self.model, (WEIGHTS, "*.json", "*.model", "*.txt"))
-
     @once
     def _tokenizer(self) -> WordTokenizer:
         positions = self._net.encoder.config.max_position_embeddings
-        made: WordTokenizer = loaded(self.model, WordTokenizer, self._folder, positions)
-        return made
+        tokenizer: WordTokenizer = loaded(self.model, WordTokenizer, self._folder, positions)
+        return tokenizer
 
     @once
     def _net(self) -> TwoHeads:
-        where = self._folder, precision(self.dtype, self._device), self._device
-        net: TwoHeads = compute(loaded, self.model, TwoHeads.load, *where)
+        options = self._folder, self._dtype, self._device
+        net: TwoHeads = compute(loaded, self.model, TwoHeads.load, *options)
         return net
 
 

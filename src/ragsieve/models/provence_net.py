@@ -1,4 +1,4 @@
-"""What a Provence model is made of: a tokenizer of words, and an encoder with two heads.
+"""The parts of a Provence model: a tokenizer of words, and an encoder with two heads.
 
 `ragsieve.models.provence` says what the files hold.
 """
@@ -59,14 +59,14 @@ class WordTokenizer:
     def lay(self, question: str, passages: Sequence[Words]) -> Laid:
         """Windows of each passage, whose words are what `Layout` calls its sentences."""
         flat = [safe(question), *(f" {word}" for words in passages for word in words)]
-        found = self._tokenizer.encode_batch(flat, add_special_tokens=False)
-        rows = ([n for n in one.ids if n not in self.control] for one in found)
-        asked, most = next(rows), self.layout.question
+        encodings = self._tokenizer.encode_batch(flat, add_special_tokens=False)
+        rows = ([n for n in one.ids if n not in self.control] for one in encodings)
+        question_ids, most = next(rows), self.layout.question
         windows = [
-            self.layout.windows(asked, [], [*islice(rows, len(words))], self._marks)
+            self.layout.windows(question_ids, [], [*islice(rows, len(words))], self._marks)
             for words in passages
         ]
-        cut = len(asked) > most
+        cut = len(question_ids) > most
         return Laid(windows, f"the question has over {most} tokens: only these count" * cut)
 
 
@@ -88,8 +88,8 @@ class TwoHeads(torch.nn.Module):
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Logits of keeping each token, and of its passage, ``(n, length, 2)``."""
         with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self.in_bfloat16):
-            found = self.encoder(input_ids=ids, attention_mask=mask)
-        hidden = found.last_hidden_state.float()
+            output = self.encoder(input_ids=ids, attention_mask=mask)
+        hidden = output.last_hidden_state.float()
         first = self.activation(self.pooler["dense"](hidden[:, 0]))
         drop, keep = self.token_classifier(hidden).unbind(-1)
         return torch.stack([keep - drop, self.classifier(first)[:, :1].expand_as(keep)], -1)
@@ -99,7 +99,7 @@ class TwoHeads(torch.nn.Module):
         """Logits of each window's tokens, ``(n_tokens, 2)`` each."""
         device = self.classifier.weight.device
         order = sorted(range(len(windows)), key=lambda n: len(windows[n].ids))  # little padding
-        found: dict[int, Logits] = {}
+        logits: dict[int, Logits] = {}
         for at in range(0, len(order), TOGETHER):
             part = order[at : at + TOGETHER]
             rows = [torch.tensor(windows[n].ids, device=device) for n in part]
@@ -107,8 +107,8 @@ class TwoHeads(torch.nn.Module):
             mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
             both = self(ids, mask).cpu().numpy()
             for k, n in enumerate(part):
-                found[n] = both[k, : len(windows[n].ids)].copy()
-        return [found[n] for n in range(len(windows))]
+                logits[n] = both[k, : len(windows[n].ids)].copy()
+        return [logits[n] for n in range(len(windows))]
 
     @classmethod
     def load(cls, folder: Path, dtype: str = "float32", device: str = "cpu") -> TwoHeads:
@@ -135,7 +135,7 @@ class TwoHeads(torch.nn.Module):
 
 
 def _config(values: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
-    """The encoder's; one that only its repository's code knows is told by its tensors."""
+    """The encoder's; one that only its repository's code knows is recognised by its tensors."""
     kind = values["model_type"]
     if any(name.startswith("deberta.") for name in tensors):
         kind = "deberta-v2"

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, MissingExtra, ModelError
+from ragsieve.errors import InputError, MissingExtra, ModelError, check_range
 from ragsieve.models import store
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.once import once
@@ -44,7 +44,7 @@ FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
 
 @dataclass(frozen=True)
 class Pruner:
-    """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `PairScorer`.
+    """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     Each passage is read by itself, in one window where it fits and else in several: the passage
     then counts as its best window does. Windows read lately are remembered, so that ranking and
@@ -70,17 +70,16 @@ class Pruner:
     _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"threads must be at least 1, got {self.threads!r}")
+        check_range(self, threads=(1, None))
 
     @once
     def identity(self) -> str:
         """The model, twelve hex digits of what its files hold, and its precision."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name in FILES:
-            found.update(hashlib.sha256(self._read(name)).digest())
+            digest.update(hashlib.sha256(self._read(name)).digest())
         precision = self.settings.get("precision", "")
-        return f"pruner:{self.model}@{found.hexdigest()[:12]}:{precision}"
+        return f"pruner:{self.model}@{digest.hexdigest()[:12]}:{precision}"
 
     @once
     def settings(self) -> Mapping[str, Any]:
@@ -97,18 +96,20 @@ class Pruner:
         """See `ragsieve.models.base.SentencePruner.prune`."""
         check_columns([questions, passages])
         laid = [self._tokenizer.lay(*item) for item in zip(questions, passages, strict=True)]
-        found = []
-        for given, readings in zip(passages, self._readings(laid), strict=True):
+        results = []
+        for group, readings in zip(passages, self._readings(laid), strict=True):
             sentences: list[float] = []
-            for passage, reading in zip(given, readings, strict=True):
+            for passage, reading in zip(group, readings, strict=True):
                 best = [NOTHING] * len(passage.sentences)
                 for window, logits in reading:
                     for n, start, end in window.spans:
                         best[n] = max(best[n], float(logits[start:end, 0].mean()))
                 sentences += best
             answers = [passage_logit(reading) for reading in readings]
-            found.append(Pruned(probabilities(sentences).tolist(), probabilities(answers).tolist()))
-        return found
+            results.append(
+                Pruned(probabilities(sentences).tolist(), probabilities(answers).tolist())
+            )
+        return results
 
     @property
     def relative(self) -> float:
@@ -167,15 +168,15 @@ class Pruner:
         """Where its files lie."""
         if self.model in BUNDLED:
             return Path(str(files("ragsieve") / "weights" / self.model))
-        found = store.resolve(self.model)
-        if isinstance(found, Path):
-            return found
+        source = store.resolve(self.model)
+        if isinstance(source, Path):
+            return source
         try:
             hub = import_module("huggingface_hub")
         except ModuleNotFoundError as error:
             raise MissingExtra("huggingface_hub", extra="openai") from error
         with self._loading():
-            return Path(hub.snapshot_download(found, allow_patterns=[*FILES]))
+            return Path(hub.snapshot_download(source, allow_patterns=[*FILES]))
 
     def _read(self, name: str) -> bytes:
         with self._loading():

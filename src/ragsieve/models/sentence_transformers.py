@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import ModelError, check_range, needs_extra
+
+with needs_extra("local"):
     import sentence_transformers
     import torch
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "sentence-transformers", extra="local") from error
-
-from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.models.loading import adapted, compute, loaded, marked, once
+from ragsieve.models.loading import LocalModel, adapted, compute, loaded, marked, once, record_texts
 from ragsieve.text import safe
-from ragsieve.trace import Usage, record_usage
 
 STEP = 8  # texts of a batch differ by less than so many tokens: padding costs time on a CPU
 
 
 @dataclass(frozen=True)
-class _Encoder:
+class _Encoder(LocalModel):
     """What both kinds of encoder share: where the model is, and batches of texts of like length.
 
-    A text's numbers agree to 1e-5 whatever else is asked, and equal texts of a call have equal
-    numbers: they are computed once. Weights are safetensors; no code is run.
+    A text's numbers agree to 1e-5 whatever else is in the call, and equal texts have equal numbers:
+    they are computed once. Weights are safetensors; no code is run.
 
     Args:
-        model: A named model (`ragsieve models list`), a folder, or a hub id.
         batch_size: Texts computed together.
-        device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
     """
 
-    model: str
     batch_size: int = field(default=64, kw_only=True)
-    device: str | None = field(default=None, kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _embeds: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, got {self.batch_size!r}")
+        check_range(self, batch_size=(1, None))
 
     @once
     def identity(self) -> str:
@@ -91,11 +81,8 @@ class _Encoder:
         outs = compute(_forwarded, forward, batches)
         rows = dict(zip((different[i] for i in order), chain(*outs), strict=True))
         sizes = dict(zip(different, lengths, strict=True))
-        long = f"a text has over {limit} tokens: only these count"
         tokens = [sizes[item] for item in inputs]
-        record_usage(
-            [Usage(self.identity, min(n, limit), note=long if n > limit else "") for n in tokens]
-        )
+        record_texts(self.identity, tokens, limit, embedded=self._embeds)
         return np.stack([rows[item] for item in inputs]).astype(np.float32)
 
 
@@ -119,6 +106,7 @@ class SentenceTransformer(_Encoder):
 
     model: str = "minilm"
     adapter: str | None = field(default=None, kw_only=True)
+    _embeds: ClassVar[bool] = True
 
     @once
     def identity(self) -> str:
@@ -135,8 +123,8 @@ class SentenceTransformer(_Encoder):
         device = model.device
 
         def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-            found = model({key: value.to(device) for key, value in batch.items()})
-            return torch.nn.functional.normalize(found["sentence_embedding"], dim=-1)
+            output = model({key: value.to(device) for key, value in batch.items()})
+            return torch.nn.functional.normalize(output["sentence_embedding"], dim=-1)
 
         limit = int(model.max_seq_length or 512)
         return self._run([prompt + safe(text) for text in texts], model.tokenizer, limit, forward)
@@ -150,8 +138,8 @@ class SentenceTransformer(_Encoder):
 
 
 @dataclass(frozen=True)
-class CrossEncoder(_Encoder):
-    """A cross-encoder with one output: `ragsieve.models.base.PairScorer`."""
+class LocalCrossEncoder(_Encoder):
+    """A cross-encoder with one output: `ragsieve.models.base.CrossEncoder`."""
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The model's logit for each pair, ``(len(pairs),)``; any real number, higher is better."""
@@ -161,8 +149,8 @@ class CrossEncoder(_Encoder):
         device = model.device
 
         def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-            found = model.model(**{key: value.to(device) for key, value in batch.items()})
-            return found.logits[:, 0]  # type: ignore[no-any-return]
+            output = model.model(**{key: value.to(device) for key, value in batch.items()})
+            return output.logits[:, 0]  # type: ignore[no-any-return]
 
         limit = int(model.max_seq_length or 512)
         inputs = [(safe(a), safe(b)) for a, b in pairs]
@@ -171,9 +159,9 @@ class CrossEncoder(_Encoder):
     @once
     def _model(self) -> Any:
         model = self._load(sentence_transformers.CrossEncoder)
-        made = type(model.model).__name__
-        if made not in (model.config.architectures or []):  # its head would be made up
-            raise ModelError(f"model {self.model!r} must be a cross-encoder, it is no {made}")
+        kind = type(model.model).__name__
+        if kind not in (model.config.architectures or []):  # its head would be made up
+            raise ModelError(f"model {self.model!r} must be a cross-encoder, it is no {kind}")
         if model.num_labels != 1:
             raise ModelError(
                 f"model {self.model!r} must have one output, it has {model.num_labels}"

@@ -6,16 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-try:
+from ragsieve.errors import InputError, ModelError, Unsupported, needs_extra
+
+with needs_extra("local"):
     import torch
     import transformers
     from transformers import DynamicCache, EncoderDecoderCache
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "transformers", extra="local") from error
-
-from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models import store
 from ragsieve.models.base import Nats, Prompt
 from ragsieve.models.decoding import Decoder, Mask
@@ -29,7 +26,7 @@ class Seq2Seq(Transformers):
 
     Options and errors are those of `ragsieve.models.transformers.Transformers`. There is no chat
     format: the prompt is its turns' contents, one after another, and an end token. A model that
-    knows places by their distance, as T5 does, has 4096 tokens of context unless told otherwise.
+    knows places by their distance, as T5 does, has 4096 tokens of context by default.
 
     Differs: Replies are not held to a schema. The pieces of such a tokenizer begin with the space
     before a word, and a schema knows of none. There are no `surprisals`: the decoder reads no text.
@@ -65,7 +62,7 @@ class Seq2Seq(Transformers):
 
     @once
     def _config(self) -> Any:
-        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
+        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._source)
         if not config.is_encoder_decoder:
             raise ModelError(f"model {self.model!r} must encode, {config.model_type} does not")
         return config
@@ -76,7 +73,7 @@ class Seq2Seq(Transformers):
             loaded,
             self.model,
             transformers.AutoModelForSeq2SeqLM.from_pretrained,
-            self._folder,
+            self._source,
             dtype=getattr(torch, self._dtype),
             use_safetensors=True,
         )

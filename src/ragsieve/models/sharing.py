@@ -17,7 +17,7 @@ Share = Callable[[Any], Any]
 def sharing(
     callers: int, *, cache: Path | None = None, inner: Share | None = None
 ) -> Iterator[Share]:
-    """What makes of a model one for ``callers`` threads; all it has made end with the block.
+    """Yield a function that shares a model among ``callers`` threads, until the block ends.
 
     Args:
         callers: Threads that will call; a single one needs no batches.

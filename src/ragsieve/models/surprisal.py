@@ -1,4 +1,4 @@
-"""How tokens are read that do not fit a context, and where they stand in their text."""
+"""Windows for tokens that exceed a context, and the place of each token in its text."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def spanned(offsets: Sequence[tuple[int, int]], logs: Sequence[float], length: i
         logs: Their log-probabilities.
         length: Characters of the text.
     """
-    found: list[Nats] = []
+    spans: list[Nats] = []
     last = 0
     for (_, end), log in zip(offsets, logs, strict=True):
         nats = max(0.0, -log)
-        if found and end <= last:  # one more piece of a character
-            start, _, before = found[-1]
-            found[-1] = (start, last, before + nats)
+        if spans and end <= last:  # one more piece of a character
+            start, _, before = spans[-1]
+            spans[-1] = (start, last, before + nats)
         else:
-            found.append((last, max(end, last), nats))
+            spans.append((last, max(end, last), nats))
             last = max(end, last)
-    if found and last < length:
-        found[-1] = (found[-1][0], length, found[-1][2])
-    return found
+    if spans and last < length:
+        spans[-1] = (spans[-1][0], length, spans[-1][2])
+    return spans

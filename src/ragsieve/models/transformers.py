@@ -5,39 +5,34 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-try:
+from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range, needs_extra
+
+with needs_extra("local"):
     import jinja2
     import llguidance
     import llguidance.hf
     import torch
     import transformers
     from tokenizers import Tokenizer
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "transformers", extra="local") from error
-
-from ragsieve.errors import ContextOverflow, InputError, ModelError
-from ragsieve.models import store
+from ragsieve.models import reflection, store
 from ragsieve.models.attention import ATTENTION
 from ragsieve.models.base import Message, Nats, Prompt
 from ragsieve.models.decoding import Decoder, Mask, RowsDecoder
 from ragsieve.models.loading import (
-    DTYPES,
+    PreciseModel,
     adapted,
     compute,
-    found_device,
+    is_small,
     loaded,
     marked,
     once,
     own_tokenizer,
-    precision,
 )
 from ragsieve.models.surprisal import spanned, windowed
 from ragsieve.models.wrap import check_columns
@@ -50,11 +45,13 @@ CONTEXT = 4096  # tokens, where a model does not say how many it was made for
 
 
 @dataclass(frozen=True)
-class Transformers:
+class Transformers(PreciseModel):
     """A local causal language model; loaded when it is first needed, the tokenizer before it.
 
     What a document says is never read as a control token of the chat format: contents are tokenized
     as plain text, the template around them by itself. Weights are safetensors; no code is run.
+    Self-RAG's reflection tokens, where the tokenizer has them, are tokens in contents and replies,
+    and the only message of a prompt, of role ``"raw"``, is continued without the chat format.
 
     A reply is the same alone, in a batch, from threads and behind a remembered beginning;
     probabilities agree to 1e-4 in float32, to 0.1 in bfloat16. Replies are decoded together in
@@ -70,8 +67,6 @@ class Transformers:
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
         prefix_mb: Megabytes in which beginnings of prompts are kept, so that no later prompt has
             them read again; 0 for none. Models of plain causal attention on a CPU have it.
-        words: Control tokens that are tokens in what a prompt says, too, as a Self-RAG model's
-            reflection tokens are; all others are text like any other there.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -80,32 +75,21 @@ class Transformers:
 
     model: str = "smollm2"
     adapter: str | None = field(default=None, kw_only=True)
-    dtype: str = field(default="auto", kw_only=True)
     batch_size: int = field(default=8, kw_only=True)
     max_context: int | None = field(default=None, kw_only=True)
-    device: str | None = field(default=None, kw_only=True)
     prefix_mb: int = field(default=512, kw_only=True)
-    words: Sequence[str] = field(default=(), kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose", "loglik", "surprisals"})
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        if self.batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, got {self.batch_size!r}")
-        if self.max_context is not None and self.max_context < 1:
-            raise InputError(f"max_context must be at least 1, got {self.max_context!r}")
-        if self.prefix_mb < 0:
-            raise InputError(f"prefix_mb must not be negative, got {self.prefix_mb!r}")
+        super().__post_init__()
+        check_range(self, batch_size=(1, None), max_context=(1, None), prefix_mb=(0, None))
 
     @once
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
         parts = [marked(name) for name in (self.model, self.adapter) if name]
-        told = f":{','.join(self.words)}" if self.words else ""
-        return f"transformers:{'+'.join(parts)}:{self._dtype}{told}"
+        return f"transformers:{'+'.join(parts)}:{self._dtype}"
 
     @once
     def context(self) -> int:
@@ -135,8 +119,8 @@ class Transformers:
         mask = self._mask(schema) if schema is not None else None
         generate = self._decoder.generate
         replies = compute(generate, rows, max_tokens=max_tokens, mask=mask)
-        self._spend(rows, [len(reply) for reply in replies], max_tokens)
-        return [self._tokenizer.decode(reply, skip_special_tokens=True) for reply in replies]
+        self._record_usage(rows, [len(reply) for reply in replies], max_tokens)
+        return [reflection.decoded(self._tokenizer, reply) for reply in replies]
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
@@ -146,14 +130,14 @@ class Transformers:
         Where the tokens of one option begin those of another, every option is followed by the end
         of the turn, so that "1" and "10" compete as whole replies.
         """
-        for given in options:
-            if not given or len(set(given)) < len(given) or not all(given):
-                raise InputError(f"options must be different and not empty, got {list(given)!r}")
+        for group in options:
+            if not group or len(set(group)) < len(group) or not all(group):
+                raise InputError(f"options must be different and not empty, got {list(group)!r}")
         check_columns([prompts, options])
-        wanted = [self._option_tokens(given) for given in options]
-        rows = self._encoded(prompts, max((len(o) for given in wanted for o in given), default=1))
+        wanted = [self._option_tokens(group) for group in options]
+        rows = self._encoded(prompts, max((len(o) for group in wanted for o in group), default=1))
         scores = compute(self._decoder.score, rows, wanted)
-        self._spend(rows, [1] * len(rows))
+        self._record_usage(rows, [1] * len(rows))
         return [_normalised([sum(tokens) for tokens in row]) for row in scores]
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
@@ -166,12 +150,12 @@ class Transformers:
             places.setdefault(tuple(row), []).append(place)
         groups = [[wanted[p] for p in group] for group in places.values()]
         scores = compute(self._decoder.score, list(places), groups)
-        self._spend([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
-        found: list[list[float]] = [[] for _ in rows]
+        self._record_usage([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
+        results: list[list[float]] = [[] for _ in rows]
         for group, values in zip(places.values(), scores, strict=True):
             for place, value in zip(group, values, strict=True):
-                found[place] = value
-        return found
+                results[place] = value
+        return results
 
     def surprisals(
         self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
@@ -184,12 +168,12 @@ class Transformers:
         read = self._plain_tokenizer.encode_batch(shown, add_special_tokens=False)
         wanted = [encoding.ids for encoding in read]
         windows = [windowed(*item, self.context) for item in zip(rows, wanted, strict=True)]
-        asked = [window for group in windows for window in group]
-        scores = compute(self._decoder.read, *map(list, zip(*asked, strict=True))) if asked else []
-        found = iter(scores)
-        self._spend([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
+        flat = [window for group in windows for window in group]
+        scores = compute(self._decoder.read, *map(list, zip(*flat, strict=True))) if flat else []
+        parts = iter(scores)
+        self._record_usage([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
         return [
-            spanned(encoding.offsets, [v for _ in group for v in next(found)], len(text))
+            spanned(encoding.offsets, [v for _ in group for v in next(parts)], len(text))
             for encoding, group, text in zip(read, windows, texts, strict=True)
         ]
 
@@ -197,28 +181,25 @@ class Transformers:
         """Tokens of each text, nothing added."""
         return [len(tokens) for tokens in self._plain(texts)]
 
-    @property
-    def _dtype(self) -> str:
-        return precision(self.dtype, self._device)
-
-    @property
-    def _device(self) -> str:
-        return self.device or found_device()
-
     @once
-    def _folder(self) -> str:
+    def _source(self) -> str:
         return str(store.resolve(self.model))
 
     @once
+    def is_small(self) -> bool:
+        """Whether it has under 500 million weights: too few to reason step by step."""
+        return is_small(self._config.get_text_config())
+
+    @once
     def _config(self) -> Any:
-        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._folder)
+        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._source)
         if config.is_encoder_decoder:
             raise ModelError(f"model {self.model!r} must only decode, {config.model_type} encodes")
         return config
 
     @once
     def _tokenizer(self) -> Any:
-        tokenizer = loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._folder)
+        tokenizer = loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._source)
         if not tokenizer.is_fast:
             raise ModelError(f"model {self.model!r} needs a tokenizer.json, it has none")
         return tokenizer
@@ -226,7 +207,7 @@ class Transformers:
     @once
     def _plain_tokenizer(self) -> Tokenizer:
         """The tokenizer for contents: control tokens in them are text like any other."""
-        return own_tokenizer(self._tokenizer, plain=True, words=self.words)
+        return own_tokenizer(self._tokenizer, plain=True)
 
     @once
     def _frame_tokenizer(self) -> Tokenizer:
@@ -242,7 +223,7 @@ class Transformers:
             loaded,
             self.model,
             transformers.AutoModelForCausalLM.from_pretrained,
-            self._folder,
+            self._source,
             dtype=getattr(torch, self._dtype),
             use_safetensors=True,
             output_loading_info=True,
@@ -268,7 +249,7 @@ class Transformers:
         return loaded(self.model, llguidance.hf.from_tokenizer, self._tokenizer, n_vocab=words)
 
     def _mask(self, schema: Mapping[str, Any]) -> Callable[[], Mask]:
-        """Makes, for a row, what masks its logits by ``schema`` and what is told its token."""
+        """A factory of masks by ``schema``, one for each row."""
         rules = {**schema, "x-guidance": {"whitespace_flexible": False}}
         grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(rules))
         tokenizer = self._grammar_tokenizer
@@ -284,10 +265,10 @@ class Transformers:
                 allowed = allowed.flatten()[: len(logits)].bool().to(logits.device)
                 return logits.masked_fill(~allowed, -math.inf)
 
-            def told(token: int) -> bool:
+            def consume(token: int) -> bool:
                 return not matcher.consume_token(token) or bool(matcher.is_stopped())
 
-            return masked, told
+            return masked, consume
 
         return make
 
@@ -300,7 +281,7 @@ class Transformers:
         ]
 
     def _encoded(self, prompts: Sequence[Prompt], reply: int) -> list[list[int]]:
-        """Token rows of prompts, each with room for ``reply`` tokens more."""
+        """Token rows of prompts, which leave ``reply`` tokens of the context."""
         rows = [self._encode(prompt) for prompt in prompts]
         longest = max((len(row) for row in rows), default=0)
         if longest + reply > self.context:
@@ -311,6 +292,9 @@ class Transformers:
         """The chat format around the contents, the contents as plain text."""
         if not prompt:
             raise InputError("a prompt must have at least one message, got none")
+        if prompt[0].role == reflection.RAW:
+            (content,) = self._plain([message.content for message in prompt])
+            return self._start + content
         frame = self._frame([message.role for message in prompt])
         if not frame and len(prompt) > 1 and prompt[0].role == "system":
             return self._encode(_merged(prompt))
@@ -322,6 +306,12 @@ class Transformers:
         for text, content in zip(frame, [*contents, []], strict=True):
             row += self._frame_tokenizer.encode(text, add_special_tokens=False).ids + content
         return row
+
+    @property
+    def _start(self) -> list[int]:
+        """What a text begins with: one token, or none."""
+        first = self._frame_tokenizer.encode("").ids[:1]
+        return first if first == [self._tokenizer.bos_token_id] else []
 
     def _frame(self, roles: Sequence[str]) -> list[str]:
         """What the chat format writes before, between and after turns; nothing if it refuses."""
@@ -335,8 +325,7 @@ class Transformers:
             except jinja2.TemplateError:
                 return []
         else:  # a base model: the contents, one after another
-            first = self._frame_tokenizer.encode("").ids[:1] == [self._tokenizer.bos_token_id]
-            text = (self._tokenizer.bos_token if first else "") + "\n\n".join(marks) + "\n"
+            text = (self._tokenizer.bos_token if self._start else "") + "\n\n".join(marks) + "\n"
         return _MARK.split(text) if _MARK.findall(text) == marks else []
 
     def _option_tokens(self, options: Sequence[str]) -> list[list[int]]:
@@ -345,7 +334,7 @@ class Transformers:
         end = self._tokenizer.eos_token_id
         return [[*row, end] for row in tokens] if begun and end is not None else tokens
 
-    def _spend(
+    def _record_usage(
         self, rows: Sequence[Sequence[int]], out: Sequence[int], limit: int | None = None
     ) -> None:
         cut = f"a reply ended at max_tokens={limit}"

@@ -1,15 +1,14 @@
-"""What sentence pruners of all backends share: logits of windows, and what is made of them."""
+"""Logits of windows, and the scores and probabilities of passages, for all sentence pruners."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ragsieve.models.lru import LRU
 from ragsieve.models.windows import Laid, Window
 from ragsieve.trace import Usage, record_usage
 
@@ -34,12 +33,11 @@ class _Key(NamedTuple):
 class WindowCache:
     """Windows read lately, so that ranking and pruning a passage costs one pass.
 
-    Those asked for longest ago are forgotten first. Threads may share one.
+    Those read longest ago are forgotten first. Threads may share one.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[_Key, Logits] = OrderedDict()
+        self._known: LRU[_Key, Logits] = LRU(REMEMBERED)
 
     def read(
         self,
@@ -56,8 +54,7 @@ class WindowCache:
         """
         keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in laid]
         windows = {key: window for item in keyed for some in item for key, window in some}
-        with self._lock:
-            known = {key: self._known[key] for key in windows if key in self._known}
+        known = self._known.find(windows)
         unread = [key for key in windows if key not in known]
         if unread:
             known |= zip(unread, run([windows[key] for key in unread]), strict=True)
@@ -71,16 +68,8 @@ class WindowCache:
             cached = bool(mine and not fresh)
             usages.append(Usage(identity, tokens, cached=cached, note=one.note))
         record_usage(usages)
-        self._remember(known)
+        self._known.keep(known)
         return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
-
-    def _remember(self, known: Mapping[_Key, Logits]) -> None:
-        with self._lock:
-            self._known.update(known)
-            for key in known:
-                self._known.move_to_end(key)
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
 
 
 def passage_logit(reading: Reading) -> float:
@@ -91,8 +80,8 @@ def passage_logit(reading: Reading) -> float:
 def probabilities(logits: ArrayLike) -> NDArray[np.float64]:
     """The sigmoid of each logit, in [0, 1]; 0 of what has no token."""
     values = np.asarray(logits, np.float64)
-    found = 1 / (1 + np.exp(-np.clip(values, -500, 500)))
-    return np.where(values == NOTHING, 0.0, found)
+    shares = 1 / (1 + np.exp(-np.clip(values, -500, 500)))
+    return np.where(values == NOTHING, 0.0, shares)
 
 
 def _key(window: Window) -> _Key:

@@ -1,4 +1,4 @@
-"""How a sentence pruner lays a question and one passage out in windows of an encoder.
+"""Windows of an encoder over a question and one passage, for sentence pruners.
 
 A window is ``[CLS] question [SEP] title : sentence sentence … [SEP]``, of one passage only. A
 passage that does not fit goes in several windows of whole sentences, the title in front of each;
@@ -21,7 +21,7 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Passage
 from ragsieve.text import safe
 
-_LEAST = 16  # tokens of sentences that a window has room for, whatever stands before them
+_LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
 
 
 class Span(NamedTuple):
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """What the encoder reads in one pass.
+    """The input of the encoder in one pass.
 
     Args:
         ids: Token ids.
@@ -67,7 +67,7 @@ class Layout:
     """Sizes of windows and their parts, all in tokens.
 
     Args:
-        size: Of a window, at most; leaves room for at least 16 tokens of a sentence.
+        size: Of a window, at most; has space for at least 16 tokens of a sentence.
         question: Of a question, at least 1; the rest is cut off.
         title: Of a title, at least 0; the rest is cut off.
         context: Of the text that a window repeats of the one before, at most; at least 0.
@@ -96,26 +96,26 @@ class Layout:
         sentences: Sequence[Sequence[int]],
         marks: Marks,
     ) -> list[Window]:
-        """Windows in which every sentence that has tokens is scored, given all token ids."""
+        """Windows in which every sentence that has tokens is scored, from all token ids."""
         head = [marks.cls, *question[: self.question], marks.sep]
         front = [*head, *title[: self.title], *([marks.colon] if title else [])]
-        room = self.size - len(front) - 1
+        space = self.size - len(front) - 1
         text = [token for sentence in sentences for token in sentence]
-        units = _units(sentences, room)
-        made: list[Window] = []
+        units = _units(sentences, space)
+        windows: list[Window] = []
         first = 0
         while first < len(units):
             _, begin, end = units[first]
-            low = begin - min(self.context, begin, room - (end - begin))
+            low = begin - min(self.context, begin, space - (end - begin))
             last = first + 1
-            while last < len(units) and units[last].end <= low + room:
+            while last < len(units) and units[last].end <= low + space:
                 last += 1
             shift = len(front) - low
             spans = [Span(n, a + shift, b + shift) for n, a, b in units[first:last]]
             ids = [*front, *text[low : units[last - 1].end], marks.sep]
-            made.append(Window(ids, len(head) - 2, spans))
+            windows.append(Window(ids, len(head) - 2, spans))
             first = last
-        return made
+        return windows
 
 
 class Laid(NamedTuple):
@@ -171,10 +171,10 @@ class WindowTokenizer:
                 [safe(text) for text in flat], add_special_tokens=False
             )
         )
-        asked = next(rows)
+        question_ids = next(rows)
         read = [(next(rows), [*islice(rows, len(some))]) for _, some in passages]
-        windows = [self.layout.windows(asked, *one, self.marks) for one in read]
-        return Laid(windows, self._note(asked, [title for title, _ in read], windows))
+        windows = [self.layout.windows(question_ids, *one, self.marks) for one in read]
+        return Laid(windows, self._note(question_ids, [title for title, _ in read], windows))
 
     def _note(
         self,
@@ -192,13 +192,13 @@ class WindowTokenizer:
         return "; ".join(notes)
 
 
-def _units(sentences: Sequence[Sequence[int]], room: int) -> list[Span]:
-    """Sentences in the text of all, those over ``room`` tokens in pieces of nearly one length."""
+def _units(sentences: Sequence[Sequence[int]], space: int) -> list[Span]:
+    """Sentences in the text of all, those over ``space`` tokens in pieces of nearly one length."""
     units = []
     begin = 0
     for n, sentence in enumerate(sentences):
         length = len(sentence)
-        pieces = -(-length // room)
+        pieces = -(-length // space)
         bounds = [begin + length * k // pieces for k in range(pieces + 1)] if pieces else []
         units += [Span(n, a, b) for a, b in pairwise(bounds)]
         begin += length

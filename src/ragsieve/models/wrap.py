@@ -1,11 +1,11 @@
-"""What the wrappers share: they offer what the model inside offers."""
+"""The base of wrappers: they offer what the model inside offers."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models.base import (
     LLM,
+    CrossEncoder,
     Embedder,
     Nats,
-    PairScorer,
     Passage,
     Prompt,
     Pruned,
     SentencePruner,
 )
 
-Model = LLM | Embedder | PairScorer | SentencePruner
+Model = LLM | Embedder | CrossEncoder | SentencePruner
 
 Columns = Sequence[Sequence[Any]]
 """The positional arguments of a model's call: one list, or two of one length."""
@@ -33,6 +33,15 @@ class Wrapper(ABC):
 
     def __init__(self, model: Model) -> None:
         self.model = model
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:  # noqa: B027, few hold something
+        """Release what the wrapper holds."""
 
     @property
     def identity(self) -> str:
@@ -60,7 +69,7 @@ class Wrapper(ABC):
         max_tokens: int = 128,
         schema: Mapping[str, Any] | None = None,
     ) -> list[str]:
-        """What the LLM inside replies."""
+        """Replies of the LLM inside."""
         options = {"max_tokens": max_tokens, "schema": schema}
         return list(self._call("complete", [prompts], options))
 
@@ -131,6 +140,16 @@ def unwrap(model: Any) -> Any:
     while isinstance(model, Wrapper):
         model = model.model
     return model
+
+
+def is_small(llm: Any) -> bool:
+    """Whether an LLM is a local one with so few weights that it does not reason."""
+    return bool(getattr(unwrap(llm), "is_small", False))
+
+
+def counts_by_request(counter: Any) -> bool:
+    """Whether counting the tokens of a text is a request to a server."""
+    return bool(getattr(unwrap(counter), "counts_by_request", False))
 
 
 def check_columns(columns: Columns) -> None:

@@ -1,8 +1,8 @@
-"""What is asked: one template a file, and how evidence is laid out in it.
+"""Prompts: one template a file, and the layout of evidence in it.
 
-A template has a line ``## role`` before each turn, and ``$name`` where a value goes. Turns are told
-apart before values are put in, and values are put in once: nothing in a document can open a turn or
-name another value.
+A template has a line ``## role`` before each turn, and ``$name`` where a value goes. Turns are
+separated before values are inserted, and values are inserted once: nothing in a document can open a
+turn or name another value.
 """
 
 from __future__ import annotations

@@ -1,22 +1,20 @@
-"""An index of documents on disk, built once and searched many times: BM25, dense, hybrid."""
+"""An index of documents on disk: BM25, dense and hybrid search."""
 
 from __future__ import annotations
 
-import secrets
-import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
-from urllib.parse import urlsplit
+from typing import Literal, TypeVar
 
-from ragsieve.errors import InputError, StoreError
+from ragsieve.errors import InputError, check_choice
 from ragsieve.fusion import check_weights, fuse
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.index.build import Build, Change, portions
-from ragsieve.retrieve.index.reading import Opened
-from ragsieve.retrieve.index.store import Settings, current
+from ragsieve.retrieve.index.reading import State, built, reading
+from ragsieve.retrieve.index.store import Settings
+from ragsieve.retrieve.index.vectors import Cache
 from ragsieve.types import Document, Query, Segment
 
 __all__ = ["DEPTH", "About", "By", "Change", "Corpus", "Search"]
@@ -26,12 +24,10 @@ By = Literal["hybrid", "dense", "bm25"]
 DEPTH = 50
 """So many chunks at least of each list are fused, however few are asked for."""
 
-_RETRIES = 5  # states that may be switched while one search is on its way
-
 
 @dataclass(frozen=True)
 class About:
-    """What an index holds.
+    """Contents of an index.
 
     Args:
         documents: How many documents.
@@ -39,9 +35,8 @@ class About:
         embedder: Identity of the embedder; empty for BM25 alone.
         splitter: What cuts documents to chunks, as it shows itself; empty for whole documents.
         titles: Whether chunks are searched behind their documents' titles.
-        url: Of the Chroma server with the vectors; empty where they lie in the folder.
         label: A name for people.
-        bytes: Size on disk, without vectors on a server.
+        bytes: Size on disk.
     """
 
     documents: int
@@ -49,7 +44,6 @@ class About:
     embedder: str
     splitter: str
     titles: bool
-    url: str
     label: str
     bytes: int
 
@@ -57,16 +51,15 @@ class About:
 class Corpus:
     """An index of documents in a folder, to be searched from any number of threads and processes.
 
-    A state of it is served whole: what is added is found once all of it is there, and a build that
-    was killed, or that failed on a full disk, changes nothing. Called again it goes on, or begins
-    anew where the disk had no room for what was embedded. Searching writes nothing, unless there
-    are more than 5,000 vectors: then Chroma is opened, which needs a writable disk with room.
+    Each search sees one whole state: what is added is found once all of it is there, and a build
+    that was killed, or that failed on a full disk, changes nothing; called again it goes on. A
+    change costs by what changed. One process at a time may write. Searching needs no writable
+    disk. Vectors are held in memory once they are searched, and each is compared with the question.
 
     Args:
         path: The folder; `add` makes it.
         embedder: Embeds chunks and questions; None for BM25 alone.
         splitter: Documents to chunks, for `add`; None for whole documents.
-        url: Of a Chroma server that keeps the vectors; empty: they lie in the folder.
         titles: Whether a chunk is searched behind its document's title.
         label: A name for people.
 
@@ -81,19 +74,15 @@ class Corpus:
         embedder: Embedder | None = None,
         *,
         splitter: Stage | None = None,
-        url: str = "",
         titles: bool = True,
         label: str = "",
     ) -> None:
         self.path = Path(path)
         self._embedder, self._splitter = embedder, splitter
-        self._url, self._titles, self._label = url.rstrip("/"), titles, label
-        self._opened: Opened | None = None
-        self._lock = threading.Lock()
+        self._titles, self._label = titles, label
+        self._cache = Cache()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"path must be a folder, got {str(self.path)!r}")
-        if url:
-            _check_url(url)
         self._use(lambda _: None)
 
     def __repr__(self) -> str:
@@ -117,15 +106,14 @@ class Corpus:
 
         Args:
             documents: Retrieved ones; metadata that JSON can hold. Identical ones count once.
-            progress: Told, after every few documents, how many are done and how many chunks were
-                embedded.
+            progress: Called, after every few documents, with the numbers of documents done and
+                of chunks embedded.
 
         Raises:
             InputError: If two documents of one id differ, a document cannot be kept, or the index
                 was built with other options.
-            MissingExtra: If there is an embedder and no Chroma.
             ModelError: If the embedder fails.
-            StoreError: If another build is running, or the disk or the server fails.
+            StoreError: If another build is running, or the index cannot be read or written.
         """
         done = 0
         with self._build(adding=True) as build:
@@ -143,9 +131,9 @@ class Corpus:
 
         Raises:
             InputError: If the index was built with another embedder, where there is one.
-            StoreError: If another build is running, or the disk or the server fails.
+            StoreError: If another build is running, or the index cannot be read or written.
         """
-        if current(self.path) is None:
+        if not built(self.path):
             return Change()
         with self._build(adding=False) as build:
             build.remove(ids)
@@ -157,32 +145,28 @@ class Corpus:
         splitter = repr(self._splitter) if self._splitter else ""
         if self._embedder:  # whose repr says more than what vectors depend on, as its device
             splitter = splitter.replace(repr(self._embedder), identity)
-        name = f"ragsieve-{secrets.token_hex(8)}"
-        return Settings(identity, splitter, self._titles, self._url, name, self._label)
+        return Settings(identity, splitter, self._titles, self._label)
 
     def _build(self, *, adding: bool) -> Build:
-        served = self._use(lambda state: state.settings)
+        served = self._use(lambda state: state.meta.settings)
         if served:
             self._check(served, adding=adding)
-        settings = replace(served, url=self._url or served.url) if served else self._settings()
-        return Build(self.path, settings, self._embedder, self._splitter)
+        return Build(self.path, served or self._settings(), self._embedder, self._splitter)
 
     def _check(self, built: Settings, *, adding: bool = False) -> None:
         """Raise `InputError` where the index was built with other options than these."""
         new = self._settings()
-        given: dict[str, tuple[object, object]] = {}
+        differences: dict[str, tuple[object, object]] = {}
         if self._embedder or adding:
-            given["embedder"] = (built.embedder, new.embedder)
+            differences["embedder"] = (built.embedder, new.embedder)
         if adding:
-            given["splitter"] = (built.splitter, new.splitter)
-            given["titles"] = (built.titles, new.titles)
-        if self._url and not built.url:
-            given["url"] = (built.url, self._url)
-        for name, (old, now) in given.items():
+            differences["splitter"] = (built.splitter, new.splitter)
+            differences["titles"] = (built.titles, new.titles)
+        for name, (old, now) in differences.items():
             if old != now:
                 raise InputError(
                     f"{name} must be what the index {str(self.path)!r} was built with, "
-                    f"{_shown(old)}, got {_shown(now)}"
+                    f"{_quoted(old)}, got {_quoted(now)}"
                 )
 
     def search(
@@ -208,105 +192,58 @@ class Corpus:
 
         Raises:
             InputError: If an option breaks its rule, or there is no embedder to search by.
-            MissingExtra: If vectors of a server, or more than 5,000, are searched and Chroma is
-                not installed.
             ModelError: If the embedder fails.
-            StoreError: If the index, or the server with its vectors, cannot be read; with more than
-                5,000 vectors also if the disk cannot be written.
+            StoreError: If the index cannot be read.
         """
         check_search(k, by, weights)
         if by != "bm25" and self._embedder is None:
             raise InputError(f"by must be 'bm25' where there is no embedder, got {by!r}")
-        found = self._use(lambda state: self._found(state, query, k, by, weights))
-        return found or []
-
-    def _use(self, use: Callable[[Opened], T]) -> T | None:
-        """What ``use`` makes of the state that is served; None where nothing was built yet.
-
-        A state may be switched, and removed, while it is used: then the new one is.
-        """
-        for _ in range(_RETRIES):
-            path = current(self.path)
-            if path is None:
-                return None
-            try:
-                with self._open(path) as state:
-                    self._check(state.settings)
-                    found = use(state)
-            except StoreError:
-                if current(self.path) == path:
-                    raise
-                continue
-            if not state.settings.url or current(self.path) == path:  # a server has one for all
-                return found
-        raise StoreError(f"the index {str(self.path)!r} changes faster than it can be read")
-
-    def _found(
-        self, state: Opened, query: Query, k: int, by: By, weights: tuple[float, float]
-    ) -> list[Segment]:
-        depth = max(k, DEPTH) if by == "hybrid" else k
-        lists: dict[str, dict[int, float]] = {"cosine": {}, "bm25": {}}
+        vector = None
         if self._embedder and by != "bm25" and (by == "dense" or weights[0]):
-            lists["cosine"] = state.dense(self._embedder, query.text, depth)
-        if by == "bm25" or (by == "hybrid" and weights[1]):
-            lists["bm25"] = state.bm25(query.text, depth)
-        if by == "hybrid":
-            fused = fuse([[*found] for found in lists.values()], weights)
-            lists = {**lists, "fused": fused}
-        ranking = lists[{"hybrid": "fused", "dense": "cosine", "bm25": "bm25"}[by]]
-        order = ("bm25", "cosine", "fused")
-        scored = {
-            number: {name: lists[name][number] for name in order if number in lists.get(name, ())}
-            for number in [*ranking][:k]
-        }
-        return state.segments(scored)
+            vector = self._embedder.embed([query.text], query=True)[0]  # (dim,)
+        words = by == "bm25" or (by == "hybrid" and bool(weights[1]))
+        depth = max(k, DEPTH) if by == "hybrid" else k
 
-    def _open(self, path: Path) -> Opened:
-        """The state at ``path``, held for the caller; an older one does not displace a newer."""
-        with self._lock:
-            if self._opened and self._opened.path != path:
-                if current(self.path) != path:
-                    raise StoreError(f"the state {str(path)!r} is served no more")
-                self._opened.close()
-                self._opened = None
-            if not self._opened:
-                self._opened = Opened(path, self._url)
-            return self._opened.held()
+        def search(state: State) -> list[Segment]:
+            lists = {
+                "cosine": {} if vector is None else state.dense(vector, depth),
+                "bm25": state.bm25(query.text, depth) if words else {},
+            }
+            return state.segments(_ranked(lists, k, by, weights))
+
+        return self._use(search) or []
+
+    def _use(self, use: Callable[[State], T]) -> T | None:
+        """What ``use`` makes of the state that is served; None where nothing was built yet."""
+        with reading(self.path, self._cache) as state:
+            if state is None:
+                return None
+            self._check(state.meta.settings)
+            return use(state)
 
     def ids(self) -> list[str]:
         """Ids of the documents, in the order in which they were added."""
-        return self._use(Opened.ids) or []
+        return self._use(State.ids) or []
 
     def digests(self) -> set[bytes]:
         """`ragsieve.retrieve.index.store.digest_of` each document: of its title and text."""
-        return self._use(Opened.digests) or set()
+        return self._use(State.digests) or set()
 
     def about(self) -> About:
-        """What the index holds, and what it was built with."""
-        new = self._settings()
-        return self._use(self._about) or About(
-            0, 0, new.embedder, new.splitter, new.titles, new.url, new.label, 0
-        )
+        """Contents of the index, and the options it was built with."""
+        return self._use(self._about) or self._about_of(0, 0, self._settings())
 
-    def _about(self, state: Opened) -> About:
-        built = state.settings
-        return About(
-            state.count("documents"),
-            state.count("chunks"),
-            built.embedder,
-            built.splitter,
-            built.titles,
-            self._url or built.url,
-            built.label,
-            sum(path.stat().st_size for path in state.path.rglob("*") if path.is_file()),
-        )
+    def _about(self, state: State) -> About:
+        return self._about_of(state.count(), state.meta.chunks, state.meta.settings)
+
+    def _about_of(self, documents: int, chunks: int, built: Settings) -> About:
+        options = (built.embedder, built.splitter, built.titles, built.label)
+        size = sum(path.stat().st_size for path in self.path.glob("index.sqlite*"))
+        return About(documents, chunks, *options, size)
 
     def close(self) -> None:
-        """Let go of files and connections; the next search opens them again."""
-        with self._lock:
-            if self._opened:
-                self._opened.close()
-                self._opened = None
+        """Let go of the vectors in memory; the next search reads them again."""
+        self._cache.clear()
 
 
 @dataclass(frozen=True)
@@ -337,7 +274,21 @@ class Search:
         return self.corpus.search(query, k=self.k, by=self.by, weights=self.weights)
 
 
-def _shown(option: object) -> str:
+def _ranked(
+    lists: dict[str, dict[int, float]], k: int, by: By, weights: tuple[float, float]
+) -> dict[int, dict[str, float]]:
+    """Scores by name of the best ``k`` chunks, best first; the one that ranks stands last."""
+    if by == "hybrid":
+        lists = {**lists, "fused": fuse([[*ranking] for ranking in lists.values()], weights)}
+    ranking = lists[{"hybrid": "fused", "dense": "cosine", "bm25": "bm25"}[by]]
+    names = [name for name in ("bm25", "cosine", "fused") if name in lists]
+    return {
+        number: {name: lists[name][number] for name in names if number in lists[name]}
+        for number in [*ranking][:k]
+    }
+
+
+def _quoted(option: object) -> str:
     return "none" if option == "" else repr(option)
 
 
@@ -345,18 +296,7 @@ def check_search(k: int, by: str, weights: tuple[float, float]) -> None:
     """Raise `InputError` where an option of a search breaks its rule."""
     if k < 1:
         raise InputError(f"k must be at least 1, got {k!r}")
-    if by not in get_args(By):
-        raise InputError(f"by must be one of {', '.join(get_args(By))}, got {by!r}")
+    check_choice(By, by=by)
     if len(weights) != 2:
         raise InputError(f"weights must be two, of dense and of BM25, got {weights!r}")
     check_weights(weights)
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
-        good = False
-    if not good:
-        raise InputError(f"url must be http://HOST:PORT of a Chroma server, got {url!r}")

@@ -1,8 +1,7 @@
-"""JSON over HTTP for sources that ask an API: one host, checked addresses, everything bounded.
+"""Fetch JSON over HTTP for APIs: one host, checked addresses, bounded bytes and time.
 
 The protocol is httpcore's, which is httpx's own transport; `_Network` is what it connects through.
-httpx alone has no public way to check the address that a connection goes to, and its timeouts
-bound each read, not a request as a whole.
+httpx alone has no public way to check the address that a connection goes to.
 """
 
 from __future__ import annotations
@@ -13,18 +12,17 @@ import math
 import re
 import socket
 import ssl
-import threading
-import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from http import HTTPStatus
 from typing import Any, Literal
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
-from ragsieve.errors import InputError, MissingExtra, NotFound, SourceError
+from ragsieve.errors import InputError, MissingExtra, NotFound, SourceError, check_range
 from ragsieve.models import protocol
-from ragsieve.text import safe
+from ragsieve.retrieve.threads import start
+from ragsieve.text import legacy_charset, safe
 
 try:
     import httpcore
@@ -38,12 +36,9 @@ _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TOKEN = re.compile(r"[!-~]+")
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _OWN = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
-_CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
-_REDIRECTS = (301, 302, 303, 307, 308)
-_MOST_REDIRECTS = 3
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_GLOBAL = ipaddress.ip_network("2000::/3")  # of version 6: all else is special
-_SHOWN = ipaddress.ip_network("3fff::/20")  # for documents (RFC 9637), which Python does not know
+_GLOBAL = ipaddress.ip_network("2000::/3")  # of version 6: all else is special, and in it
+_SPECIAL = [ipaddress.ip_network(n) for n in ("2001::/32", "2002::/16", "3fff::/20")]
 
 
 @dataclass(frozen=True)
@@ -51,8 +46,7 @@ class Http:
     """JSON from one host; nothing in an error or a repr tells a key.
 
     The host is resolved for each request, and the connection goes to an address that was checked,
-    under the host's own name (TLS). A redirect is followed within the same scheme, host and port
-    only. No proxy, no cookie, no compression.
+    under the host's own name (TLS). No redirect, no proxy, no cookie, no compression.
 
     Args:
         base_url: What stands before every path: ``http(s)://host[:port][/path]``.
@@ -79,8 +73,7 @@ class Http:
             raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
         if not 0 < self.timeout_s < math.inf:
             raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
-        if self.max_bytes < 1:
-            raise InputError(f"max_bytes must be at least 1, got {self.max_bytes!r}")
+        check_range(self, max_bytes=(1, None))
         for name, value in self.headers.items():
             if not _NAME.fullmatch(name) or name.lower() in _OWN:
                 raise InputError(f"headers must not name {name!r}")
@@ -88,7 +81,7 @@ class Http:
                 raise InputError(f"header {name!r} must be printable ASCII (value not shown)")
 
     def get_json(self, path: str, params: Mapping[str, str | int | float] | None = None) -> Any:
-        """What a GET of ``path`` gives.
+        """GET ``path``, and read the JSON that comes back.
 
         Args:
             path: Behind ``base_url``; has no ``.`` or ``..`` between slashes.
@@ -103,44 +96,44 @@ class Http:
         return self._json("GET", self._target(path) + (f"?{query}" if query else ""), None)
 
     def post_json(self, path: str, body: Any) -> Any:
-        """What a POST of ``body`` as JSON to ``path`` gives; a redirect is an error.
+        """POST ``body`` as JSON to ``path``, and read the JSON that comes back.
 
         Raises:
             InputError: If ``path`` breaks its rule or ``body`` is no JSON.
             SourceError: As `get_json`.
         """
         try:
-            sent = json.dumps(body).encode()
+            content = json.dumps(body).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"the body must be JSON: {error}") from error
-        return self._json("POST", self._target(path), sent)
+        return self._json("POST", self._target(path), content)
 
     def _target(self, path: str) -> str:
         path = path.lstrip("/")
         if any(part in (".", "..") for part in re.split(r"[/\\]|%2f|%5c", path.lower())):
             raise InputError(f"path must not go up or stay, got {path!r}")
-        shown = quote(path, safe="/:@!$&'()*+,;=~", errors="replace")
-        return f"{urlsplit(self.base_url).path}/{shown}"
+        quoted = quote(path, safe="/:@!$&'()*+,;=~", errors="replace")
+        return f"{urlsplit(self.base_url).path}/{quoted}"
 
     def _json(self, method: Literal["GET", "POST"], target: str, body: bytes | None) -> Any:
-        deadline = time.monotonic() + self.timeout_s
-        shown = self._origin + target.partition("?")[0]
-        try:
-            reply = self._followed(method, target, body, deadline)
-            if not reply.is_success:
-                known = {status.value: f" {status.phrase}" for status in HTTPStatus}
-                kind = NotFound if reply.status_code in (404, 410) else SourceError
-                raise kind(f"it answers HTTP {reply.status_code}{known.get(reply.status_code, '')}")
-            return _parsed(reply)
+        url = self._origin + target.partition("?")[0]
+        tls = self._tls if self.base_url.lower().startswith("https:") else None  # slow to make
+        pool = httpcore.ConnectionPool(tls, network_backend=_Network(self.allow_private))
+        try:  # in a thread: each step has a timeout of its own, but bytes may drip in for ever
+            return _parsed(
+                start(lambda: self._exchange(pool, method, target, body)).result(self.timeout_s)
+            )
         except SourceError as error:
-            raise type(error)(f"{shown} failed: {error}") from None
+            raise type(error)(f"{url} failed: {error}") from None
         except (TimeoutError, httpcore.TimeoutException):
-            raise SourceError(f"{shown} failed: no reply within {self.timeout_s} s") from None
+            raise SourceError(f"{url} failed: no reply within {self.timeout_s} s") from None
         except httpcore.ProtocolError as error:  # its text may be what was sent, key and all
-            raise SourceError(f"{shown} failed: no HTTP ({type(error).__name__})") from None
+            raise SourceError(f"{url} failed: no HTTP ({type(error).__name__})") from None
         except httpcore.NetworkError as error:
             reason = getattr(error.args[0], "strerror", None) or type(error).__name__
-            raise SourceError(f"{shown} failed: {safe(reason)}") from None
+            raise SourceError(f"{url} failed: {safe(reason)}") from None
+        finally:
+            pool.close()  # a thread that is late ends at its next byte
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -151,29 +144,8 @@ class Http:
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc}"
 
-    def _followed(
-        self, method: str, target: str, body: bytes | None, deadline: float
-    ) -> httpx.Response:
-        """The reply behind redirects that stay on the host."""
-        for _ in range(_MOST_REDIRECTS + 1):
-            reply = self._exchange(method, target, body, deadline)
-            if reply.status_code not in _REDIRECTS:
-                return reply
-            try:
-                aim = urlsplit(urljoin(self._origin + target, reply.headers.get("location", "")))
-                origin = f"{aim.scheme}://{aim.netloc}"
-            except ValueError:
-                raise SourceError("it redirects to what is no URL") from None
-            if origin.lower() != self._origin.lower():
-                raise SourceError(f"it redirects to another host, {safe(origin)[:80]!r}")
-            if method != "GET":
-                raise SourceError("it redirects a POST")
-            target = quote(aim.path or "/", safe="/%:@!$&'()*+,;=~")
-            target += f"?{quote(aim.query, safe='/%:@!$&()*+,;=~?')}" if aim.query else ""
-        raise SourceError(f"it redirects more than {_MOST_REDIRECTS} times")
-
     def _exchange(
-        self, method: str, target: str, body: bytes | None, deadline: float
+        self, pool: httpcore.ConnectionPool, method: str, target: str, body: bytes | None
     ) -> httpx.Response:
         headers: dict[str | bytes, str | bytes] = {"Accept": "application/json"}
         headers.update(self.headers)
@@ -181,16 +153,18 @@ class Http:
         headers |= {"Connection": "close", "Accept-Encoding": "identity"}
         if body is not None:
             headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        network = _Network(self.allow_private, deadline)
-        tls = self._tls if self.base_url.lower().startswith("https:") else None  # slow to make
-        with (
-            httpcore.ConnectionPool(tls, network_backend=network) as pool,
-            pool.stream(method, self._origin + target, headers=headers, content=body) as response,
-        ):
-            said = httpx.Headers(response.headers)
-            content = self._body(response.iter_stream(), said.get("content-length", ""))
-            kept = {name: said[name] for name in ("content-type", "location") if name in said}
-            return httpx.Response(response.status, headers=kept, content=content)
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self.timeout_s)
+        with pool.stream(
+            method,
+            self._origin + target,
+            headers=headers,
+            content=body,
+            extensions={"timeout": timeouts},
+        ) as response:
+            received = httpx.Headers(response.headers)
+            content = self._body(response.iter_stream(), received.get("content-length", ""))
+            kind = {"content-type": received.get("content-type", "")}  # all: nothing is unpacked
+            return httpx.Response(response.status, headers=kind, content=content)
 
     def _body(self, pieces: Iterable[bytes], length: str) -> bytes:
         content = bytearray()
@@ -209,12 +183,11 @@ class Http:
         return bytes(content)
 
 
-class _Network(httpcore.NetworkBackend):
-    """Connects to checked addresses of a host; every step ends when the request's time is over."""
+class _Network(httpcore.SyncBackend):
+    """Connects to addresses of a host that were checked."""
 
-    def __init__(self, allow_private: bool, deadline: float) -> None:
+    def __init__(self, allow_private: bool) -> None:
         self._allow_private = allow_private
-        self._deadline = deadline
 
     def connect_tcp(
         self,
@@ -222,97 +195,50 @@ class _Network(httpcore.NetworkBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Any = None,
+        socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """A connection to the host's first address that is allowed and answers."""
-        addresses = _resolved(host, port, self._deadline)
+        addresses = _resolved(host, port)
         allowed = [a for a in addresses if self._allow_private or is_public(a)]
         if not allowed:
             raise SourceError(f"its address {addresses[0]} is private (allow_private=False)")
-        for address in allowed:
-            try:
-                stream = httpcore.SyncBackend().connect_tcp(address, port, _left(self._deadline))
-                return _Stream(stream, self._deadline)
-            except httpcore.ConnectError:
-                if address == allowed[-1]:
-                    raise
-        raise AssertionError("unreachable")
-
-
-class _Stream(httpcore.NetworkStream):
-    """A connection that ends at a deadline, however many bytes drip in till then."""
-
-    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
-        self._stream = stream
-        self._deadline = deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(self._deadline))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(self._deadline))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: Any = None, timeout: Any = None
-    ) -> httpcore.NetworkStream:
-        left = _left(self._deadline)
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+        *others, last = allowed
+        for address in others:
+            with suppress(httpcore.ConnectError):
+                return super().connect_tcp(address, port, timeout, local_address, socket_options)
+        return super().connect_tcp(last, port, timeout, local_address, socket_options)
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is on the open Internet, also where it wraps one of version 4."""
+    """Whether an IP address is on the open Internet; tunnels of version 4 in 6 never count."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None and not is_public(str(inner)):
-            return False
         if ip.ipv4_mapped or ip in _NAT64:
-            return True
-        if ip not in _GLOBAL or ip in _SHOWN:
+            return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+        if ip not in _GLOBAL or any(ip in network for network in _SPECIAL):
             return False
     return ip.is_global and not ip.is_multicast
 
 
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _resolved(host: str, port: int, deadline: float) -> list[str]:
-    """Addresses of a host, in the system's order; asked in a thread, because it has no timeout."""
-    found: list[Any] = []
-
-    def ask() -> None:
-        try:
-            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            found.append(error)
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(_left(deadline))
-    if not found:
-        raise TimeoutError
-    if isinstance(found[0], Exception):
-        raise SourceError("its host has no address")
-    return list(dict.fromkeys(str(place[4][0]) for place in found[0]))
+def _resolved(host: str, port: int) -> list[str]:
+    """Addresses of a host, in the system's order."""
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise SourceError("its host has no address") from None
+    return list(dict.fromkeys(str(place[4][0]) for place in places))
 
 
 def _parsed(reply: httpx.Response) -> Any:
-    charset = (reply.charset_encoding or "").lower()
+    if not reply.is_success:
+        kind = NotFound if reply.status_code in (404, 410) else SourceError
+        status = f"{reply.status_code} {httpx.codes.get_reason_phrase(reply.status_code)}"
+        raise kind(f"it answers HTTP {status}".rstrip())
+    charset = legacy_charset(reply.charset_encoding or "")  # else JSON itself tells its UTF
     try:
-        known = charset.startswith(_CHARSETS)  # else JSON itself tells its UTF
-        return json.loads(reply.content.decode(charset) if known else reply.content)
-    except (LookupError, ValueError, RecursionError):
-        kind = safe(reply.headers.get("content-type", ""))[:40]
-        raise SourceError(f"its reply is no JSON, but {len(reply.content)} B of {kind!r}") from None
+        return json.loads(reply.content.decode(charset) if charset else reply.content)
+    except (ValueError, RecursionError):
+        media = safe(reply.headers.get("content-type", ""))[:40]
+        raise SourceError(
+            f"its reply is no JSON, but {len(reply.content)} B of {media!r}"
+        ) from None

@@ -1,4 +1,4 @@
-"""Files to documents: plain text, Markdown, HTML, JSONL of documents or of questions with some."""
+"""Files to documents: text, Markdown, HTML, JSONL of documents or of questions with documents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from ragsieve import datasets
 from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
-from ragsieve.pipeline import as_documents
-from ragsieve.retrieve.web import page_text
+from ragsieve.retrieve.web import charset, page_text
 from ragsieve.types import Document, Example
 
 READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz")
@@ -24,7 +24,7 @@ READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz")
 
 _KINDS = ((".jsonl", re.compile(rb'\{\s*"')), (".html", re.compile(rb"<[!?a-zA-Z]")))
 _BOM = b"\xef\xbb\xbf"
-_OF_QUESTION = (  # what a question's list says of a passage, which is not the passage's own
+_OF_QUESTION = (  # metadata of a passage in the list of one question, not its own
     *("is_positive", "has_answer", "supporting_sentences", "relevance", "answer_part"),
     *("retriever", "rank", "score", "duplicate_of"),
 )
@@ -103,8 +103,8 @@ class Sources:
 
     def _walk(self, folder: Path) -> Iterator[str]:
         for here, folders, files in os.walk(folder, onerror=_unreadable):
-            kept = sorted(name for name in folders if not name.startswith("."))
-            folders[:] = [name for name in kept if not self._is_without(Path(here, name))]
+            visible = sorted(name for name in folders if not name.startswith("."))
+            folders[:] = [name for name in visible if not self._is_without(Path(here, name))]
             for name in sorted(files):
                 if name.lower().endswith(READ) and not name.startswith("."):
                     yield str(Path(here, name))
@@ -115,12 +115,12 @@ class Sources:
         return self.without is not None and path.resolve() == self.without.resolve()
 
     def _file(self, path: str) -> Iterator[Document]:
-        for number, found in _items(path):
-            if isinstance(found, Document):
-                self._check_id(found, _Place(passage_key(found), path, number))
-                yield found
+        for number, item in _items(path):
+            if isinstance(item, Document):
+                self._check_id(item, _Place(passage_key(item), path, number))
+                yield item
             else:
-                yield from self._pooled([(number, found)], path)
+                yield from self._pooled([(number, item)], path)
 
     def _check_id(self, document: Document, place: _Place) -> None:
         first = self._ids.setdefault(document.id, place)
@@ -144,15 +144,16 @@ class Sources:
                     id_ = f"{name}:{id_}"
                 if id_ in self._ids:
                     id_ = f"{name}:{number}/{document.id}"
-                made = replace(document, id=id_, rank=0, metadata=own)
-                self._check_id(made, _Place(passage, name, number))
-                yield replace(made, source=document.source or name)
+                source = document.source or name
+                pooled = replace(document, id=id_, rank=0, metadata=own, source=source)
+                self._check_id(pooled, _Place(passage, name, number))
+                yield pooled
 
 
 def passage_key(document: Document) -> bytes:
-    """What documents of the same title and text share, and others do not: 16 bytes."""
-    whole = f"{len(document.title)}:{document.title}{document.text}"
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()[:16]
+    """A digest of title and text, in 16 bytes."""
+    text = f"{len(document.title)}:{document.title}{document.text}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def _is_path(name: str) -> bool:
@@ -173,15 +174,15 @@ def _unreadable(error: OSError) -> None:
 
 
 def _documents(path: str) -> Iterator[Document]:
-    for number, found in _items(path):
-        if isinstance(found, Example):
+    for number, item in _items(path):
+        if isinstance(item, Example):
             reason = "this is a question with documents: pass it by --input"
             raise InputError(f"{_name(path)} line {number}: {reason}")
-        yield found
+        yield item
 
 
 def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
-    """What a file holds, each with the number of its line; a file that is one document is 1."""
+    """The items of a file, each with the number of its line; 1 where a file is one document."""
     if "\0" in path:
         raise InputError(f"{path} cannot be read: a file's name has no null byte")
     raw = _read(path) if path == "-" else b""
@@ -194,12 +195,15 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
         return
     raw = raw if path == "-" else _read(path)
     name = _name(path)
+    is_page = kind in (".html", ".htm")
+    encoding = charset(raw) if is_page else "utf-8-sig"
     try:
-        text = raw.decode("utf-8-sig")
+        text = raw.decode(encoding)
     except UnicodeDecodeError as error:
+        rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
         byte = raw[error.start]
-        raise InputError(f"{name} must be UTF-8, byte {error.start} is {byte:#04x}") from error
-    title, text = page_text(text, name=name) if kind in (".html", ".htm") else ("", text)
+        raise InputError(f"{name} must be {rule}, byte {error.start} is {byte:#04x}") from error
+    title, text = page_text(text, name=name) if is_page else ("", text)
     yield 1, Document(path, text, title, source=name)
 
 

@@ -1,4 +1,4 @@
-"""HTML to Markdown, in a process of its own that can be ended: pages may be bombs.
+"""Convert HTML to Markdown in a separate process, which can be ended: pages may be bombs.
 
 html-to-markdown, not trafilatura or resiliparse: on real pages it alone kept all paragraphs and
 table rows, and it tells where text is lost; but a hostile page of 1 MB keeps it busy for 10 s and
@@ -18,8 +18,9 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
-from typing import IO, Any, Literal, TypedDict
+from typing import Any
 
 from html_to_markdown import (
     ConversionError,
@@ -42,6 +43,12 @@ _HEAD = re.compile(r"</head|<body", re.IGNORECASE)
 _HEAD_CHARS = 100_000
 _LINK = re.compile("\x02([^\x02\x03]*)\x03")
 _MARKS = {2: None, 3: None}
+_ATTRIBUTES = r"""(?:"[^"]*"|'[^']*'|[^'">])*+"""
+_TAG = re.compile(  # comments, scripts and styles are one match, to the page's end if unclosed
+    rf"<!--.*?(?:-->|\Z)|<(script|style)\b{_ATTRIBUTES}(?<!/)>.*?(?:</\1\b|(?P<open>\Z))"
+    rf"|<[a-z]{_ATTRIBUTES}>",
+    re.IGNORECASE | re.DOTALL,
+)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _NO_ITEM = re.compile(r"[\s*+#>-]*")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -50,11 +57,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 class _MarkLinks:
     """Puts each link's text between two control characters, and leaves out where it leads."""
 
-    class Text(TypedDict):
-        type: Literal["custom"]
-        output: str
-
-    def visit_link(self, context: object, href: str, text: str, title: str) -> Text:
+    def visit_link(self, context: object, href: str, text: str, title: str) -> dict[str, str]:
         return {"type": "custom", "output": f"\x02{text}\x03"}
 
 
@@ -75,14 +78,14 @@ def to_markdown(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tu
     """
     if not 0 < timeout_s < math.inf:
         raise InputError(f"timeout_s must be finite and over 0, got {timeout_s!r}")
-    reply = _process(os.getpid()).ask(html.encode(), timeout_s)
+    reply = _process(os.getpid()).ask(html, timeout_s)
     if isinstance(reply, str):
         raise InputError(f"{name} must be an HTML page that can be read whole: {reply}")
     return reply
 
 
 def convert_page(html: str) -> tuple[str, str]:
-    """What `to_markdown` gives, here and now, however long it takes.
+    """Convert a page in this process, however long it takes.
 
     Raises:
         ValueError: If the page cannot be read whole.
@@ -97,16 +100,23 @@ def convert_page(html: str) -> tuple[str, str]:
         bullets="-",
     )
     marks: Any = _MarkLinks()  # the protocol names many methods, all of them optional
+    html = _without_open_script(html)
     begin = _HEAD.search(html)
     head = html[: begin.start() if begin else None][:_HEAD_CHARS]
     try:
         metadata = convert(head).metadata
-        found = convert(html, options, marks)
+        page = convert(html, options, marks)
     except ConversionError as error:
         raise ValueError(str(error)) from error
-    if lost := [warning.message for warning in found.warnings if warning.kind in _LOST]:
+    if lost := [warning.message for warning in page.warnings if warning.kind in _LOST]:
         raise ValueError(lost[0])
-    return metadata.document.title or "" if metadata else "", without_menus(found.content or "")
+    return metadata.document.title or "" if metadata else "", without_menus(page.content or "")
+
+
+def _without_open_script(html: str) -> str:
+    """The page before a script or style that nothing closes: no browser shows what is behind."""
+    tags = (tag.start() for tag in _TAG.finditer(html) if tag["open"] is not None)
+    return html[: next(tags, None)]
 
 
 def without_menus(markdown: str) -> str:
@@ -131,8 +141,8 @@ def without_menus(markdown: str) -> str:
             kept.append(text)
             run, lines = [], 0
     kept += run if lines < 2 else []
-    shown = "\n".join("" if _NO_ITEM.fullmatch(text) else text for text in kept)
-    return _BLANK_LINES.sub("\n\n", shown).strip()
+    cleaned = "\n".join("" if _NO_ITEM.fullmatch(text) else text for text in kept)
+    return _BLANK_LINES.sub("\n\n", cleaned).strip()
 
 
 def _linked(line: str) -> float:
@@ -148,62 +158,59 @@ class _Process:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: subprocess.Popen[bytes] | None = None
+        self._running: subprocess.Popen[str] | None = None
+        atexit.register(self.end)
 
-    def ask(self, page: bytes, timeout_s: float) -> tuple[str, str] | str:
+    def ask(self, page: str, timeout_s: float) -> tuple[str, str] | str:
         """Title and Markdown, or one line on why not."""
         with self._lock:
-            running = self._started()
-            late = threading.Event()
-
-            def end() -> None:
-                late.set()
-                running.kill()
-
-            timer = threading.Timer(timeout_s, end)
+            running = self._running = self._running or _started()
+            began = time.monotonic()
+            timer = threading.Timer(timeout_s, running.kill)
             timer.start()
-            assert running.stdin and running.stdout
-            reply = None
-            try:
-                _send(running.stdin, page)
-                reply = _receive(running.stdout)
-            except OSError:  # it has ended
-                pass
-            finally:
-                timer.cancel()
-                timer.join()
-                if reply is None or late.is_set():
-                    self._end()
-        if reply is None:
-            return f"it takes over {timeout_s} s" if late.is_set() else "it breaks the parser"
+            reply = _exchange(running, json.dumps(page))
+            timer.cancel()
+            timer.join()
+            late = time.monotonic() - began >= timeout_s
+            if late or not reply:
+                self.end()
+        if not reply:
+            return f"it takes over {timeout_s} s" if late else "it breaks the parser"
         title, text, error = json.loads(reply)
         return error or (title, text)
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._running is None:
-            pipe, no = subprocess.PIPE, subprocess.DEVNULL
-            command = [sys.executable, "-P", __file__]  # -P: files beside this one are no modules
-            try:
-                self._running = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=no)
-            except OSError as error:
-                raise SourceError(f"no process to read HTML could be started: {error}") from error
-            atexit.register(self._end)
-            assert self._running.stdout
-            if _receive(self._running.stdout) is None:
-                self._end()
-                raise SourceError("no process to read HTML could be started: it ended at once")
-        return self._running
-
-    def _end(self) -> None:
-        atexit.unregister(self._end)
+    def end(self) -> None:
+        """Kill the process, if there is one; the next page starts another."""
         if running := self._running:
             self._running = None
+            with suppress(OSError), running:  # a page that was not sent yet
+                running.kill()
+
+
+def _started() -> subprocess.Popen[str]:
+    pipe, no = subprocess.PIPE, subprocess.DEVNULL
+    command = [sys.executable, "-P", __file__]  # -P: files beside this one are no modules
+    try:
+        running = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=no, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"no process to read HTML could be started: {error}") from error
+    if not _exchange(running, json.dumps("")):
+        with suppress(OSError), running:
             running.kill()
-            running.wait()
-            for stream in (running.stdin, running.stdout):
-                with suppress(OSError):  # what was not sent yet
-                    if stream:
-                        stream.close()
+        raise SourceError("no process to read HTML could be started: it ended at once")
+    return running
+
+
+def _exchange(running: subprocess.Popen[str], line: str) -> str:
+    """The line that comes back; empty where the process ends before it is complete."""
+    assert running.stdin and running.stdout
+    try:
+        running.stdin.write(f"{line}\n")
+        running.stdin.flush()
+        reply = running.stdout.readline()
+    except OSError:
+        return ""
+    return reply if reply.endswith("\n") else ""
 
 
 @functools.cache
@@ -212,33 +219,20 @@ def _process(owner: int, /) -> _Process:  # noqa: ARG001
     return _Process()
 
 
-def _send(stream: IO[bytes], message: bytes) -> None:
-    stream.write(len(message).to_bytes(8, "big") + message)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> bytes | None:
-    """The next message; None where there is none."""
-    header = stream.read(8)
-    size = int.from_bytes(header, "big")
-    message = stream.read(size) if len(header) == 8 else b""
-    return message if len(header) == 8 and len(message) == size else None
-
-
 def _serve() -> None:
-    """Answer pages on standard input until it ends."""
+    """Answer pages, a line of JSON each, on standard input until it ends."""
     if sys.platform != "win32":
         import resource  # not on Windows
 
         with suppress(OSError, ValueError):  # a lower limit stands
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    _send(sys.stdout.buffer, b"ready")
-    while (page := _receive(sys.stdin.buffer)) is not None:
+    for line in sys.stdin:
         try:
-            reply = (*convert_page(page.decode()), "")
+            reply = (*convert_page(json.loads(line)), "")
         except (ValueError, MemoryError) as error:
             reply = ("", "", " ".join(str(error).split()) or "it takes too much memory")
-        _send(sys.stdout.buffer, json.dumps(reply).encode())
+        sys.stdout.write(f"{json.dumps(reply)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""What was found before, question by question."""
+"""Passages retrieved beforehand, by question."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ragsieve.pipeline import Source, as_documents
+from ragsieve.documents import as_documents
+from ragsieve.pipeline import Source
 from ragsieve.retrieve.web import Pages
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -37,9 +38,9 @@ class Passages:
             question = example.query.text
             if question not in self._known:
                 kept = [d for d in example.documents if self.only in ("", d.source)]
-                found = _pages(kept) if self.html else _whole(kept)
-                self._known[question] = found
-                self._known.setdefault(f"\0{example.query.id}", found)
+                source = _pages(kept) if self.html else _as_segments(kept)
+                self._known[question] = source
+                self._known.setdefault(f"\0{example.query.id}", source)
         object.__setattr__(self, "examples", ())
 
     def __call__(self, query: Query, /) -> list[Segment]:
@@ -49,9 +50,9 @@ class Passages:
         return source(query) if source else []
 
 
-def _whole(documents: list[Document]) -> Source:
-    found = [Segment.whole(document) for document in as_documents(documents)]
-    return lambda _query: [*found]
+def _as_segments(documents: list[Document]) -> Source:
+    segments = [Segment.whole(document) for document in as_documents(documents)]
+    return lambda _query: [*segments]
 
 
 def _pages(documents: list[Document]) -> Source:

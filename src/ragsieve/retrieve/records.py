@@ -1,4 +1,4 @@
-"""Structured API records to sentences, by rules: only what the question names is asked for."""
+"""Structured API records to sentences, by rules, for the entities of the question."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
-from ragsieve.errors import InputError, SourceError
+from ragsieve.errors import InputError, SourceError, check_range
 from ragsieve.retrieve.apis.api import TEXT, Api, Endpoint
-from ragsieve.retrieve.apis.calls import Asker, Call, Http, Value
-from ragsieve.retrieve.apis.entities import MAX_CHARS, Entities
-from ragsieve.retrieve.apis.linking import linked, name_words
-from ragsieve.retrieve.apis.wording import render, sentences
+from ragsieve.retrieve.apis.calls import ApiClient, Call, Http, Value
+from ragsieve.retrieve.apis.entities import MAX_CHARS, Entities, apart, query_date, relative_dates
+from ragsieve.retrieve.apis.linking import Linker, name_words
+from ragsieve.retrieve.apis.sentences import render, sentences
 from ragsieve.retrieve.route import RECORD
 from ragsieve.text import safe, stemmed
 from ragsieve.trace import note, warn
@@ -26,7 +26,8 @@ class Records:
     """An API as a source: endpoints that fit a question, asked about what it names, as sentences.
 
     Entities of the question are linked to what the API knows: names that its search finds, or that
-    the table lists, and that match closely enough. An endpoint is called if the question has a
+    the table lists, and that match closely enough; dates such as "yesterday" count from when the
+    question was asked, where it says so. An endpoint is called if the question has a
     word of it and a value for each argument that it takes; who names nothing known calls nothing.
     Calls run at once; what fails is left out, and the trace warns of it. Each answer is a document,
     best fitting endpoint first: sentences by the endpoint's template (by rules where the answer
@@ -57,35 +58,34 @@ class Records:
     max_chars: int = field(default=4000, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_match <= 100:
-            raise InputError(f"min_match must be in [0, 100], got {self.min_match!r}")
-        for name in ("max_calls", "max_chars"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        check_range(self, min_match=(0, 100), max_calls=(1, None), max_chars=(1, None))
 
     def __call__(self, query: Query, /) -> list[Segment]:
         question = safe(query.text[:MAX_CHARS])
         stems = stemmed(question)
         fits = [(endpoint.fit(stems), endpoint) for endpoint in self.api.endpoints]
         fitting = [e for fit, e in sorted(fits, key=lambda f: -f[0]) if fit or not e.about]
-        found = self.entities(question)
-        asker = Asker(self.api, self.http)
-        values = linked(asker, question, found, fitting, self.min_match, self.max_calls)
+        entities = self.entities(question)
+        if today := query_date(query.time):
+            entities = apart([*entities, *relative_dates(question, today)])
+        client = ApiClient(self.api, self.http)
+        linker = Linker(client, question, fitting, self.min_match, self.max_calls)
+        values = linker.link(entities)
         calls = list(islice(_calls(fitting, values), self.max_calls + 1))
         if len(calls) > self.max_calls:
             note(f"more calls fit than max_calls={self.max_calls}, the first were made")
             calls.pop()
         if not calls:
             note(f"{self.api.name!r} was not asked: it has nothing on what the question names")
-        asker.ask(calls)
-        dates = [entity.text for entity in found if entity.kind in _DATES]
-        documents = [self._document(call, asker.answer(call), dates) for call in calls]
-        told = [document for document in documents if document]
-        if asker.failed and not told:  # what a server did not say is not what it does not know
-            raise SourceError(asker.failed[0])
-        for failed in asker.failed:
+        client.ask(calls)
+        dates = [entity.text for entity in entities if entity.kind in _DATES]
+        answers = [self._document(call, client.answer(call), dates) for call in calls]
+        documents = [document for document in answers if document]
+        if client.failed and not documents:  # unanswered is not unknown
+            raise SourceError(client.failed[0])
+        for failed in client.failed:
             warn(failed)
-        return [Segment.whole(replace(document, rank=rank)) for rank, document in enumerate(told)]
+        return [Segment.whole(replace(d, rank=rank)) for rank, d in enumerate(documents)]
 
     def _document(self, call: Call, answer: Any, dates: list[str]) -> Document | None:
         record = _picked(call, answer)
@@ -111,21 +111,19 @@ class Records:
 
     def _text(self, call: Call, record: Any, names: Mapping[str, str], dates: list[str]) -> str:
         name = next(iter(names.values()), "")
-        seen = {"reply": record, "args": call.arguments, "name": name, "names": names}
+        values = {"reply": record, "args": call.arguments, "name": name, "names": names}
         if call.endpoint.template:
             try:
-                return render(call.endpoint.template, {**seen, "dates": dates})
+                return render(call.endpoint.template, {**values, "dates": dates})
             except InputError as error:
-                note(f"{call.label} is told by rules: {error}")
+                note(f"{call.label} becomes text by rules: {error}")
         return sentences(record, name)
 
 
 def empty(value: Any) -> bool:
     """Whether an answer says nothing: None, blank, or nothing but such values in it."""
-    if isinstance(value, Mapping):
-        return all(map(empty, value.values()))
-    if isinstance(value, list):
-        return all(map(empty, value))
+    if isinstance(value, Mapping | list):
+        return all(map(empty, value.values() if isinstance(value, Mapping) else value))
     return value is None or (isinstance(value, str) and not value.strip())
 
 
@@ -140,8 +138,8 @@ def shortened(text: str, max_chars: int) -> str:
 
 def _calls(fitting: Sequence[Endpoint], values: Mapping[str, list[Value]]) -> Iterable[Call]:
     for endpoint in fitting:
-        given = {key: kind for key, kind in endpoint.may.items() if values[kind]}
-        kinds = {**endpoint.takes, **given}
+        optional = {key: kind for key, kind in endpoint.may.items() if values[kind]}
+        kinds = {**endpoint.takes, **optional}
         if TEXT not in kinds.values():
             for choice in product(*(values[kind] for kind in kinds.values())):
                 yield Call(endpoint, dict(zip(kinds, choice, strict=True)))

@@ -1,12 +1,12 @@
-"""Query → Query: the question in words that find more."""
+"""Query → Query: the question rewritten for search."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ragsieve.errors import BadReply, InputError, ModelError
+from ragsieve.errors import BadReply, ModelError, check_range
 from ragsieve.models.base import LLM, complete_parsed
 from ragsieve.prompts import render
 from ragsieve.text import safe, words
@@ -46,8 +46,7 @@ class Rewrite:
     max_chars: int = 300
 
     def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
+        check_range(self, max_chars=(1, None))
 
     def __call__(self, query: Query, /) -> Query:
         most = max(self.max_chars, 2 * len(query.text))
@@ -59,8 +58,8 @@ class Rewrite:
                 raise BadReply(f"one line of at most {most} characters", reply)
             if text.endswith((".", "!", "。")):
                 raise BadReply("a question or words to search for, no statement", reply)
-            told = {*words(text)}
-            if (known and known.isdisjoint(told)) or not names <= told:
+            rewritten = {*words(text)}
+            if (known and known.isdisjoint(rewritten)) or not names <= rewritten:
                 raise BadReply("the same question with all its names", reply)
             return text
 
@@ -74,12 +73,12 @@ class Rewrite:
             note(f"not rewritten, the question as it is searches: {text}")
             return query
         note(f"rewritten to search: {text!r}")
-        return Query(text, query.id)
+        return replace(query, text=text)
 
 
 def _names(text: str) -> set[str]:
     """Words of ``text`` behind the first that begin with a capital letter, in lower case."""
-    names = [found for found in _NAME.findall(text)[1:] if found[0].isupper()]
+    names = [word for word in _NAME.findall(text)[1:] if word[0].isupper()]
     return {*words(" ".join(names))}
 
 

@@ -1,27 +1,26 @@
-"""Choose which sources to ask, and ask them at once."""
+"""Choose which sources to ask, and ask them concurrently."""
 
 from __future__ import annotations
 
-import contextvars
-import math
-import threading
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
+from ragsieve.retrieve.threads import start
 from ragsieve.trace import (
     Step,
     Trace,
+    collect_step,
     log_event,
     note,
-    overheard,
     record_unreadable,
     record_usage,
     warn,
@@ -49,7 +48,8 @@ class Named:
             blank.
         description: What it holds, for a router.
         search: Gives evidence for a question, best first.
-        timeout_s: Seconds after which it is left out, over 0 and at most 86,400.
+        timeout_s: Seconds after which it is left out, over 0 and at most 86,400; None for no limit,
+            as suits what computes here: it may have to wait while a local model writes.
 
     Raises:
         InputError: If ``name`` or ``timeout_s`` breaks its rule.
@@ -58,13 +58,13 @@ class Named:
     name: str
     description: str
     search: Source = field(repr=False)
-    timeout_s: float = 20.0
-    _late: set[threading.Thread] = field(default_factory=set, init=False, repr=False, compare=False)
+    timeout_s: float | None = 20.0
+    _late: set[Future[Any]] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable():
             raise InputError(f"name must be printable and not blank, got {self.name!r:.80}")
-        if not 0 < self.timeout_s <= 86_400:
+        if self.timeout_s is not None and not 0 < self.timeout_s <= 86_400:
             got = f"{self.timeout_s!r:.80}"
             raise InputError(f"timeout_s must be over 0 and at most 86,400, got {got}")
 
@@ -131,17 +131,17 @@ class LLMRouter:
     trained: bool = False
 
     def __post_init__(self) -> None:
-        _check_probability(self.min_probability)
+        check_range(self, min_probability=(0, 1))
 
     def __call__(self, query: Query, sources: Sequence[Named], /) -> list[str]:
         if not self.trained:
-            note("sources are chosen by an LLM that was not trained for it: answers may get worse")
-        found = dict(zip(_names(sources), self.probabilities(query, sources), strict=True))
-        return _chosen(found, self.min_probability, found if self.trained else ())
+            warn("sources are chosen by an LLM that was not trained for it: answers may get worse")
+        values = dict(zip(_names(sources), self.probabilities(query, sources), strict=True))
+        return _chosen(values, self.min_probability, values if self.trained else ())
 
     def probabilities(self, query: Query, sources: Sequence[Named], /) -> list[float]:
         """How probably each source helps, in [0, 1]; 1 where a reply stays unreadable."""
-        replies = yes_probability(self.llm, [asked(query, source) for source in sources])
+        replies = yes_probability(self.llm, [router_prompt(query, source) for source in sources])
         for source, reply in zip(sources, replies, strict=True):
             if isinstance(reply, BadReply):
                 note(f"unreadable twice, so {source.name} is asked: {reply}")
@@ -180,14 +180,14 @@ class LightRouter:
             raise InputError("weights must be rows of one length")
         if not 0 < len(self.names) == len(self.weights) == len(self.bias):
             raise InputError(f"weights and bias must be {len(self.names)}, one a source")
-        if not all(map(math.isfinite, [*self.bias, *(w for row in self.weights for w in row)])):
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.bias).all()):
             raise InputError("weights and bias must be finite")
-        _check_probability(self.min_probability)
+        check_range(self, min_probability=(0, 1))
 
     def __call__(self, query: Query, sources: Sequence[Named], /) -> list[str]:
         known = self.probabilities(query)
-        found = {name: known.get(name, 1.0) for name in _names(sources)}
-        return _chosen(found, self.min_probability, [name for name in found if name in known])
+        values = {name: known.get(name, 1.0) for name in _names(sources)}
+        return _chosen(values, self.min_probability, [name for name in values if name in known])
 
     def probabilities(self, query: Query, /) -> dict[str, float]:
         """How probably each source that it knows leads to a right answer, in [0, 1]."""
@@ -202,12 +202,13 @@ class LightRouter:
 
 
 class Evidence(NamedTuple):
-    """What became of asking one source: its evidence, or why it was left out, and how long."""
+    """The results of one source, or the error it was left out by, with its warnings."""
 
     name: str
     segments: list[Segment]
     error: str
     seconds: float
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -241,10 +242,9 @@ class Routed:
         if unknown := chosen - {*names}:
             raise InputError(f"router must choose among {', '.join(names)}, got {unknown.pop()!r}")
         taken = [source for source in self.sources if source.name in chosen]
-        left = [name for name in names if name not in chosen]
-        shown_taken, shown_left = ", ".join(_names(taken)), ", ".join(left)
-        said = f"asked: {shown_taken or 'none'}; not asked: {shown_left or 'none'}"
-        log_event(said, "sources", asked=_names(taken), left=left)
+        asked, left = _names(taken), [name for name in names if name not in chosen]
+        text = f"asked: {', '.join(asked) or 'none'}; not asked: {', '.join(left) or 'none'}"
+        log_event(text, "sources", asked=asked, left=left)
         return _merged(ask(taken, query))
 
 
@@ -263,137 +263,129 @@ def ask(sources: Sequence[Named], query: Query) -> list[Evidence]:
     What they noted and spent becomes the running step's, in the order of the sources; of one that
     is left out for being late, nothing does. A source that does not stop keeps its thread.
     """
-    running = [_Asked(source, query) for source in sources]
-    return [one.evidence() for one in running]
+    running = [(source, time.monotonic(), _start(source, query)) for source in sources]
+    return [_evidence(*search) for search in running]
 
 
-class _Asked:
-    """A source that is being asked, in a thread and with a trace of its own."""
+class _Outcome(NamedTuple):
+    """What a search gave, with a trace of its own: a late one must not write into the caller's."""
 
-    def __init__(self, source: Named, query: Query) -> None:
-        self._source = source
-        self._began = time.monotonic()
-        self._found: list[Segment] = []
-        self._error = ""
-        self._heard: tuple[Trace, Step] | None = None
-        self._refused = ""  # why it is not asked
-        run = contextvars.copy_context().run
-        self._thread = threading.Thread(target=run, args=(self._ask, query), daemon=True)
-        if _busy(source):
-            self._refused = f"it is still busy with {MAX_LATE} questions that gave up on it"
-            return
+    segments: list[Segment]
+    error: str
+    trace: Trace
+    step: Step
+
+
+def _start(source: Named, query: Query) -> Future[_Outcome] | str:
+    """The search, or why there is none."""
+    source._late.difference_update([late for late in source._late.copy() if late.done()])
+    if len(source._late) >= MAX_LATE:
+        return f"it is still busy with {MAX_LATE} questions that gave up on it"
+    try:
+        return start(lambda: _searched(source, query))
+    except RuntimeError as error:  # the system has no thread left
+        return str(error)
+
+
+def _searched(source: Named, query: Query) -> _Outcome:
+    trace, segments, reason = Trace(), list[Segment](), ""
+    with trace.recording(), collect_step() as step:
         try:
-            self._thread.start()
-        except RuntimeError as error:  # the system has no thread left
-            self._refused = str(error)
-
-    def _ask(self, query: Query) -> None:
-        trace = Trace()  # not the caller's: a late thread must not write into what was handed out
-        with trace.recording(), overheard() as step:
-            try:
-                self._found = _checked(self._source.search(query))
-            except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
-                self._error = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-        self._heard = trace, step
-
-    def evidence(self) -> Evidence:
-        """What it gave, once that is there; what it told and spent is now the running step's."""
-        name, limit = self._source.name, self._source.timeout_s
-        if self._refused:
-            return self._left_out(self._refused)
-        self._thread.join(max(0.0, self._began + limit - time.monotonic()))
-        heard = self._heard
-        if heard is None:
-            self._source._late.add(self._thread)
-            return self._left_out(f"not done after {limit:g} s")
-        story = _charged(name, *heard)
-        if self._error:
-            return self._left_out(self._error, story)
-        seconds = heard[1].seconds
-        said = f"{name}: {len(self._found)} found"
-        facts = {"name": name, "found": len(self._found), "seconds": round(seconds, 4)}
-        log_event(said, "source", **facts, **({"story": story} if story else {}))
-        return Evidence(name, self._found, "", seconds)
-
-    def _left_out(self, reason: str, story: Sequence[Any] = ()) -> Evidence:
-        name, seconds = self._source.name, time.monotonic() - self._began
-        facts = {"name": name, "error": reason, "seconds": round(seconds, 4)}
-        said = f"{name} was left out: {reason}"
-        log_event(f"warning: {said}", "source", **facts, story=[*story])
-        warn(said)
-        return Evidence(name, [], reason, seconds)
+            segments = _checked(source.search(query))
+        except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return _Outcome(segments, reason, trace, step)
 
 
-def _busy(source: Named) -> bool:
-    """Whether too many threads still ask ``source`` for questions that gave up on it."""
-    source._late.difference_update([t for t in source._late.copy() if not t.is_alive()])
-    return len(source._late) >= MAX_LATE
+def _evidence(source: Named, began: float, running: Future[_Outcome] | str) -> Evidence:
+    """What the search gave in time; its notes and costs are now the running step's."""
+    if isinstance(running, str):
+        return _left_out(source, running, began)
+    limit = source.timeout_s
+    left = None if limit is None else max(0.0, began + limit - time.monotonic())
+    try:
+        segments, error, trace, step = running.result(left)
+    except TimeoutError:
+        source._late.add(running)
+        return _left_out(source, f"not done after {limit:g} s", began)
+    events, warnings = _charge(source.name, [*trace.steps, step], trace.notes)
+    if error:
+        return _left_out(source, error, began, events)
+    facts = {"name": source.name, "found": len(segments), "seconds": round(step.seconds, 4)}
+    more = {"events": events} if events else {}
+    log_event(f"{source.name}: {len(segments)} found", "source", **facts, **more)
+    return Evidence(source.name, segments, "", step.seconds, warnings)
 
 
-def _charged(name: str, trace: Trace, own: Step) -> list[dict[str, Any]]:
-    """Charge the running step with what a source did, steps inside it included; its story."""
-    story: list[dict[str, Any]] = []
-    for text in trace.notes:
+def _left_out(source: Named, reason: str, began: float, events: Sequence[Any] = ()) -> Evidence:
+    name, seconds = source.name, time.monotonic() - began
+    facts = {"name": name, "error": reason, "seconds": round(seconds, 4)}
+    text = f"{name} was left out: {reason}"
+    log_event(f"warning: {text}", "source", **facts, events=[*events])
+    warn(text)
+    return Evidence(name, [], reason, seconds)
+
+
+def _charge(
+    name: str, steps: Sequence[Step], notes: Sequence[str]
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Charge the running step with what a source did; its events and warnings."""
+    for text in (*notes, *(text for step in steps for text in step.notes)):
         note(f"{name}: {text}")
-    for step in (*trace.steps, own):
+    warnings = tuple(text for step in steps for text in step.warnings)
+    for text in warnings:
+        warn(f"{name}: {text}")
+    for step in steps:
         record_usage(step.usages)
-        story += step.story
-        for text in step.notes:  # what is said of single items goes with the usages
-            note(f"{name}: {text}")
-        for text in step.warnings:
-            warn(f"{name}: {text}")
         for _ in range(step.unreadable):
             record_unreadable()
-    return story
+    return [event for step in steps for event in step.events], warnings
 
 
-def _checked(found: object) -> list[Segment]:
-    if not isinstance(found, list | tuple):
-        raise InputError(f"a source must give a list of segments, got a {type(found).__name__}")
-    for one in found:
-        if not isinstance(one, Segment):
-            raise InputError(f"a source must give segments, got a {type(one).__name__} among them")
-    return [*found]
+def _checked(segments: object) -> list[Segment]:
+    if not isinstance(segments, list | tuple):
+        got = type(segments).__name__
+        raise InputError(f"a source must give a list of segments, got a {got}")
+    for segment in segments:
+        if not isinstance(segment, Segment):
+            got = type(segment).__name__
+            raise InputError(f"a source must give segments, got a {got} among them")
+    return [*segments]
 
 
 def _merged(evidence: Sequence[Evidence]) -> list[Segment]:
     """Spans source by source; each document has an id and a rank of its own."""
-    made: dict[tuple[str, str, str, str], Document] = {}
+    documents: dict[tuple[str, str, str, str], Document] = {}
     ids: set[str] = set()
     merged: dict[tuple[str, int, int], Segment] = {}
-    for name, segments, _, _ in evidence:
+    for name, segments, *_ in evidence:
         for segment in segments:
             old = segment.document
             key = (name, old.id, old.title, old.text)
-            if key not in made:
-                fresh = f"{name}/{old.id}"
-                while fresh in ids:  # another text by the same id
-                    fresh += "'"
-                ids.add(fresh)
-                told = {**old.metadata, ASKED: name}
-                made[key] = replace(old, id=fresh, rank=len(made), metadata=told)
-            moved = replace(segment, document=made[key])
+            if key not in documents:
+                id_ = f"{name}/{old.id}"
+                while id_ in ids:  # another text by the same id
+                    id_ += "'"
+                ids.add(id_)
+                metadata = {**old.metadata, ASKED: name}
+                documents[key] = replace(old, id=id_, rank=len(documents), metadata=metadata)
+            moved = replace(segment, document=documents[key])
             merged.setdefault(moved.key, moved)
     return [*merged.values()]
 
 
-def asked(query: Query, source: Named) -> Prompt:
-    """What an LLM is asked about a source."""
+def router_prompt(query: Query, source: Named) -> Prompt:
+    """The question to an LLM whether a source would help."""
     about = " ".join(f"{source.name}: {source.description}".split())
     return render("route", question=shown(query.text, _SHOWN), source=about)
 
 
-def _chosen(found: dict[str, float], least: float, one_of: Iterable[str]) -> list[str]:
-    """What reaches ``least``, and the best of ``one_of`` though it may not."""
-    found = {name: rounded(value) for name, value in found.items()}
-    best = max(one_of, key=found.__getitem__, default="")
-    return [name for name, value in found.items() if value >= least or name == best]
+def _chosen(probabilities: dict[str, float], least: float, one_of: Iterable[str]) -> list[str]:
+    """The names that reach ``least``, and the best of ``one_of`` though it may not."""
+    values = {name: rounded(value) for name, value in probabilities.items()}
+    best = max(one_of, key=values.__getitem__, default="")
+    return [name for name, value in values.items() if value >= least or name == best]
 
 
 def _names(sources: Sequence[Named]) -> list[str]:
     return [source.name for source in sources]
-
-
-def _check_probability(value: float) -> None:
-    if not 0 <= value <= 1:
-        raise InputError(f"min_probability must lie in [0, 1], got {value!r}")

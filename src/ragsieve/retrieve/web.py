@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import math
 import re
@@ -9,22 +10,34 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
-from ragsieve.errors import InputError
-from ragsieve.pipeline import as_documents
+from ragsieve.documents import as_documents
+from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.retrieve.markdown import to_markdown
-from ragsieve.text import normalise, safe, stemmed, words
+from ragsieve.text import legacy_charset, normalise, safe, stemmed, words
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
 
 OffTopic = Literal["drop", "last"]
 
 _SHINGLE = 5  # words
+_DECLARED = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_DECLARED_BYTES = 1024
+_AS_BROWSERS = {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}  # supersets
 _SIGNS = re.compile(r"[%‰°$€£¥±]|[-+<>=](?=\d)")  # which make another figure of a number
 _STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)
+
+
+def charset(page: bytes) -> str:
+    """The codec of an HTML page: by its byte order mark, else as declared, else UTF-8."""
+    if page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    declared = _DECLARED.search(page[:_DECLARED_BYTES])
+    name = legacy_charset(declared[1].decode()) if declared else ""
+    return _AS_BROWSERS.get(name, name) or "utf-8-sig"
 
 
 def page_text(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tuple[str, str]:
@@ -45,16 +58,8 @@ def page_text(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tupl
     return safe(title), safe(text)
 
 
-class _LeftOut(NamedTuple):
-    """A page that became no document, and why."""
-
-    place: int
-    url: str
-    reason: str
-
-
 class _Page(NamedTuple):
-    """What a caller gave, in one form."""
+    """A page in one form, whatever form it came in."""
 
     place: int
     html: str
@@ -62,6 +67,20 @@ class _Page(NamedTuple):
     title: str
     url: str
     metadata: Mapping[str, Any]
+
+    def leave_out(self, reason: str) -> None:
+        """Record that the page became no document, or the last ones, and why."""
+        name = f"page {self.place}" + (f" ({safe(self.url)[:200]})" if self.url else "")
+        facts = {"place": self.place, "url": self.url, "reason": reason}
+        log_event(f"{name} is {reason}", "page", **facts)
+
+
+class _Read(NamedTuple):
+    """A page that was read: its document, and the stems of title and text."""
+
+    page: _Page
+    document: Document
+    stems: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -99,39 +118,34 @@ class Pages:
         if isinstance(self.pages, str | Mapping | Document):
             raise InputError(f"pages must be a list, got one {type(self.pages).__name__}")
         object.__setattr__(self, "pages", tuple(self.pages))
-        list(self._given())
-        if self.off_topic not in get_args(OffTopic):
-            raise InputError(f"off_topic must be 'drop' or 'last', got {self.off_topic!r}")
-        if not 0 <= self.max_overlap <= 1:
-            raise InputError(f"max_overlap must be from 0 to 1, got {self.max_overlap!r}")
-        if self.max_chars < 1:
-            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
+        list(self._all())
+        check_choice(OffTopic, off_topic=self.off_topic)
+        check_range(self, max_overlap=(0, 1), max_chars=(1, None))
         if not 0 < self.timeout_s < math.inf:
             raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
 
     def read(self) -> None:
         """Read the pages now, so that this takes none of a question's time."""
-        _ = self._stems
+        _ = self._pages
 
     def __call__(self, query: Query, /) -> list[Segment]:
-        documents, left_out = self._read
-        for page in left_out:
-            _tell(page)
-        asked = {stemmed(word) for word in words(query.text) if word not in _STOP_WORDS}
-        about = [d for d in documents if asked & self._stems[d.id]]
-        others = [d for d in documents if not asked & self._stems[d.id]] if about else []
-        for document in others:
-            done = "put last" if self.off_topic == "last" else "left out"
-            reason = f"{done}: it shares no word with the question but stop words"
-            _tell(_LeftOut(document.metadata["place"], document.source, reason))
-        kept = [*(about or documents), *(others if self.off_topic == "last" else [])]
-        return [Segment.whole(document) for document in kept]
+        pages, left_out = self._pages
+        for page, reason in left_out:
+            page.leave_out(f"left out: {reason}")
+        topic = {stemmed(word) for word in words(query.text) if word not in _STOP_WORDS}
+        about = [read for read in pages if topic & read.stems]
+        others = [read for read in pages if not topic & read.stems] if about else []
+        action = "put last" if self.off_topic == "last" else "left out"
+        for read in others:
+            read.page.leave_out(f"{action}: it shares no word with the question but stop words")
+        kept = [*(about or pages), *(others if self.off_topic == "last" else [])]
+        return [Segment.whole(read.document) for read in kept]
 
-    def _given(self) -> Iterator[_Page]:
+    def _all(self) -> Iterator[_Page]:
         for place, page in enumerate(self.pages):
             if isinstance(page, Document):
-                known = (page.text, page.id, page.title, page.source, dict(page.metadata))
-                yield _Page(place, *known)
+                metadata = dict(page.metadata)
+                yield _Page(place, page.text, page.id, page.title, page.source, metadata)
             elif isinstance(page, Mapping) and isinstance(page.get("html"), str):
                 own = ("html", "text", "id", "title", "url")
                 rest = {key: value for key, value in page.items() if key not in own}
@@ -143,40 +157,31 @@ class Pages:
                 raise InputError(f"a page must have html, got {page!r:.80} at place {place}")
 
     @cached_property
-    def _stems(self) -> Mapping[str, frozenset[str]]:
-        """The words of each document and its title, by its id."""
-        documents, _ = self._read
-        return {d.id: frozenset(stemmed(f"{d.title} {d.text}").split()) for d in documents}
-
-    @cached_property
-    def _read(self) -> tuple[tuple[Document, ...], tuple[_LeftOut, ...]]:
-        """Documents of the pages that say something new, and the other pages."""
-        made: list[dict[str, Any]] = []
-        left_out: list[_LeftOut] = []
+    def _pages(self) -> tuple[list[_Read], list[tuple[_Page, str]]]:
+        """Pages that say something new, and the others with the reason."""
+        converted: list[tuple[_Page, dict[str, Any]]] = []
+        left_out: list[tuple[_Page, str]] = []
         seen: list[tuple[int, str, frozenset[int]]] = []
-        for page in self._given():
+        for page in self._all():
             try:
                 title, text = self._converted(page)
-                said = normalise(_SIGNS.sub(lambda sign: f" x{ord(sign[0])} ", text))
-                shingles = _shingles(said)
-                if before := self._repeated(said, shingles, seen):
-                    raise InputError(before)
+                compared = normalise(_SIGNS.sub(lambda sign: f" x{ord(sign[0])} ", text))
+                shingles = _shingles(compared)
+                if repeated := self._repeated(compared, shingles, seen):
+                    raise InputError(repeated)
             except InputError as error:
-                left_out.append(_LeftOut(page.place, page.url, f"left out: {error}"))
+                left_out.append((page, str(error)))
                 continue
-            seen.append((page.place, said, shingles))
+            seen.append((page.place, compared, shingles))
             digest = hashlib.sha256(page.html.encode("utf-8", "surrogatepass")).hexdigest()
-            traced = {"url": page.url, "place": page.place, "sha256": digest}
-            made.append(
-                {
-                    "id": page.id,
-                    "text": text,
-                    "title": page.title or title,
-                    "source": page.url,
-                    "metadata": {**page.metadata, **traced},
-                }
-            )
-        return as_documents(made), tuple(left_out)
+            metadata = {**page.metadata, "url": page.url, "place": page.place, "sha256": digest}
+            title = page.title or title
+            fields = {"id": page.id, "text": text, "title": title, "source": page.url}
+            converted.append((page, {**fields, "metadata": metadata}))
+        documents = as_documents([values for _, values in converted])
+        stems = [frozenset(stemmed(f"{d.title} {d.text}").split()) for d in documents]
+        pages = [page for page, _ in converted]
+        return [*map(_Read, pages, documents, stems)], left_out
 
     def _converted(self, page: _Page) -> tuple[str, str]:
         if len(page.html) > self.max_chars:
@@ -188,11 +193,11 @@ class Pages:
         return title, text
 
     def _repeated(
-        self, said: str, shingles: frozenset[int], seen: Sequence[tuple[int, str, frozenset[int]]]
+        self, text: str, shingles: frozenset[int], seen: Sequence[tuple[int, str, frozenset[int]]]
     ) -> str:
         """Which page before says the same, and how much of it; empty where none does."""
         for place, before, others in seen:
-            if said == before:
+            if text == before:
                 return f"it has the same words as page {place}"
             small, large = sorted((len(shingles), len(others)))
             if small <= self.max_overlap * large:
@@ -204,14 +209,8 @@ class Pages:
         return ""
 
 
-def _shingles(said: str) -> frozenset[int]:
+def _shingles(text: str) -> frozenset[int]:
     """Runs of five words, as 32-bit numbers; none where there are fewer words."""
-    found = words(said)
-    runs = zip(*(found[i:] for i in range(_SHINGLE)), strict=False)
+    sequence = words(text)
+    runs = zip(*(sequence[i:] for i in range(_SHINGLE)), strict=False)
     return frozenset(zlib.crc32(" ".join(run).encode("utf-8", "replace")) for run in runs)
-
-
-def _tell(page: _LeftOut) -> None:
-    name = f"page {page.place}" + (f" ({safe(page.url)[:200]})" if page.url else "")
-    facts = {"place": page.place, "url": page.url, "reason": page.reason}
-    log_event(f"{name} is {page.reason}", "page", **facts)

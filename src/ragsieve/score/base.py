@@ -1,4 +1,4 @@
-"""Scorer: you write ``scores()``, it attaches them."""
+"""Scorer, the base class: you write ``scores()``, it attaches them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def in_passages(segments: Sequence[Segment]) -> tuple[list[Segment], list[Passag
     A span that comes twice is there once.
     """
     documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
-    for s in sorted(segments, key=lambda s: s.document.rank):  # equal ranks as given
+    for s in sorted(segments, key=lambda s: s.document.rank):  # equal ranks stay in order
         documents.setdefault(s.document.id, {})[s.key] = s
     spans = [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
     passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]

@@ -1,4 +1,4 @@
-"""The information bottleneck: what a shorter text says of the documents, and of the answer."""
+"""The information bottleneck: how much a shorter text says of the documents and the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ragsieve.types import Document, Query, Segment
 def bottleneck(
     llm: LLM,
     query: Query,
-    given: Sequence[Segment],
+    segments: Sequence[Segment],
     texts: Sequence[str],
     answer: str,
     *,
@@ -33,7 +33,7 @@ def bottleneck(
     Args:
         llm: The generator; it has `loglik`.
         query: The question.
-        given: What the texts were made from.
+        segments: What the texts were made from.
         texts: Filtered texts; may be empty.
         answer: The gold answer; not blank.
         beta: How much the answer counts against brevity; finite, not negative.
@@ -51,37 +51,39 @@ def bottleneck(
     """
     if not 0 <= beta < math.inf:
         raise InputError(f"beta must be finite and not negative, got {beta!r}")
-    found: NDArray[np.float64] = restores(llm, query, given, texts)
-    return found - beta * answers(llm, query, texts, answer)
+    cost: NDArray[np.float64] = restores(llm, query, segments, texts)
+    return cost - beta * answers(llm, query, texts, answer)
 
 
 def restores(
-    llm: LLM, query: Query, given: Sequence[Segment], texts: Sequence[str]
+    llm: LLM, query: Query, segments: Sequence[Segment], texts: Sequence[str]
 ) -> NDArray[np.float64]:
     """I(text; documents | question): how much likelier each makes them, in nats a token, ``(n,)``.
 
-    Every document is read by itself behind its title, so that many need no more room than one; the
-    mean is over all their tokens. 0 where there are none.
+    Every document is read by itself behind its title, so that many need no more context than one;
+    the mean is over all their tokens. 0 where there are none.
 
     Raises:
         Unsupported: If the model has no `loglik`.
         ModelError: If the model fails, or a text with a document does not fit its context.
     """
-    whole = [titled(segment) for segment in given if segment.text.strip()]
+    documents = [titled(segment) for segment in segments if segment.text.strip()]
     shown = [*texts, ""]
     prompts = [render("restore", question=quoted(query.text), notes=quoted(t)) for t in shown]
-    tokens = llm.loglik([p for p in prompts for _ in whole], whole * len(prompts))
-    sums = np.array([sum(values) for values in tokens], np.float64).reshape(len(shown), len(whole))
-    count = sum(map(len, tokens[: len(whole)]))
+    tokens = llm.loglik([p for p in prompts for _ in documents], documents * len(prompts))
+    sums = np.array([sum(values) for values in tokens], np.float64).reshape(
+        len(shown), len(documents)
+    )
+    count = sum(map(len, tokens[: len(documents)]))
     means = sums.sum(axis=1) / max(1, count)  # (n + 1,)
-    found: NDArray[np.float64] = means[:-1] - means[-1]
-    return found
+    gain: NDArray[np.float64] = means[:-1] - means[-1]
+    return gain
 
 
 def answers(llm: LLM, query: Query, texts: Sequence[str], answer: str) -> NDArray[np.float64]:
     """I(text; answer | question): how much likelier each makes it, in nats a token, ``(n,)``.
 
-    Against the model's own answer; both are asked as `ragsieve.answer.Reader` asks.
+    Against the model's own answer; both have the prompts of `ragsieve.answer.Reader`.
 
     Raises:
         InputError: If ``answer`` is blank.
@@ -91,9 +93,9 @@ def answers(llm: LLM, query: Query, texts: Sequence[str], answer: str) -> NDArra
     if not answer.strip():
         raise InputError(f"answer must not be blank, got {answer!r}")
     read = [(n, Segment.whole(Document("text", t))) for n, t in enumerate(texts) if t.strip()]
-    found = np.zeros(len(texts))  # of an empty one the reader is asked as without any
+    gain = np.zeros(len(texts))  # of an empty one, whose prompt is the closed-book one
     if read:
         places = [n for n, _ in read]
         nats = gains(llm, query, [segment for _, segment in read], answer)
-        found[places] = nats / max(1, llm.count([answer])[0])
-    return found
+        gain[places] = nats / max(1, llm.count([answer])[0])
+    return gain

@@ -1,4 +1,4 @@
-"""A score as a probability."""
+"""A score calibrated to a probability."""
 
 from __future__ import annotations
 
@@ -122,13 +122,15 @@ class Calibrated(Scorer):
         """
         try:
             values = json.loads(Path(path).read_bytes())
-            curve, made = read_curve(values["curve"]), dict(values["models"])
+            curve, models = read_curve(values["curve"]), dict(values["models"])
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path} must be a calibration of scores: {error!r:.100}") from error
-        if made != (here := models_of(scorers)):
-            raise InputError(f"calibration {path} is for {_said(made)}, got {_said(here)}")
+        if models != (here := models_of(scorers)):
+            raise InputError(
+                f"calibration {path} is for {_described(models)}, got {_described(here)}"
+            )
         return cls(curve, of=of)
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
@@ -136,8 +138,8 @@ class Calibrated(Scorer):
         if bare := next((s for s in segments if self.of not in s.scores), None):
             known = ", ".join(bare.scores) or "none"
             raise InputError(f"scores of {bare.key!r} are {known}, got no {self.of!r}")
-        given = np.array([s.scores[self.of] for s in segments])
-        return np.asarray(self.curve(given), np.float32)
+        values = np.array([s.scores[self.of] for s in segments])
+        return np.asarray(self.curve(values), np.float32)
 
 
 def read_curve(values: Mapping[str, Any]) -> Curve | Logistic:
@@ -173,5 +175,5 @@ def _identities(scorer: Any) -> Iterator[str]:
                 yield part.identity
 
 
-def _said(models: Mapping[str, str]) -> str:
+def _described(models: Mapping[str, str]) -> str:
     return ", ".join(f"{n} by {model}" if model else n for n, model in models.items()) or "nothing"

@@ -1,4 +1,4 @@
-"""Several scores as one: rank fusion, weighted mean."""
+"""Combine several scores: rank fusion, weighted mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Hybrid(Scorer):
     """Weighted reciprocal rank fusion of scorers, in (0, 1/61]; see `ragsieve.fusion.fuse`.
 
     Args:
-        scorers: At least one; each ranks all segments, equal scores in the order given.
+        scorers: At least one; each ranks all segments, equal scores in the order of the input.
         weights: One for each, not negative and not all 0; equal ones where None.
 
     Raises:
@@ -79,16 +79,16 @@ class Mean(Scorer):
         return np.asarray(table @ shares, np.float32)
 
 
-def _check(name: str, given: Sequence[object], weights: Sequence[float] | None) -> None:
-    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-        raise InputError(f"{name} must be a tuple of at least one, got {given!r}")
+def _check(name: str, values: Sequence[object], weights: Sequence[float] | None) -> None:
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise InputError(f"{name} must be a tuple of at least one, got {values!r}")
     if weights is not None:
         check_weights(weights)
-        if len(weights) != len(given):
-            raise InputError(f"weights must be {len(given)}, one of {name}, got {weights!r}")
+        if len(weights) != len(values):
+            raise InputError(f"weights must be {len(values)}, one of {name}, got {weights!r}")
 
 
-def _shares(given: Sequence[object], weights: Sequence[float] | None) -> list[float]:
+def _shares(values: Sequence[object], weights: Sequence[float] | None) -> list[float]:
     """Weights that sum to 1."""
-    chosen = weights or [1.0] * len(given)
+    chosen = weights or [1.0] * len(values)
     return [weight / sum(chosen) for weight in chosen]

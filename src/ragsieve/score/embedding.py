@@ -1,4 +1,4 @@
-"""Cosine to the question."""
+"""Cosine similarity to the question."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ class Cosine(Scorer):
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Cosines, ``(len(segments),)``."""
         texts = [titled(s) if self.titles else s.text for s in segments]
-        asked = self.embedder.embed([query.text], query=True)[0]  # (dim,)
-        return np.asarray(self.embedder.embed(texts) @ asked, np.float32)
+        question = self.embedder.embed([query.text], query=True)[0]  # (dim,)
+        return np.asarray(self.embedder.embed(texts) @ question, np.float32)

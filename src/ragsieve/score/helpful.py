@@ -1,4 +1,4 @@
-"""An LLM asked, of each sentence within its whole document, whether it helps."""
+"""Whether an LLM finds a sentence helpful that it reads within its document."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, yes_probability
+from ragsieve.errors import check_range
+from ragsieve.models.base import LLM, Prompt, readable, yes_probability
+from ragsieve.pipeline import packed
 from ragsieve.prompts import context, quoted, render, titled
 from ragsieve.score.base import Scorer
-from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 
 YES, NO = "Yes", "No"
@@ -28,12 +28,12 @@ class Helpful(Scorer):
     nothing is written. A model that cannot `choose` writes the word: 1 or 0, and 1 where its reply
     stays unreadable, of which the trace tells. All segments go as one batch, those of a document
     together and behind the same words, so that a backend that remembers what prompts begin with
-    reads question and document once; what would be asked twice is asked once.
+    reads question and document once; equal prompts are sent once.
 
     Args:
         llm: Judges; plain, or tuned for it by `ragsieve.train.exit`.
         window: Tokens of a document that are read with a segment: the whole document where it has
-            no more, else the run of its given segments, of at most so many, that this one is in;
+            no more, else the run of its segments, of at most so many, that this one is in;
             at least 1.
 
     Raises:
@@ -50,21 +50,21 @@ class Helpful(Scorer):
     name: ClassVar[str] = "helpful"
 
     def __post_init__(self) -> None:
-        if self.window < 1:
-            raise InputError(f"window must be at least 1, got {self.window!r}")
+        check_range(self, window=(1, None))
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""
-        spans, prompts = self.asked(query, segments)
+        spans, prompts = self.prompts(query, segments)
         different = list(dict.fromkeys(prompts))
-        found = dict(zip(different, self._yes(different), strict=True))
-        known = {span.key: found[asked] for span, asked in zip(spans, prompts, strict=True)}
+        probabilities = dict(zip(different, self._yes(different), strict=True))
+        pairs = zip(spans, prompts, strict=True)
+        known = {span.key: probabilities[prompt] for span, prompt in pairs}
         return np.array([known[s.key] for s in segments], np.float32)
 
-    def asked(
+    def prompts(
         self, query: Query, segments: Sequence[Segment], /
     ) -> tuple[list[Segment], list[Prompt]]:
-        """Different segments, document by document, each with what the model is asked about it."""
+        """Different segments, document by document, and the prompt about each."""
         question = quoted(query.text)
         spans: list[Segment] = []
         prompts: list[Prompt] = []
@@ -83,10 +83,7 @@ class Helpful(Scorer):
 
     def _yes(self, prompts: Sequence[Prompt]) -> list[float]:
         replies = yes_probability(self.llm, prompts, (YES, NO))
-        for reply in replies:
-            if isinstance(reply, BadReply):
-                note(f"unreadable twice, so the segment counts as helpful: {reply}")
-        return [1.0 if isinstance(reply, BadReply) else reply for reply in replies]
+        return [readable(reply, 1.0, "the segment counts as helpful") for reply in replies]
 
     def _windows(self, segments: Sequence[Segment]) -> Iterator[tuple[str, list[Segment]]]:
         """What is read of a document, and the segments that are judged by it."""
@@ -104,13 +101,5 @@ class Helpful(Scorer):
 
     def _cut(self, ordered: Sequence[Segment]) -> Iterator[list[Segment]]:
         """Segments in runs of at most ``window`` tokens; one that is longer is a run by itself."""
-        some: list[Segment] = []
         title, *costs = self.llm.count([ordered[0].document.title, *(s.text for s in ordered)])
-        left = room = self.window - title
-        for segment, cost in zip(ordered, costs, strict=True):
-            if some and cost > left:
-                yield some
-                some, left = [], room
-            some.append(segment)
-            left -= cost
-        yield some
+        return packed(ordered, costs, self.window - title)

@@ -1,4 +1,4 @@
-"""What a segment has of the gold answer: the string, its words, a model's trust in it.
+"""How much of the gold answer a segment has: the string, its words, a model's trust in it.
 
 A gold answer is known in training and to oracles only. Where a question has none, no segment has
 anything of it.
@@ -74,14 +74,14 @@ class Overlap(_Measure):
         """F1, ``(len(segments),)``."""
         wanted = [query.text] if self.answers is None else self.answers.get(query.text, ())
         gold = [word_counts(text) for text in wanted]
-        found = [word_counts(segment.text) for segment in segments]
-        best = [max((word_f1(some, other) for other in gold), default=0.0) for some in found]
+        counts = [word_counts(segment.text) for segment in segments]
+        best = [max((word_f1(some, other) for other in gold), default=0.0) for some in counts]
         return np.array(best, np.float32)
 
 
 @dataclass(frozen=True, repr=False)
 class CXMI(_Measure):
-    """How much likelier a model gives the gold answer after the segment than without, in [0, 1].
+    """Gain in likelihood of the gold answer by the segment, in [0, 1].
 
     The logistic function of `gains`: 0.5 where the segment makes no difference. CXMI is conditional
     cross-mutual information.
@@ -95,7 +95,7 @@ class CXMI(_Measure):
         ModelError: If the model fails, or a segment does not fit its context.
 
     Source: FILCO (arXiv 2311.08377), section 2; the logistic function is that of the authors' code.
-    Differs: The model is asked as our reader asks it.
+    Differs: The prompt is that of our reader.
     """
 
     llm: LLM
@@ -109,15 +109,15 @@ class CXMI(_Measure):
         answer = next((text for text in gold if text.strip()), "")
         if not answer:
             return np.zeros(len(segments), np.float32)
-        found = gains(self.llm, query, segments, answer)
-        return np.asarray(0.5 + np.tanh(found / 2) / 2, np.float32)  # exp would overflow
+        nats = gains(self.llm, query, segments, answer)
+        return np.asarray(0.5 + np.tanh(nats / 2) / 2, np.float32)  # exp would overflow
 
 
 def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> NDArray[np.float64]:
     """By how much each segment alone raises the log-likelihood of ``answer``, in nats, ``(n,)``.
 
-    Against the model's own, without a document. Both are asked as `ragsieve.answer.Reader` asks,
-    all at once.
+    Against the model's own, without a document. Both have the prompts of
+    `ragsieve.answer.Reader`, in one call.
 
     Raises:
         Unsupported: If the model has no `loglik`.
@@ -126,8 +126,8 @@ def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> N
     read = [render("reader", question=query.text, documents=context([s])) for s in segments]
     prompts = [*read, render("reader_closed", question=query.text, documents="")]
     tokens = llm.loglik(prompts, [answer] * len(prompts))
-    *given, alone = (sum(values) for values in tokens)
-    return np.array(given, np.float64) - alone
+    *sums, alone = (sum(values) for values in tokens)
+    return np.array(sums, np.float64) - alone
 
 
 def _shown(value: object) -> str:

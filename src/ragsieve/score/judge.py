@@ -1,4 +1,4 @@
-"""An LLM asked for a number: relevance, reflection, critique."""
+"""Ratings of an LLM: relevance, reflection, critique."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.prompts import quoted, render, titled
 from ragsieve.score.base import Scorer
-from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
@@ -32,7 +31,7 @@ _SCALES = (1, 5, TOP, 10, 100)  # what a rating out of another number is, is not
 
 @dataclass(frozen=True)
 class Relevance(Scorer):
-    """How much a segment helps to answer, as an LLM rates it, in [0, 1].
+    """Helpfulness of a segment for the answer, rated by an LLM, in [0, 1].
 
     The rating is the expectation over the digits 0 to 9, divided by 9: one forward pass gives their
     probabilities, nothing is sampled, and the score is finer than a digit. A model that cannot
@@ -58,15 +57,15 @@ class Relevance(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Ratings in [0, 1], ``(len(segments),)``."""
-        asked = [_asked(self.name, query, s, titles=self.titles) for s in segments]
-        return _rated(self.llm, asked, [0.5] * len(asked))
+        prompts = [_prompt(self.name, query, s, titles=self.titles) for s in segments]
+        return _rated(self.llm, prompts, [0.5] * len(prompts))
 
 
 @dataclass(frozen=True)
 class Reflection(Scorer):
     """The same after the LLM has seen its own rating and may correct it, in [0, 1].
 
-    A further turn of the chat in which `Relevance` asked. Where the reply stays unreadable, the
+    A further turn of the chat of `Relevance`. Where the reply stays unreadable, the
     rating stands.
 
     Args:
@@ -89,19 +88,19 @@ class Reflection(Scorer):
         if bare := next((s for s in segments if Relevance.name not in s.scores), None):
             raise InputError(f"segment {bare.key!r} has no relevance: put score.Relevance before")
         first = [s.scores[Relevance.name] for s in segments]
-        asked = [
+        prompts = [
             (
-                *_asked(Relevance.name, query, segment, titles=self.titles),
+                *_prompt(Relevance.name, query, segment, titles=self.titles),
                 *render("reflection", score=str(round(value * TOP))),
             )
             for segment, value in zip(segments, first, strict=True)
         ]
-        return _rated(self.llm, asked, first)
+        return _rated(self.llm, prompts, first)
 
 
 @dataclass(frozen=True)
 class Critique(Relevance):
-    """How much a segment helps to answer, as a critic rates it by itself, in [0, 1].
+    """Helpfulness of a segment, rated by a critic on its own, in [0, 1].
 
     As `Relevance`, in other words: the critic does not see its rating.
 
@@ -118,7 +117,7 @@ class Critique(Relevance):
     name: ClassVar[str] = "critique"
 
 
-def _asked(name: str, query: Query, segment: Segment, *, titles: bool) -> Prompt:
+def _prompt(name: str, query: Query, segment: Segment, *, titles: bool) -> Prompt:
     passage = quoted(titled(segment) if titles else segment.text)
     return render(name, question=quoted(query.text), passage=passage)
 
@@ -127,16 +126,12 @@ def _rated(llm: LLM, prompts: Sequence[Prompt], otherwise: Sequence[float]) -> N
     """Ratings in [0, 1], ``(len(prompts),)``; ``otherwise`` where a reply stays unreadable."""
     if "choose" in llm.can:
         odds = np.array(llm.choose(prompts, [_SCALE] * len(prompts)))  # (prompts, TOP + 1)
-        ratings = odds @ np.arange(TOP + 1) / TOP
-        return np.asarray(ratings, np.float32)
+        return np.asarray(odds @ np.arange(TOP + 1) / TOP, np.float32)
     schema = {"type": "integer", "minimum": 0, "maximum": TOP}
     replies = complete_parsed(llm, prompts, _rating, max_tokens=16, schema=schema)
-    written = []
-    for reply, fallback in zip(replies, otherwise, strict=True):
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so it counts as {fallback:.2f}: {reply}")
-        written.append(fallback if isinstance(reply, BadReply) else reply)
-    return np.array(written, np.float32)
+    pairs = zip(replies, otherwise, strict=True)
+    ratings = [readable(reply, value, f"it counts as {value:.2f}") for reply, value in pairs]
+    return np.array(ratings, np.float32)
 
 
 def _rating(reply: str) -> float:
@@ -145,12 +140,12 @@ def _rating(reply: str) -> float:
     One with several ratings that differ is unreadable, as is a number without a word for it in a
     sentence.
     """
-    said = reply.strip(" \t\r\n*_`\"'.()[]")
-    found = {_on_scale(value, top) for value, top in _SCALED.findall(reply)}
-    if not found:
-        values = [said] if _BARE.fullmatch(said) and "-" not in reply else _NAMED.findall(reply)
-        found = {_by_itself(value) for value in values}
-    (rating,) = found if len(found) == 1 else (None,)
+    text = reply.strip(" \t\r\n*_`\"'.()[]")
+    ratings = {_on_scale(value, top) for value, top in _SCALED.findall(reply)}
+    if not ratings:
+        values = [text] if _BARE.fullmatch(text) and "-" not in reply else _NAMED.findall(reply)
+        ratings = {_by_itself(value) for value in values}
+    (rating,) = ratings if len(ratings) == 1 else (None,)
     if rating is None:
         raise BadReply(f"one digit from 0 to {TOP}", reply)
     return rating

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +11,7 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
+from ragsieve.errors import check_range
 from ragsieve.prompts import titled
 from ragsieve.score.base import Scorer
 from ragsieve.text import words
@@ -40,18 +41,15 @@ class BM25(Scorer):
     name: ClassVar[str] = "bm25"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.k1 < float("inf"):
-            raise InputError(f"k1 must be finite and not negative, got {self.k1!r}")
-        if not 0 <= self.b <= 1:
-            raise InputError(f"b must lie in [0, 1], got {self.b!r}")
+        check_range(self, k1=(0, math.inf), b=(0, 1))
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """BM25 scores, ``(len(segments),)``."""
         corpus = [words(titled(s) if self.titles else s.text) for s in segments]
-        known = {word for found in corpus for word in found}
-        asked = [word for word in words(query.text) if word in known]
-        if not asked:
+        known = {word for text in corpus for word in text}
+        terms = [word for word in words(query.text) if word in known]
+        if not terms:
             return np.zeros(len(segments), np.float32)
         index = bm25s.BM25(method="lucene", k1=self.k1, b=self.b)
         index.index(corpus, show_progress=False)
-        return np.asarray(index.get_scores(asked), np.float32)
+        return np.asarray(index.get_scores(terms), np.float32)

@@ -1,4 +1,4 @@
-"""How probable a segment makes the question."""
+"""Likelihood of the question given a segment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragsieve.types import Query, Segment
 
 @dataclass(frozen=True)
 class Likelihood(Scorer):
-    """How much likelier an LLM asks the question after the segment than without, in [0, 1].
+    """Gain in likelihood of the question by the segment, to an LLM, in [0, 1].
 
     The logistic function of the gain in log-likelihood per token of the question: 0.5 where the
     segment makes no difference. Nothing is written. Models that are too small to rate a passage
@@ -45,5 +45,5 @@ class Likelihood(Scorer):
         texts = [titled(s) if self.titles else s.text for s in segments]
         prompts = [*(render("asks", passage=quoted(text)) for text in texts), render("asks_closed")]
         tokens = self.llm.loglik(prompts, [query.text] * len(prompts))
-        *given, alone = (float(np.mean(values)) if values else 0.0 for values in tokens)
-        return np.asarray(1 / (1 + np.exp(alone - np.array(given))), np.float32)
+        *means, alone = (float(np.mean(values)) if values else 0.0 for values in tokens)
+        return np.asarray(1 / (1 + np.exp(alone - np.array(means))), np.float32)

@@ -1,17 +1,17 @@
-"""A model that puts a list of segments into order, read window by window."""
+"""Listwise reranking: a model orders a list of segments, window by window."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, InputError, ModelError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.errors import BadReply, InputError, ModelError, check_choice, check_range
+from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
 from ragsieve.prompts import numbered, render, titled
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
@@ -23,17 +23,6 @@ FRAME = 64  # tokens of the chat format around the contents, at most
 WORD = 8  # characters that count as a word, where a text has no spaces
 _CHAIN = re.compile(r"\[\d{1,9}\](?:[\s,>]*\[\d{1,9}\])*[\s,>]*(?:\[\d*)?\.?")  # may be cut
 _PLACE = re.compile(r"\[(\d{1,9})\]")
-
-
-class ListRanker(Protocol):
-    """A model that orders a list of texts by a question."""
-
-    @property
-    def identity(self) -> str:
-        """What orders depend on beside the input."""
-
-    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
-        """For each question the places of its texts, from 0, each once, the best first."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +46,14 @@ class Listwise(Scorer):
     Source: RankGPT (arXiv 2304.09542), section 3.2, "Sliding Window Strategy"; 20 and 10.
     """
 
-    ranker: ListRanker
+    ranker: ListwiseReranker
     window: int = 20
     step: int = 10
     titles: bool = True
     name: ClassVar[str] = "listwise"
 
     def __post_init__(self) -> None:
-        if self.window < 2:
-            raise InputError(f"window must be at least 2, got {self.window!r}")
+        check_range(self, window=(2, None))
         if not 1 <= self.step <= self.window:
             raise InputError(f"step must be from 1 to window={self.window}, got {self.step!r}")
 
@@ -95,11 +83,11 @@ class Listwise(Scorer):
 
 @dataclass(frozen=True)
 class Permuting:
-    """An LLM asked for the order of passages: a `ListRanker`.
+    """An LLM that orders passages: a `ListwiseReranker`.
 
     Written orders are read strictly: ``[2] > [1] > …``, commas or white space for the signs, and
-    nothing else. What cannot be read is asked for once more, then the given order stands. In what
-    can be read, identifiers that are missing follow in the given order, and those that come again
+    nothing else. An unreadable reply is requested once more, then the order of the input stands. In
+    what can be read, identifiers that are missing follow in that order, and those that come again
     or name no passage are left out; the trace counts such replies.
 
     Args:
@@ -119,8 +107,8 @@ class Permuting:
         section 3, for ``"first"``.
     Differs: Passages stand in one turn, not one each with a reply between. Identifiers in a
         passage's text are written with parentheses. In the paper's code any digits of a reply are
-        read, and nothing is asked again. FIRST trains its model and reads one letter a passage; one
-        that is not trained so may prefer the first identifier whatever is behind it.
+        read, and there is no second request. FIRST trains its model and reads one letter a passage;
+        one that is not trained so may prefer the first identifier whatever is behind it.
     """
 
     llm: LLM
@@ -128,10 +116,8 @@ class Permuting:
     max_words: int = 300
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise InputError(f"mode must be 'write' or 'first', got {self.mode!r}")
-        if self.max_words < 1:
-            raise InputError(f"max_words must be at least 1, got {self.max_words!r}")
+        check_choice(Mode, mode=self.mode)
+        check_range(self, max_words=(1, None))
 
     @property
     def identity(self) -> str:
@@ -139,7 +125,7 @@ class Permuting:
         return self.llm.identity
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
-        """See `ListRanker.rank`."""
+        """See `ListwiseReranker.rank`."""
         prompts = [self._fitting(*item) for item in zip(questions, texts, strict=True)]
         sizes = [len(group) for group in texts]
         return (self._first if self.mode == "first" else self._written)(prompts, sizes)
@@ -153,33 +139,31 @@ class Permuting:
         return [self._order(*item) for item in zip(prompts, sizes, strict=True)]
 
     def _order(self, prompt: Prompt, size: int) -> list[int]:
-        (reply,) = complete_parsed(self.llm, [prompt], _chain, max_tokens=_room(size))
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so the order of {size} stays as given: {reply}")
-            return [*range(size)]
-        return _repaired(reply, size)
+        (reply,) = complete_parsed(self.llm, [prompt], _chain, max_tokens=_order_tokens(size))
+        same = f"the order of {size} stays as given"
+        return _repaired(readable(reply, [*range(1, size + 1)], same), size)
 
     def _fitting(self, question: str, texts: Sequence[str]) -> Prompt:
         """The prompt with as many words of each text as fit."""
-        room = self.llm.context - _room(len(texts)) - FRAME
+        budget = self.llm.context - _order_tokens(len(texts)) - FRAME
         words = self.max_words
         while True:
-            prompt = _asked(question, texts, words)
+            prompt = _prompt(question, texts, words)
             size = sum(self.llm.count([turn.content for turn in prompt]))
-            if size <= room or words == 1:
+            if size <= budget or words == 1:
                 break
-            words = max(1, min(words - 1, words * room // size))
+            words = max(1, min(words - 1, words * budget // size))
         if words < self.max_words:
             note(f"{words} words of each passage are read: more do not fit the context")
         return prompt
 
 
-def _room(size: int) -> int:
+def _order_tokens(size: int) -> int:
     """Tokens of an order of so many: brackets, digits and the sign between, each one at most."""
     return 8 * size + 8
 
 
-def _asked(question: str, texts: Sequence[str], words: int) -> Prompt:
+def _prompt(question: str, texts: Sequence[str], words: int) -> Prompt:
     heads = [" ".join(text[: WORD * words].split()[:words]) for text in texts]
     plain = [_PLACE.sub(r"(\1)", head) for head in heads]
     return render("permute", question=question, documents=numbered(plain), most=str(len(texts)))

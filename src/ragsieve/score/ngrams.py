@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.score.base import Scorer
 from ragsieve.text import language
 from ragsieve.types import Document, Query, Segment
@@ -47,7 +47,7 @@ class Ngrams(Scorer):
 
     What it cannot compare scores 1, as the best does: documents in another language than the
     question's that share less than half of its n-grams, and all where nothing is shared at all.
-    Languages that are told apart badly in a short question, such as Danish and Norwegian, count as
+    Languages that are easily confused in a short question, such as Danish and Norwegian, count as
     one.
 
     Args:
@@ -67,29 +67,25 @@ class Ngrams(Scorer):
     def __post_init__(self) -> None:
         if not 1 <= self.sizes[0] <= self.sizes[1]:
             raise InputError(f"sizes must be at least 1 and rise, got {self.sizes!r}")
-        for option in ("around", "document"):
-            if not 0 <= getattr(self, option) < math.inf:
-                raise InputError(
-                    f"{option} must be finite and not negative, got {getattr(self, option)!r}"
-                )
+        check_range(self, around=(0, math.inf), document=(0, math.inf))
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Values relative to the best, ``(len(segments),)``."""
-        asked = self._grams(query.text)
+        grams = self._grams(query.text)
         shared: dict[Document, dict[tuple[int, int], set[str]]] = {}
         for segment in segments:
             places = shared.setdefault(segment.document, {})
             span = (segment.start, segment.end)
             if span not in places:
-                places[span] = asked & self._grams(segment.text)
+                places[span] = grams & self._grams(segment.text)
         counts = Counter(gram for places in shared.values() for s in places.values() for gram in s)
         total = sum(map(len, shared.values()))
         weights = {gram: math.log1p(total / count) ** 2 for gram, count in counts.items()}
-        spoken = _family(query.text)
+        family = _family(query.text)
         values = {
             document: {}
-            if _family(document.text) != spoken
-            and 2 * len(set().union(*places.values())) < len(asked)
+            if _family(document.text) != family
+            and 2 * len(set().union(*places.values())) < len(grams)
             else self._values(places, weights)
             for document, places in shared.items()
         }

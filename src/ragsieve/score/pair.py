@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.models.base import PairScorer
+from ragsieve.models.base import CrossEncoder
 from ragsieve.prompts import titled
 from ragsieve.score.base import Scorer
 from ragsieve.types import Query, Segment
@@ -17,14 +17,14 @@ from ragsieve.types import Query, Segment
 
 @dataclass(frozen=True)
 class Pair(Scorer):
-    """What a cross-encoder, reading question and segment together, says of the pair.
+    """A cross-encoder's score of question and segment, read together.
 
     Args:
         model: A cross-encoder; its range is the score's range.
         titles: Whether a segment is read behind its document's title.
     """
 
-    model: PairScorer
+    model: CrossEncoder
     titles: bool = True
     name: ClassVar[str] = "pair"
 

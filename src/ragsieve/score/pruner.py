@@ -1,4 +1,4 @@
-"""A sentence pruner reads every passage once: a probability for each sentence."""
+"""Probabilities of a sentence pruner, one for each sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How little a language model expects a segment, and how well behind it the question."""
+"""Surprisal of a segment to a language model, and of the question after it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
+from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Nats
 from ragsieve.prompts import titled
 from ragsieve.score.base import Scorer
@@ -45,8 +45,7 @@ class Surprisal(Scorer):
     name: ClassVar[str] = "surprisal"
 
     def __post_init__(self) -> None:
-        if self.per not in get_args(Per):
-            raise InputError(f"per must be one of {', '.join(get_args(Per))}, got {self.per!r}")
+        check_choice(Per, per=self.per)
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Nats, ``(len(segments),)``."""
@@ -56,8 +55,8 @@ class Surprisal(Scorer):
         prefixes = [(f"{d.title}\n",) if self.titles and d.title else () for d in ends]
         read = self.llm.surprisals(prefixes, [d.text[:end] for d, end in ends.items()])
         sums = {d: _Sums(tokens) for d, tokens in zip(ends, read, strict=True)}
-        found = [sums[s.document].of(s.start, s.end, self.per == "mean") for s in segments]
-        return np.array(found, np.float32)
+        nats = [sums[s.document].of(s.start, s.end, self.per == "mean") for s in segments]
+        return np.array(nats, np.float32)
 
 
 class _Sums:
@@ -100,8 +99,8 @@ class Expected(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Minus nats a token, ``(len(segments),)``."""
-        asked = f"{query.text} {self.statement}" if self.statement else query.text
+        question = f"{query.text} {self.statement}" if self.statement else query.text
         prefixes = [(titled(s) if self.titles else s.text,) for s in segments]
-        read = self.llm.surprisals(prefixes, [asked] * len(segments))
-        found = [float(np.mean([nats for *_, nats in tokens] or [0.0])) for tokens in read]
-        return -np.array(found, np.float32)
+        read = self.llm.surprisals(prefixes, [question] * len(segments))
+        means = [float(np.mean([nats for *_, nats in tokens] or [0.0])) for tokens in read]
+        return -np.array(means, np.float32)

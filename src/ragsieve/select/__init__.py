@@ -7,7 +7,7 @@ from ragsieve.select.cut import Cut
 from ragsieve.select.extract import Extract
 from ragsieve.select.order import Order
 from ragsieve.select.threshold import Threshold
-from ragsieve.select.top import Budget, RandomK, TopK
+from ragsieve.select.top import Budget, TopK
 from ragsieve.select.truncate import Truncate
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ __all__ = [
     "Distinct",
     "Extract",
     "Order",
-    "RandomK",
     "Threshold",
     "TopK",
     "Truncate",

@@ -1,4 +1,4 @@
-"""A threshold that fits the scores at hand."""
+"""A threshold adapted to the mean and deviation of the scores."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
-from ragsieve.trace import Cutoff, cut, log_event, note, record_drop
+from ragsieve.trace import Cutoff, log_event, note, record_cutoff, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 _NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
@@ -26,7 +26,7 @@ class Adaptive:
     An LLM is shown the distribution of the scores and proposes the threshold. Without an LLM, or
     where its reply stays unreadable or outside the scores, it is their mean, or mean plus standard
     deviation where they bunch, but never above the best score. The trace says which it was. Where
-    all scores are alike, as they are shown, no LLM is asked and all segments stay.
+    all scores are alike, as they are shown, no LLM is called and all segments stay.
 
     Args:
         llm: Proposes; None for the statistical rule.
@@ -49,8 +49,7 @@ class Adaptive:
     allow_empty: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.epsilon < math.inf:
-            raise InputError(f"epsilon must be finite and not negative, got {self.epsilon!r}")
+        check_range(self, epsilon=(0, math.inf))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
@@ -59,7 +58,7 @@ class Adaptive:
         threshold, by = self._threshold(scores)
         kept = [s for s in segments if rounded(s.score) >= threshold]
         least = 0 if self.llm and self.allow_empty else 1
-        cut(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=least))
+        record_cutoff(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=least))
         text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
         log_event(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
         for segment in segments:
@@ -68,8 +67,8 @@ class Adaptive:
                 record_drop(segment, why)
         return kept
 
-    def asked(self, scores: Sequence[float], /) -> Prompt:
-        """What the LLM is asked for a threshold of ``scores``, best first."""
+    def prompt(self, scores: Sequence[float], /) -> Prompt:
+        """The prompt for a threshold of ``scores``, best first."""
         lowest, highest = self._range(scores)
         return render(
             "threshold",
@@ -89,18 +88,20 @@ class Adaptive:
             return scores[-1], "all scores are alike"
 
         def parse(reply: str) -> float:
-            said = reply.strip()
-            if not _NUMBER.fullmatch(said) or not lowest <= float(said) <= highest:
+            text = reply.strip()
+            if not _NUMBER.fullmatch(text) or not lowest <= float(text) <= highest:
                 raise BadReply(f"one number from {lowest:.2f} to {highest:.2f}", reply)
-            return float(said)
+            return float(text)
 
         schema = {"type": "number", "minimum": lowest, "maximum": highest}
-        prompts = [self.asked(scores)]
-        (found,) = complete_parsed(self.llm, prompts, parse, max_tokens=16, schema=schema)
-        if isinstance(found, BadReply):
-            note(f"no threshold proposed, the statistical rule stands in: {found}")
+        prompts = [self.prompt(scores)]
+        (proposal,) = complete_parsed(self.llm, prompts, parse, max_tokens=16, schema=schema)
+        if isinstance(proposal, BadReply):
+            note(f"no threshold proposed, the statistical rule stands in: {proposal}")
             return _statistical(scores, self.epsilon)
-        return min([found, *(s for s in scores if round(s, 2) >= found)]), "proposed by the LLM"
+        return min(
+            [proposal, *(s for s in scores if round(s, 2) >= proposal)]
+        ), "proposed by the LLM"
 
     def _range(self, scores: Sequence[float]) -> tuple[float, float]:
         """What a proposal may be: within the scores as they are shown, two digits each."""

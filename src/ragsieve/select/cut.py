@@ -1,4 +1,4 @@
-"""A cut point from the scores at hand."""
+"""A cut point predicted from the scores."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, cut, record_drop
+from ragsieve.trace import Cutoff, record_cutoff, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 FLOOR = 1e-3  # scores nearer to 0 or 1 count as this near
@@ -71,7 +71,7 @@ class Cut:
     """Keep the first K of the ranked segments, best first, where K is worth most.
 
     K is worth the probability that the generator answers from the first K, less ``price`` for each.
-    So nothing is kept where it answers as well by itself. No model is asked.
+    So nothing is kept where it answers as well by itself. No model is called.
 
     Args:
         odds: How probably it answers from each K, by the scores, which are probabilities of clues.
@@ -92,10 +92,7 @@ class Cut:
     reads: str = ""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.price <= 1:
-            raise InputError(f"price must be from 0 to 1, got {self.price!r}")
-        if self.min_keep < 0:
-            raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
+        check_range(self, price=(0, 1), min_keep=(0, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
@@ -107,7 +104,9 @@ class Cut:
         for place, segment in enumerate(ranked[k:], k + 1):
             record_drop(segment, f"rank {place} is past the cut point {k}")
         worth, least = tuple(odds.tolist()), self.min_keep
-        cut(Cutoff("price", self.price, "worth", tuple(segments), min_keep=least, worth=worth))
+        record_cutoff(
+            Cutoff("price", self.price, "worth", tuple(segments), min_keep=least, worth=worth)
+        )
         return ranked[:k]
 
     def _score(self, segment: Segment) -> float:

@@ -1,4 +1,4 @@
-"""Near-duplicates."""
+"""Drop near-duplicates."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, cut, listening, record_drop
+from ragsieve.trace import Cutoff, is_recording, record_cutoff, record_drop
 from ragsieve.types import Query, Segment
 
-try:
+with needs_extra("local"):
     from sklearn.feature_extraction.text import TfidfVectorizer
-except ModuleNotFoundError as error:
-    raise MissingExtra("scikit-learn", extra="local") from error
 
 
 BLOCK = 512  # segments compared with all others at a time: bounds the memory
-LEAST = 0.5  # similarity from which the trace is told of a pair
-PAIRS = 5000  # that it is told of at most: with more, it holds none
+LEAST = 0.5  # similarity from which the trace records a pair
+PAIRS = 5000  # that it records at most: with more, it records none
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+|[^\w\s]+|_")
 
 
@@ -57,7 +55,7 @@ class Distinct:
             twins = (vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T).tocsr()
             for place in range(start, min(start + BLOCK, len(ranked))):
                 row = twins.getrow(place - start)
-                if len(pairs) <= PAIRS and listening():
+                if len(pairs) <= PAIRS and is_recording():
                     pairs += _pairs(row, place, min(LEAST, self.max_similarity))
                 near = sorted(row.indices[row.data >= self.max_similarity - 1e-9])
                 better = next((n for n in near if n < place and n not in dropped), None)
@@ -67,7 +65,7 @@ class Distinct:
                         ranked[place], f"nearly the same as the better {ranked[better].key}"
                     )
         if len(pairs) <= PAIRS:
-            cut(
+            record_cutoff(
                 Cutoff(
                     "max_similarity",
                     self.max_similarity,

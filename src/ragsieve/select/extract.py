@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Literal
 
-from rapidfuzz import fuzz, process
-
-from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed
-from ragsieve.pipeline import best_first
+from ragsieve.errors import BadReply, InputError, check_range
+from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.pipeline import best_first, packed
 from ragsieve.prompts import context, numbered, render, titled
+from ragsieve.select.repeats import repeated
 from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 
-WRITTEN_TOKENS = 1024  # room for the sentences an LLM writes
-_LINE = re.compile(
-    r"^[\s*_#]*(?:sentence\s*\[?\d+\]?\s*[:.)-]|\[\d+\]\s*[:.)-]?|\(?\d+\s*[:.)-]|[-•])[\s*_]*",
-    re.IGNORECASE,
-)
+WRITTEN_TOKENS = 1024  # of the sentences that an LLM writes, at most
 
 
 @dataclass(frozen=True)
@@ -31,11 +25,11 @@ class Extract:
     """Keep the segments that an LLM names as useful, the most useful first.
 
     Two ways to name them, with the same result: ``"write"``, the paper's, copies the sentences, and
-    each line is matched to the segment that it repeats; ``"point"``, ours, gives their numbers,
-    held to valid ones where the model can be, at a tenth of the output tokens. A line that repeats
-    no segment is an invention: dropped and counted in the trace. What does not fit the model's
-    context goes in several windows, whose clues are taken in turns. Segments of a window whose
-    reply stays unreadable are all kept.
+    each line is matched to the segments that it repeats, in full or in part; ``"point"``, ours,
+    gives their numbers, held to valid ones where the model can be, at a tenth of the output tokens.
+    A line that repeats no segment is an invention: dropped and counted in the trace. What does not
+    fit the model's context goes in several windows, whose clues are taken in turns. Segments of a
+    window whose reply stays unreadable are all kept.
 
     Args:
         llm: Names the clues; plain, or tuned for it.
@@ -60,17 +54,14 @@ class Extract:
     def __post_init__(self) -> None:
         if self.mode not in ("point", "write"):
             raise InputError(f"mode must be 'point' or 'write', got {self.mode!r}")
-        if self.max_clues < 1:
-            raise InputError(f"max_clues must be at least 1, got {self.max_clues!r}")
-        if self.min_keep < 0:
-            raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
+        check_range(self, max_clues=(1, None), min_keep=(0, None))
         if not 0 < self.min_match <= 100:
             raise InputError(f"min_match must lie in (0, 100], got {self.min_match!r}")
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        windows = self.asked(query, segments)
+        windows = self.prompts(query, segments)
         if len(windows) > 1:
             note(f"{len(segments)} segments read in {len(windows)} windows")
         named = [self._named(prompt, window) for window, prompt in windows]
@@ -83,10 +74,10 @@ class Extract:
             record_drop(segment, "not named as useful")
         return kept + others[:missing]
 
-    def asked(
+    def prompts(
         self, query: Query, segments: Sequence[Segment], /
     ) -> list[tuple[list[Segment], Prompt]]:
-        """The windows in which segments are read, each with what the model is asked about it."""
+        """The windows in which segments are read, each with its prompt."""
         return [(w, self._prompt(query, w)) for w in self._windows(query, segments)]
 
     def _named(self, prompt: Prompt, window: Sequence[Segment]) -> list[Segment]:
@@ -97,23 +88,20 @@ class Extract:
             ]
         else:
             schema = _schema(len(window), self.max_clues)
-            room = _point_tokens(min(self.max_clues, len(window)))
+            max_tokens = _point_tokens(min(self.max_clues, len(window)))
             replies = complete_parsed(
                 self.llm,
                 [prompt],
                 lambda reply: [window[n - 1] for n in _numbers(reply, len(window))],
-                max_tokens=room,
+                max_tokens=max_tokens,
                 schema=schema,
             )
-        if isinstance(replies[0], BadReply):
-            note(f"unreadable twice, so all {len(window)} segments stay: {replies[0]}")
-            return list(window)
-        return replies[0]
+        return readable(replies[0], [*window], f"all {len(window)} segments stay")
 
     def reply(self, window: Sequence[Segment], named: Sequence[int]) -> str:
         """The reply that names the segments at places ``named``, from 0: what is read back as them.
 
-        As many of the first as a reply has room for.
+        As many of the first as fit a reply.
         """
         if self.mode == "point":
             return json.dumps([n + 1 for n in named[: self.max_clues]], separators=(",", ":"))
@@ -132,49 +120,34 @@ class Extract:
     def _aligned(self, reply: str, window: Sequence[Segment]) -> list[Segment]:
         """The segments that the reply's lines repeat, in the order of the lines."""
         sources = [normalise(s.text) for s in window]
-        found: list[Segment] = []
-        invented = 0
-        for line in filter(str.strip, reply.splitlines()):
-            written = normalise(_LINE.sub("", line))
-            if not written:
-                continue
-            whole = normalise(line)  # a year may open a sentence
-            if exact := next((w for w in (whole, written) if w in sources), ""):
-                found.append(window[sources.index(exact)])
-            elif best := process.extractOne(
-                written, sources, scorer=fuzz.ratio, score_cutoff=self.min_match
-            ):
-                found.append(window[best[2]])
-            else:
-                invented += 1
+        lines = [repeated(o, sources, min_match=self.min_match) for o in reply.splitlines()]
+        clues = [window[place] for places in lines for place in places or ()]
+        invented = lines.count([])
         if invented:
             note(f"{invented} written lines repeat no sentence of the documents: dropped")
-        return found
+        return clues
 
     def _windows(self, query: Query, segments: Sequence[Segment]) -> list[list[Segment]]:
         """Segments in as few windows as the model's context allows, in order."""
         reply = WRITTEN_TOKENS if self.mode == "write" else _point_tokens(self.max_clues)
         frame = sum(self.llm.count([m.content for m in self._prompt(query, [])]))
-        room = self.llm.context - reply - frame - 64  # the chat format's own tokens
-        if room < 1:
+        budget = self.llm.context - reply - frame - 64  # the chat format's own tokens
+        if budget < 1:
             raise InputError(
                 f"the context of {self.llm.identity} must hold the question, the prompt and "
                 f"{reply} tokens of reply, it holds {self.llm.context}"
             )
         costs = self.llm.count([f"[{len(segments)}] {titled(s)}\n\n" for s in segments])
-        windows: list[list[Segment]] = [[]]
-        left = room
-        for segment, cost in zip(segments, costs, strict=True):
-            if cost > room:
-                record_drop(segment, f"{cost} tokens, the model has room for {room}")
-                note(f"segment {segment.key} has {cost} tokens, over the room of {room}: not read")
-                continue
-            if cost > left:
-                windows.append([])
-                left = room
-            windows[-1].append(segment)
-            left -= cost
-        return [window for window in windows if window]
+        read: dict[int, int] = {}  # tokens by place
+        for place, (segment, cost) in enumerate(zip(segments, costs, strict=True)):
+            if cost <= budget:
+                read[place] = cost
+            else:
+                record_drop(segment, f"{cost} tokens, the model reads at most {budget}")
+                note(
+                    f"segment {segment.key} has {cost} tokens, over the limit of {budget}: not read"
+                )
+        return [*packed([segments[place] for place in read], [*read.values()], budget)]
 
 
 def _listed(window: Iterable[Segment]) -> str:

@@ -1,12 +1,12 @@
-"""Order in the prompt."""
+"""Order of the segments in the prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from ragsieve.errors import InputError
+from ragsieve.errors import check_choice
 from ragsieve.pipeline import best_first
 from ragsieve.types import Query, Segment
 
@@ -29,8 +29,7 @@ class Order:
     by: By = "document"
 
     def __post_init__(self) -> None:
-        if self.by not in get_args(By):
-            raise InputError(f"by must be one of {', '.join(get_args(By))}, got {self.by!r}")
+        check_choice(By, by=self.by)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if self.by == "document":

@@ -1,4 +1,4 @@
-"""Cutoffs by score: fixed ones, and ones that go with the best score of a question."""
+"""Thresholds: fixed ones, and ones relative to the best score of a question."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, cut, record_drop
+from ragsieve.trace import Cutoff, record_cutoff, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 _TINY = 1e-6  # probabilities lie at least so far from 0 and 1
@@ -20,7 +20,7 @@ class Threshold:
     """Keep segments whose `rounded` score is at least ``min_score``; the order stays.
 
     Args:
-        min_score: In the units of the score given last; finite.
+        min_score: In the units of the last score; finite.
         min_keep: Keep this many of the best even below it; not negative.
         relative: For scores that are probabilities, in [0, 1]: the threshold's log-odds are higher
             by this share of the best segment's. A question with a sure segment keeps fewer others,
@@ -37,10 +37,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if not math.isfinite(self.min_score):
             raise InputError(f"min_score must be finite, got {self.min_score!r}")
-        if self.min_keep < 0:
-            raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
-        if not 0 <= self.relative <= 1:
-            raise InputError(f"relative must be from 0 to 1, got {self.relative!r}")
+        check_range(self, min_keep=(0, None), relative=(0, 1))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         ranked = best_first(segments)
@@ -54,8 +51,8 @@ class Threshold:
                 kept.append(segment)
             else:
                 record_drop(segment, f"score {segment.score:.3f} is below min_score={least:.6g}")
-        given = tuple(segments)
-        cut(Cutoff("min_score", rounded(least), "at least", given, min_keep=self.min_keep))
+        seen = tuple(segments)
+        record_cutoff(Cutoff("min_score", rounded(least), "at least", seen, min_keep=self.min_keep))
         return kept
 
 

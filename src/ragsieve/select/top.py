@@ -1,21 +1,19 @@
-"""TopK, RandomK, token Budget."""
+"""TopK, token Budget."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.errors import InputError
+from ragsieve.errors import check_range
 from ragsieve.pipeline import Reader, best_first, fit
-from ragsieve.text import safe
-from ragsieve.trace import Cutoff, cut, record_drop
+from ragsieve.trace import Cutoff, record_cutoff, record_drop
 from ragsieve.types import Query, Segment
 
 
 @dataclass(frozen=True)
 class TopK:
-    """Keep the ``k`` best segments, best first; unscored segments count as ranked as given.
+    """Keep the ``k`` best segments, best first; unscored segments count as ranked in their order.
 
     Args:
         k: How many; 0 keeps none.
@@ -27,32 +25,14 @@ class TopK:
     k: int
 
     def __post_init__(self) -> None:
-        if self.k < 0:
-            raise InputError(f"k must not be negative, got {self.k!r}")
+        check_range(self, k=(0, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         ranked = best_first(segments)
         for place, segment in enumerate(ranked[self.k :], self.k + 1):
             record_drop(segment, f"rank {place} is past k={self.k}")
-        cut(Cutoff("k", self.k, "best", tuple(segments)))
+        record_cutoff(Cutoff("k", self.k, "best", tuple(segments)))
         return ranked[: self.k]
-
-
-@dataclass(frozen=True)
-class RandomK:
-    """Keep a random number of the best segments, from none to all: what a learned cut must beat.
-
-    Args:
-        seed: With the question it settles the number.
-
-    Source: FineFilter's first version (arXiv 2502.11811v1), table 5: random truncation.
-    """
-
-    seed: int = 0
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        k = random.Random(f"{self.seed}\n{safe(query.text)}").randint(0, len(segments))
-        return TopK(k)(query, segments)
 
 
 @dataclass(frozen=True)
@@ -75,8 +55,7 @@ class Budget:
     reader: Reader
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 0:
-            raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(0, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return fit(segments, self.max_tokens, self.reader)

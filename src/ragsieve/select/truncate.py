@@ -1,19 +1,19 @@
-"""A learned cut point."""
+"""A learned cut point: an LLM chooses how many segments stay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, chosen
+from ragsieve.errors import check_range
+from ragsieve.models.base import LLM, Prompt, chosen, readable
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import numbered, render
-from ragsieve.trace import Cutoff, cut, note, record_drop
+from ragsieve.trace import Cutoff, record_cutoff, record_drop
 from ragsieve.types import Query, Segment
 
 SHOWN = 20
-"""So many ranked segments a truncator sees: when it is asked, and when it learns."""
+"""Ranked segments that a truncator sees, in inference and in training."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,7 @@ class Truncate:
     min_keep: int = 0
 
     def __post_init__(self) -> None:
-        if self.max_clues < 1:
-            raise InputError(f"max_clues must be at least 1, got {self.max_clues!r}")
-        if self.min_keep < 0:
-            raise InputError(f"min_keep must not be negative, got {self.min_keep!r}")
+        check_range(self, max_clues=(1, None), min_keep=(0, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
@@ -54,11 +51,11 @@ class Truncate:
         k = max(self._choose(query, shown), min(self.min_keep, len(ranked)))
         for place, segment in enumerate(ranked[k:], k + 1):
             record_drop(segment, f"rank {place} is past the cut point {k}")
-        cut(Cutoff("k", k, "best", tuple(segments)))
+        record_cutoff(Cutoff("k", k, "best", tuple(segments)))
         return ranked[:k]
 
-    def asked(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
-        """What the model is asked that chooses among ``shown``, best first."""
+    def prompt(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
+        """The prompt to choose among ``shown``, best first."""
         return render(
             "truncate",
             question=query.text,
@@ -68,9 +65,6 @@ class Truncate:
 
     def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
         most = len(shown)
-        prompt = self.asked(query, shown)
+        prompt = self.prompt(query, shown)
         reply = chosen(self.llm, prompt, range(most + 1))
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so all {most} segments stay: {reply}")
-            return most
-        return reply
+        return readable(reply, most, f"all {most} segments stay")

@@ -1,4 +1,4 @@
-"""The application: routes, what guards them, and what begins and ends with it."""
+"""The application: routes, middleware, start and end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 
-from ragsieve.errors import InputError, MissingExtra
+import httpx
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from ragsieve.errors import InputError
 from ragsieve.inspector.page import page, policy
 from ragsieve.pipeline import System
 from ragsieve.server import shapes
@@ -17,15 +23,6 @@ from ragsieve.server.guard import Guard
 from ragsieve.server.routes import REFUSALS, api
 from ragsieve.server.service import Keeping, Service
 from ragsieve.server.settings import Settings
-
-try:
-    import httpx
-    from fastapi import APIRouter, FastAPI
-    from fastapi.exceptions import RequestValidationError
-    from starlette.exceptions import HTTPException
-    from starlette.responses import HTMLResponse, Response
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "fastapi", extra="serve") from error
 
 _ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
 _CONNECT_S = 10.0

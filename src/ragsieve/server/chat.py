@@ -1,29 +1,28 @@
-"""`/v1/chat/completions`: documents are filtered, all else goes to the upstream as it came."""
+"""`/v1/chat/completions`: filter the documents, forward everything else unchanged."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
+import httpx
 from fastapi import APIRouter, Request
+from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError
 from ragsieve.pipeline import Result
-from ragsieve.server.faults import Fault, as_json, fault_of
-from ragsieve.server.packed import Packed, packed
+from ragsieve.server import shapes
+from ragsieve.server.documents import documents_of
+from ragsieve.server.faults import Fault, as_json, fault_of, invalid
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, result_dict
-from ragsieve.server.settings import Settings
-from ragsieve.server.strict import parsed
+from ragsieve.server.settings import Settings, Upstream
+from ragsieve.server.strict import parse_body
 from ragsieve.text import safe
-
-try:
-    import httpx
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "httpx", extra="serve") from error
 
 logger = logging.getLogger(__name__)
 
@@ -69,75 +68,68 @@ def chats(service: Service) -> APIRouter:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             raise Fault(415, "invalid_request", "Content-Type must be application/json")
         raw = await request.body()
-        body = parsed(raw)
+        body = await parse_body(service.work, raw)
         if not isinstance(body, dict):
             raise Fault(422, "invalid_request", f"the body must be an object, got {body!r:.80}")
         _upstream(service.settings)
-        own = _own(service, body.pop("ragsieve", None))
-        changed, said, result = await _sieved(service, body, own)
-        told = None
-        if result and own["trace"]:
-            told = result_dict(result, own["system"], trace=True)
-        content = raw if changed is None and own["plain"] else as_json(changed or body).encode()
-        return await _forward(request, service.settings, content, said, told)
+        own = body.pop("ragsieve", None)
+        options = _options(own)
+        name = service.named(options.system)
+        filtered, headers, result = await _filtered(service, name, options.max_tokens, body)
+        content = raw if filtered is own is None else as_json(filtered or body).encode()
+        reply = await _forward(request, service.settings, "/chat/completions", content)
+        reply.headers.update(_ascii(headers))
+        if result and options.trace and not isinstance(reply, StreamingResponse):
+            added = {"ragsieve": result_dict(result, name, trace=True)}
+            return _with_fields(reply, added)
+        return reply
 
     @router.get("/v1/models")
     async def models(request: Request) -> Response:
         """The upstream's models."""
-        _upstream(service.settings)
-        return await _forward(request, service.settings, b"", {}, None)
+        return await _forward(request, service.settings, "/models", b"")
 
     return router
 
 
-def _upstream(settings: Settings) -> Any:
+def _upstream(settings: Settings) -> Upstream:
     if settings.upstream is None:
         raise Fault(404, "no_upstream", "no upstream is configured: start with --upstream URL")
     return settings.upstream
 
 
-def _own(service: Service, given: Any) -> dict[str, Any]:
-    """What a request asks of the filter, checked."""
-    asked = {} if given is None else given
-    if not isinstance(asked, dict) or not asked.keys() <= {"system", "max_tokens", "trace"}:
-        rule = "ragsieve must be an object of system, max_tokens and trace"
-        raise Fault(422, "invalid_request", f"{rule}, got {asked!r:.80}")
-    system, budget, trace = (asked.get(k) for k in ("system", "max_tokens", "trace"))
-    if not isinstance(system, str | None) or not isinstance(trace, bool | None):
-        raise Fault(422, "invalid_request", "ragsieve.system must be a name, trace true or false")
-    if budget is not None and (type(budget) is not int or not 0 <= budget < 2**31):
-        rule = "ragsieve.max_tokens must be a whole number and not negative"
-        raise Fault(422, "invalid_request", f"{rule}, got {budget!r:.80}")
-    name = service.named(system)
-    return {"system": name, "max_tokens": budget, "trace": bool(trace), "plain": given is None}
-
-
-async def _sieved(
-    service: Service, body: dict[str, Any], own: Mapping[str, Any]
-) -> tuple[dict[str, Any] | None, dict[str, str], Result | None]:
-    """The request to forward, or None for the one that came; headers that say what was done."""
-    found: Packed | None = None
-    said = {"X-Ragsieve-System": own["system"]}
+def _options(value: Any) -> shapes.ChatOptions:
+    """What a request asks of the filter."""
     try:
-        found = packed(body)
-        if not found:
+        return shapes.ChatOptions.model_validate({} if value is None else value)
+    except ValidationError as error:
+        raise invalid(error.errors(), "ragsieve") from error
+
+
+async def _filtered(
+    service: Service, name: str, max_tokens: int | None, body: dict[str, Any]
+) -> tuple[dict[str, Any] | None, dict[str, str], Result | None]:
+    """The request to forward, or None for the one that came; headers; the filter's result."""
+    headers = {"X-Ragsieve-System": name}
+    chat = None
+    try:
+        chat = documents_of(body)
+        if not chat:
             return None, {}, None
-        service.check_documents(found.documents)
-        system = service.systems[own["system"]]
-        if own["max_tokens"] is not None:
-            system = system.with_budget(own["max_tokens"])
-        question, documents = found.question, found.documents
-        result = await service.work.run(lambda: service.run(system, question, documents))
-        said |= _counts(result)
+        service.check_documents(chat.documents)
+        system = service.systems[name]
+        if max_tokens is not None:
+            system = system.with_budget(max_tokens)
+        result = await service.work.run(partial(service.run, system, chat))
+        headers |= _counts(result)
         if warnings := result.trace.warnings:
-            said["X-Ragsieve-Error"] = "; ".join(warnings)
-        changed = found.filtered(result)
+            headers["X-Ragsieve-Error"] = "; ".join(warnings)
+        return chat.filtered(result), headers, result
     except Exception as error:  # fail open: whatever it is, it shall not cost the answer
         reason = str(error) if isinstance(error, InputError) else fault_of(error).detail
         logger.warning("documents were forwarded unfiltered: %s", reason)
-        said["X-Ragsieve-Error"] = f"forwarded unfiltered: {reason}"
-        return (found.whole if found else None), said, None
-    return changed, said, result
+        headers["X-Ragsieve-Error"] = f"forwarded unfiltered: {reason}"
+        return (chat.unfiltered if chat else None), headers, None
 
 
 def _counts(result: Result) -> dict[str, str]:
@@ -151,53 +143,57 @@ def _counts(result: Result) -> dict[str, str]:
     }
 
 
-async def _forward(
-    request: Request,
-    settings: Settings,
-    content: bytes,
-    said: Mapping[str, str],
-    told: dict[str, Any] | None,
-) -> Response:
+async def _forward(request: Request, settings: Settings, path: str, content: bytes) -> Response:
+    """The upstream's reply to a request: a stream as it comes, else whole."""
     upstream = _upstream(settings)
+    url = upstream.base_url.rstrip("/") + path  # no part of it is the client's but the query
+    if query := request.scope["query_string"].decode("latin-1"):
+        url += f"?{query}"
     client: httpx.AsyncClient = request.app.state.client
-    own = not upstream.api_key and not settings.tokens  # then the client's key is the upstream's
-    kept = _NOT_PASSED - {"authorization"} if own else _NOT_PASSED
-    headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in kept]
-    headers.append((b"accept-encoding", b"identity"))
-    if upstream.api_key:
-        headers.append((b"authorization", f"Bearer {upstream.api_key}".encode()))
-    url = upstream.base_url.rstrip("/") + request.url.path.removeprefix("/v1")
-    url += f"?{request.url.query}" if request.url.query else ""
-    sent = client.build_request(request.method, url, headers=headers, content=content)
+    headers = _request_headers(request, settings, upstream)
+    forwarded = client.build_request(request.method, url, headers=headers, content=content)
     try:
-        reply = await client.send(sent, stream=True)
+        reply = await client.send(forwarded, stream=True)
         if not 200 <= reply.status_code < 600:
             await reply.aclose()
             raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
-        passed = _passed(reply, said)
+        kept_headers = _reply_headers(reply)
         if reply.headers.get("content-type", "").startswith(_STREAMED):
-            return StreamingResponse(_relayed(reply), reply.status_code, passed)
+            return StreamingResponse(_relayed(reply), reply.status_code, kept_headers)
         try:
             body = b"".join([part async for part in reply.aiter_raw()])
         finally:
             await reply.aclose()
     except httpx.HTTPError as error:
         raise _broken(error) from error
-    if told is not None:
-        body = _with_result(body, told)
-    return Response(body, reply.status_code, passed)
+    return Response(body, reply.status_code, kept_headers)
 
 
-def _passed(reply: httpx.Response, said: Mapping[str, str]) -> dict[str, str]:
-    """The upstream's headers but for those of its connection, and ours."""
+def _request_headers(
+    request: Request, settings: Settings, upstream: Upstream
+) -> list[tuple[bytes, bytes]]:
+    """The client's headers for the upstream, with the key of one of them."""
+    own = not upstream.api_key and not settings.tokens  # then the client's key is the upstream's
+    removed = _NOT_PASSED - {"authorization"} if own else _NOT_PASSED
+    headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in removed]
+    headers.append((b"accept-encoding", b"identity"))
+    if upstream.api_key:
+        headers.append((b"authorization", f"Bearer {upstream.api_key}".encode()))
+    return headers
+
+
+def _reply_headers(reply: httpx.Response) -> dict[str, str]:
+    """The upstream's headers but for those of its connection."""
     named = reply.headers.get("connection", "").lower().replace(" ", "").split(",")
-    hidden = _NOT_PASSED.union(named)
+    removed = _NOT_PASSED.union(named)
     known = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in reply.headers.raw]
-    shown = {k: v for k, v in known if k.lower() not in hidden}
-    for name, value in said.items():
-        line = " ".join(safe(value).split())[:300]
-        shown[name] = line.encode("ascii", "replace").decode()
-    return shown
+    return {k: v for k, v in known if k.lower() not in removed}
+
+
+def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers of ours, each on one line that any client can read."""
+    lines = {name: " ".join(safe(value).split())[:300] for name, value in headers.items()}
+    return {name: line.encode("ascii", "replace").decode() for name, line in lines.items()}
 
 
 async def _relayed(reply: httpx.Response) -> AsyncIterator[bytes]:
@@ -212,7 +208,7 @@ async def _relayed(reply: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _broken(error: httpx.HTTPError) -> Fault:
-    """What an upstream's failure is to a client; its address is not told."""
+    """The fault of an upstream's failure; its address stays private."""
     kind = type(error).__name__
     if isinstance(error, httpx.PoolTimeout):
         return Fault(503, "upstream_busy", "too many chats are at the upstream", retry_s=5)
@@ -223,12 +219,13 @@ def _broken(error: httpx.HTTPError) -> Fault:
     return Fault(502, "upstream_broke", f"the upstream broke off: {kind}")
 
 
-def _with_result(body: bytes, told: dict[str, Any]) -> bytes:
-    """A reply with the filter's result in it, where it is a JSON object."""
+def _with_fields(reply: Response, fields: Mapping[str, Any]) -> Response:
+    """A reply with more fields, where it is a JSON object."""
     try:
-        values = json.loads(body)
+        values = json.loads(bytes(reply.body))
     except (ValueError, RecursionError):
-        return body
+        return reply
     if not isinstance(values, dict):
-        return body
-    return as_json({**values, "ragsieve": told}).encode()
+        return reply
+    headers = {k: v for k, v in reply.headers.items() if k != "content-length"}
+    return Response(as_json({**values, **fields}), reply.status_code, headers)

@@ -1,30 +1,26 @@
-"""What a request gets when it cannot be served: one JSON shape, whatever went wrong."""
+"""Errors of requests, in one JSON shape."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from ragsieve.errors import (
     ContextOverflow,
     InputError,
-    MissingExtra,
     ModelError,
     RagsieveError,
     SourceError,
 )
 from ragsieve.inspector.views import clean
 from ragsieve.text import safe
-
-try:
-    from fastapi import Request
-    from fastapi.exceptions import RequestValidationError
-    from starlette.exceptions import HTTPException
-    from starlette.responses import Response
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "fastapi", extra="serve") from error
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +32,7 @@ class Fault(HTTPException):
 
     Args:
         status: The HTTP status.
-        code: A word that programs can tell it by.
+        code: A word for programs.
         message: One line for people.
         retry_s: Seconds after which it may be tried again, where that can help.
     """
@@ -59,7 +55,7 @@ class Fault(HTTPException):
 
     @property
     def response(self) -> Response:
-        """What the client gets."""
+        """The reply to the client."""
         return json_response(self.values, self.status_code, self.headers)
 
 
@@ -74,12 +70,12 @@ def as_json(values: Any) -> str:
     """``values`` as JSON on one line, in ASCII, so that no text in it can fail to be encoded."""
     try:
         return json.dumps(values, allow_nan=False)
-    except (TypeError, ValueError):  # what a stage of somebody's own tells need be no JSON
+    except (TypeError, ValueError):  # a stage of somebody's own may trace anything
         return json.dumps(clean(values), allow_nan=False)
 
 
 def fault_of(error: Exception) -> Fault:
-    """What an error is to a client: its own doing, a model's, or the server's."""
+    """The fault of an error: the client's, a model's, or the server's."""
     if isinstance(error, Fault):
         return error
     if isinstance(error, RecursionError):
@@ -99,7 +95,7 @@ def fault_of(error: Exception) -> Fault:
 async def answer_error(_: Request, error: Exception) -> Response:
     """The response for anything that a route raises."""
     if isinstance(error, RequestValidationError):
-        return Fault(422, "invalid_request", _broken(error)).response
+        return invalid(error.errors()).response
     if isinstance(error, HTTPException) and not isinstance(error, Fault):
         code = _CODES.get(error.status_code, "invalid_request")
         fault = Fault(error.status_code, code, str(error.detail))
@@ -108,11 +104,16 @@ async def answer_error(_: Request, error: Exception) -> Response:
     return fault_of(error).response
 
 
-def _broken(error: RequestValidationError) -> str:
-    """The first rules that a body breaks, each with its place; no value longer than a line."""
-    told = []
-    for one in error.errors()[:3]:
-        place = ".".join(str(part) for part in one["loc"])
-        shown = "" if isinstance(one.get("input"), dict | list) else f", got {one['input']!r:.80}"
-        told.append(f"{place}: {one['msg']}{shown}")
-    return "; ".join(told)
+def invalid(errors: Sequence[Any], *place: str) -> Fault:
+    """The fault of a value that breaks rules: the first ones, each with its place and its input.
+
+    Args:
+        errors: As pydantic names them.
+        place: Of the value in the body.
+    """
+    lines = []
+    for one in errors[:3]:
+        where = ".".join(map(str, (*place, *one["loc"])))
+        value = "" if isinstance(one.get("input"), dict | list) else f", got {one['input']!r:.80}"
+        lines.append(f"{where}: {one['msg']}{value}")
+    return Fault(422, "invalid_request", "; ".join(lines))

@@ -1,15 +1,17 @@
-"""What stands before every route: host, token, share and body of a request, and its time."""
+"""Middleware before every route: check host, token, share and body of a request."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragsieve.server.faults import Fault
@@ -22,7 +24,7 @@ OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})
 PROBES = frozenset({"/health", "/ready"})
 """Paths that answer however many requests a client has inside: a proxy may be all clients."""
 
-
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:/?#@\[\]\s]*)(:[0-9]{1,5})?", re.ASCII)
 _LEFT = 499  # what logs call a request whose client did not wait for the reply
 _LAST_S = 0.05  # a reply's end and the client's leaving come together
 
@@ -33,8 +35,8 @@ class Guard:
     Args:
         app: What answers the rest.
         settings: The rules.
-        metrics: Told of every request.
-        paths: Paths that are told by name.
+        metrics: Counts every request.
+        paths: Paths that are counted by name.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Guard:
 
         try:
             await self._guarded(scope, receive, counted)
-        except Exception:  # told to the client, and logged, by what stands before
+        except Exception:  # the middleware above answers and logs it
             status = 500
             raise
         finally:
@@ -72,79 +74,80 @@ class Guard:
             self._metrics.ended(path, status, time.perf_counter() - began)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.lower(): value for name, value in scope["headers"]}
+        request = Request(scope, receive)
         try:
-            self._check_host(headers)
-            token = "" if scope["path"] in OPEN else self._check_token(headers)
-            client = token or str((scope.get("client") or [""])[0])
-            most_inside = self._settings.limits.per_client
-            if self._inside[client] >= most_inside and scope["path"] not in PROBES:
-                most = f"per_client must be at most {most_inside}"
-                raise Fault(429, "too_many_requests", f"{most}, so many are inside", retry_s=1)
-            self._inside[client] += 1
+            self._check_host(request)
+            with self._share(scope["path"], self._client(request)):
+                body = await self._body(request)
+                await _while_there(self._app(scope, _replayed(body, receive), send), receive)
         except Fault as fault:
             await fault.response(scope, receive, send)
-            return
+
+    def _check_host(self, request: Request) -> None:
+        host = request.headers.get("host", "").lower()
+        parts = _HOST.fullmatch(host)
+        if not parts:
+            raise Fault(400, "bad_host", f"the Host header must be a name and a port, got {host!r}")
+        if self._hosts and parts[1].strip("[]") not in self._hosts:
+            known = ", ".join(sorted(self._hosts))
+            raise Fault(400, "bad_host", f"the Host header must be one of {known}, got {host!r}")
+
+    def _client(self, request: Request) -> str:
+        """The token that a client showed; its address where none is needed."""
+        if not self._tokens or request.scope["path"] in OPEN:
+            return request.client.host if request.client else ""
+        kind, _, value = request.headers.get("authorization", "").partition(" ")
+        token = value.strip().encode("latin-1")
+        known = [hmac.compare_digest(token, one) for one in self._tokens]
+        if kind.lower() != "bearer" or not any(known):
+            raise Fault(401, "unauthorized", "a known token must come as Authorization: Bearer")
+        return value.strip()
+
+    @contextmanager
+    def _share(self, path: str, client: str) -> Iterator[None]:
+        """Count a request of a client for the time of a block.
+
+        Raises:
+            Fault: 429 if as many are inside as may be.
+        """
+        most = self._settings.limits.per_client
+        if self._inside[client] >= most and path not in PROBES:
+            message = f"per_client must be at most {most}, so many are inside"
+            raise Fault(429, "too_many_requests", message, retry_s=1)
+        self._inside[client] += 1
         try:
-            body = await self._body(headers, receive)
-        except Fault as fault:
-            await fault.response(scope, receive, send)
-        else:
-            await _while_there(self._app(scope, _replayed(body, receive), send), receive)
+            yield
         finally:
             self._inside[client] -= 1
             if not self._inside[client]:
                 del self._inside[client]
 
-    def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        if not self._hosts:
-            return
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name.strip("[]") not in self._hosts:
-            known = ", ".join(sorted(self._hosts))
-            raise Fault(400, "bad_host", f"the Host header must be one of {known}, got {host!r}")
-
-    def _check_token(self, headers: dict[bytes, bytes]) -> str:
-        """The token that the client showed; empty where none is asked for."""
-        if not self._tokens:
-            return ""
-        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        known = [hmac.compare_digest(given.strip(), token) for token in self._tokens]
-        if kind.lower() != b"bearer" or not any(known):
-            raise Fault(401, "unauthorized", "a known token must come as Authorization: Bearer")
-        return given.strip().decode("latin-1")
-
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    async def _body(self, request: Request) -> bytes:
         limits = self._settings.limits
         most = int(limits.max_body_mb * 1e6)
         too_large = Fault(413, "body_too_large", f"max_body_mb must be at most {most / 1e6:g}")
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit():
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal():
             raise Fault(400, "invalid_request", f"Content-Length must be a number, got {length!r}")
         if len(length) > 15 or int(length) > most:
             raise too_large
-        parts: list[bytes] = []
-        size = 0
+        body = bytearray()
         try:
             async with asyncio.timeout(limits.timeout_s):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Fault(400, "disconnected", "the client went away in its request")
-                    size += len(part := message.get("body", b""))
-                    if size > most:
+                async for part in request.stream():
+                    body += part
+                    if len(body) > most:
                         raise too_large
-                    parts.append(part)
-                    if not message.get("more_body"):
-                        return b"".join(parts)
+        except ClientDisconnect as error:
+            raise Fault(400, "disconnected", "the client went away in its request") from error
         except TimeoutError as error:
-            over = f"the body must come within timeout_s={limits.timeout_s:g}"
-            raise Fault(408, "body_late", over) from error
+            late = f"the body must come within timeout_s={limits.timeout_s:g}"
+            raise Fault(408, "body_late", late) from error
+        return bytes(body)
 
 
 async def _while_there(answering: Awaitable[None], receive: Receive) -> None:
-    """Answer, but let go of it when the client goes away: what waits then makes room."""
+    """Answer, but stop when the client goes away, so that others need not wait for it."""
 
     async def gone() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -166,13 +169,9 @@ async def _while_there(answering: Awaitable[None], receive: Receive) -> None:
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """``receive`` behind a body that has been read."""
-    sent = False
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> dict[str, Any]:
-        nonlocal sent
-        if sent:
-            return dict(await receive())
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return messages.pop() if messages else dict(await receive())
 
     return again

@@ -1,15 +1,13 @@
-"""What a server tells Prometheus."""
+"""Metrics of a server for Prometheus."""
 
 from __future__ import annotations
 
-from ragsieve.errors import MissingExtra
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
 from ragsieve.pipeline import Result
 from ragsieve.server.work import Work
-
-try:
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "prometheus_client", extra="serve") from error
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -18,42 +16,36 @@ class Metrics:
     """Counts of one application.
 
     Args:
-        work: Whose queue is told.
+        work: Whose queue is measured.
     """
 
     def __init__(self, work: Work) -> None:
-        registry = self._registry = CollectorRegistry()
-        labels = ("path", "status")
-        self._requests = Counter("ragsieve_requests", "Requests.", labels, registry=registry)
+        self._registry = CollectorRegistry()
+        self._requests = self._counter("requests", "Requests.", "path", "status")
         self._seconds = Histogram(
             "ragsieve_request_seconds",
             "Seconds from a request's head to its reply's end.",
             ("path",),
-            registry=registry,
+            registry=self._registry,
             buckets=_BUCKETS,
         )
-        running = Gauge("ragsieve_running", "Requests that have a thread.", registry=registry)
-        running.set_function(lambda: work.running)
-        waiting = Gauge("ragsieve_waiting", "Requests that wait for one.", registry=registry)
-        waiting.set_function(lambda: work.waiting)
-        self._documents = Counter("ragsieve_documents", "Documents.", registry=registry)
-        self._tokens = Counter(
-            "ragsieve_context_tokens",
-            "Tokens of the context before and after the filter.",
-            ("when",),
-            registry=registry,
-        )
-        self._calls = Counter("ragsieve_model_calls", "Items of model calls.", registry=registry)
-        self._read = Counter(
-            "ragsieve_model_tokens",
-            "Tokens that models have read and written.",
-            ("kind",),
-            registry=registry,
-        )
-        self._skipped = Counter(
-            "ragsieve_stage_failures", "Stages that failed and were skipped.", registry=registry
-        )
-        self._errors = Counter("ragsieve_errors", "Replies of 4xx and 5xx.", registry=registry)
+        self._gauge("running", "Requests that have a thread.", lambda: work.running)
+        self._gauge("waiting", "Requests that wait for one.", lambda: work.waiting)
+        self._documents = self._counter("documents", "Documents.")
+        context = "Tokens of the context before and after the filter."
+        self._tokens = self._counter("context_tokens", context, "when")
+        self._calls = self._counter("model_calls", "Items of model calls.")
+        read = "Tokens that models have read and written."
+        self._read = self._counter("model_tokens", read, "kind")
+        failures = "Stages that failed and were skipped."
+        self._skipped = self._counter("stage_failures", failures)
+        self._errors = self._counter("errors", "Replies of 4xx and 5xx.")
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"ragsieve_{name}", text, labels, registry=self._registry)
+
+    def _gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+        Gauge(f"ragsieve_{name}", text, registry=self._registry).set_function(value)
 
     def ended(self, path: str, status: int, seconds: float) -> None:
         """A request has been answered."""

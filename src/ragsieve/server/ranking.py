@@ -1,4 +1,4 @@
-"""What a system kept and dropped, as a ranking of whole documents."""
+"""Rank whole documents by what a system kept and dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ranked(result: Result, documents: int) -> list[tuple[int, float]]:
     places = {d.id: n for n, d in enumerate(result.documents[:documents])}
     kept = _best(result.kept, places)
     dropped = _best([v.segment for v in result.verdicts if v.stage], places)
-    values = [v for found in (kept, dropped) for v in found.values() if v is not None]
+    values = [v for scores in (kept, dropped) for v in scores.values() if v is not None]
     plain = all(-1 <= value <= 1 for value in values)
 
     def worth(place: int) -> float:
@@ -35,23 +35,23 @@ def ranked(result: Result, documents: int) -> list[tuple[int, float]]:
         return max(0.0, value) if plain else _logistic(value)
 
     order = sorted(range(documents), key=lambda n: (n not in kept, -worth(n), n))
-    found: list[tuple[int, float]] = []
+    ranking: list[tuple[int, float]] = []
     for place in order:
-        found.append((place, min(worth(place), found[-1][1] if found else 1.0)))
-    return found
+        ranking.append((place, min(worth(place), ranking[-1][1] if ranking else 1.0)))
+    return ranking
 
 
 def _best(segments: Sequence[Segment], places: dict[str, int]) -> dict[int, float | None]:
     """Each document's best last score, by its place; None where nothing scored it."""
-    found: dict[int, float | None] = {}
+    best: dict[int, float | None] = {}
     for segment in segments:
         value = segment.score if segment.scores else None
         for document in _origins(segment.document):
             if (place := places.get(document.id)) is not None:
-                known = found.setdefault(place, value)
+                known = best.setdefault(place, value)
                 if value is not None and (known is None or value > known):
-                    found[place] = value
-    return found
+                    best[place] = value
+    return best
 
 
 def _origins(document: Document) -> list[Document]:

@@ -1,4 +1,4 @@
-"""`/v1/filter`, `/v1/answer`, `/v1/inspect`, `/v1/rerank` and what there is to ask."""
+"""Routes: `/v1/filter`, `/v1/answer`, `/v1/inspect`, `/v1/rerank` and the lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragsieve.pipeline import Result, System
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, as_json, fault_of, json_response
 from ragsieve.server.ranking import ranked
-from ragsieve.server.service import Service, plain, result_dict, telling
+from ragsieve.server.service import Service, announcing, result_dict
 from ragsieve.server.strict import StrictRoute
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -45,78 +45,54 @@ def api(service: Service) -> APIRouter:
         """Systems that are served, the default first."""
         return json_response({"systems": service.summaries()})
 
+    async def run(values: Callable[[], dict[str, Any]]) -> Response:
+        return await service.work.run(lambda: json_response(values()))
+
     @router.post("/v1/filter", response_model=shapes.FilterOut)
-    async def filter_(asked: shapes.FilterIn) -> Response:
+    async def filter_(body: shapes.FilterIn) -> Response:
         """Keep what matters of the documents: verbatim spans, and why every other one went."""
-        name, system = _system(service, asked)
-        documents = plain(asked.documents)
-        service.check_documents(documents)
-        return await service.work.run(
-            lambda: json_response(
-                result_dict(service.run(system, asked.query, documents), name, trace=asked.trace)
-            )
-        )
+        name, system = _system(service, body)
+        return await run(lambda: result_dict(service.run(system, body), name, trace=body.trace))
 
     @router.post("/v1/answer", response_model=shapes.AnswerOut)
-    async def answer(asked: shapes.AnswerIn) -> Response:
+    async def answer(body: shapes.AnswerIn) -> Response:
         """Answer from what matters of the documents; with ``stream`` as server-sent events."""
-        name, system = _system(service, asked)
-        documents = plain(asked.documents)
-        service.check_documents(documents)
-        if asked.stream:
-            return _streamed(service, name, system, asked)
+        name, system = _system(service, body)
+        if body.stream:
+            return _streamed(service, name, system, body)
+        return await run(
+            lambda: result_dict(service.run(system, body, ask=True), name, trace=body.trace)
+        )
 
-        def work() -> Response:
-            result = service.run(system, asked.query, documents, ask=True)
-            return json_response(result_dict(result, name, trace=asked.trace))
-
-        return await service.work.run(work)
-
-    _inspect(router, service)
-    _rerank(router, service)
-    return router
-
-
-def _inspect(router: APIRouter, service: Service) -> None:
     @router.post("/v1/inspect", response_model=shapes.ViewsOut)
-    async def inspect(asked: shapes.InspectIn) -> Response:
-        """What one or two systems keep and drop, as the inspector's page shows it."""
-        chosen = [(name, service.systems[service.named(name)]) for name in asked.systems]
-        documents = plain(asked.documents)
-        service.check_documents(documents)
+    async def inspect(body: shapes.InspectIn) -> Response:
+        """Segments kept and dropped by one or two systems, as the inspector's page shows them."""
+        chosen = [(name, service.systems[service.named(name)]) for name in body.systems]
 
-        def work() -> Response:
-            views = []
-            for name, system in chosen:
-                result = service.run(system, asked.query, documents, ask=asked.ask)
-                views.append(view(result, name, reader=system.reader))
-            return json_response({"views": views})
+        def views() -> list[dict[str, Any]]:
+            results = [(service.run(s, body, ask=body.ask), name, s) for name, s in chosen]
+            return [view(result, name, reader=s.reader) for result, name, s in results]
 
-        return await service.work.run(work)
+        return await run(lambda: {"views": views()})
 
-
-def _rerank(router: APIRouter, service: Service) -> None:
     @router.post("/v2/rerank", response_model=shapes.RerankOut, include_in_schema=False)
     @router.post("/rerank", response_model=shapes.RerankOut, include_in_schema=False)
     @router.post("/v1/rerank", response_model=shapes.RerankOut)
-    async def rerank(asked: shapes.RerankIn) -> Response:
+    async def rerank(body: shapes.RerankIn) -> Response:
         """All documents ranked, as clients of Cohere and Jina ask; also at /v2/rerank, /rerank."""
-        name = service.named(asked.model)
-        documents = plain(asked.documents) or []
-        service.check_documents(documents)
+        lenient = not service.settings.strict_models and body.model not in service.systems
+        name = service.named(None if lenient else body.model)
+        system = service.systems[name]
+        return await run(lambda: _rerank_reply(service.run(system, body), name, body))
 
-        def work() -> Response:
-            result = service.run(service.systems[name], asked.query, documents)
-            return json_response(_rerank_reply(result, name, asked))
-
-        return await service.work.run(work)
+    return router
 
 
-def _rerank_reply(result: Result, name: str, asked: shapes.RerankIn) -> dict[str, Any]:
+def _rerank_reply(result: Result, name: str, body: shapes.RerankIn) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
-    for index, score in ranked(result, len(asked.documents))[: asked.top_n]:
+    for index, score in ranked(result, len(body.documents))[: body.top_n]:
         results.append({"index": index, "relevance_score": score})
-        if asked.return_documents:
+        if body.return_documents:
             results[-1]["document"] = {"text": result.documents[index].text}
     read = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
     meta = {
@@ -135,39 +111,38 @@ def _rerank_reply(result: Result, name: str, asked: shapes.RerankIn) -> dict[str
     }
 
 
-def _system(service: Service, asked: shapes.FilterIn) -> tuple[str, System]:
+def _system(service: Service, body: shapes.FilterIn) -> tuple[str, System]:
     """The system that a request names, with the budget and promise that it names."""
-    name = service.named(asked.system)
-    system = service.keeping(name, asked.keep_answer)
-    if asked.max_tokens is not None:
-        system = system.with_budget(asked.max_tokens)
+    name = service.named(body.system)
+    system = service.keeping(name, body.keep_answer)
+    if body.max_tokens is not None:
+        system = system.with_budget(body.max_tokens)
     return name, system
 
 
 def _streamed(
-    service: Service, name: str, system: System, asked: shapes.AnswerIn
+    service: Service, name: str, system: System, body: shapes.AnswerIn
 ) -> StreamingResponse:
     """The answer as events; a refusal for want of a place comes before any of them."""
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
 
-    def tell(event: str, values: dict[str, Any]) -> None:
+    def send(event: str, values: dict[str, Any]) -> None:
         loop.call_soon_threadsafe(events.put_nowait, (event, values))
 
     def kept(result: Result) -> None:
-        tell("kept", result_dict(result, name, trace=asked.trace))
+        send("kept", result_dict(result, name, trace=body.trace))
 
     def work() -> None:
         try:
-            documents = plain(asked.documents)
-            result = service.run(telling(system, kept), asked.query, documents, ask=True)
-            values = result_dict(result, name, trace=asked.trace)
-        except Exception as error:  # whatever it is, the client is told by an event
-            tell("error", fault_of(error).values)
+            result = service.run(announcing(system, kept), body, ask=True)
+            values = result_dict(result, name, trace=body.trace)
+        except Exception as error:  # whatever it is, the client gets an event
+            send("error", fault_of(error).values)
             return
-        tell("delta", {"text": values["answer"]})
-        more = {"trace": values["trace"]} if asked.trace else {}
-        tell("done", {"answer": values["answer"], "tokens": values["tokens"], **more})
+        send("delta", {"text": values["answer"]})
+        more = {"trace": values["trace"]} if body.trace else {}
+        send("done", {"answer": values["answer"], "tokens": values["tokens"], **more})
 
     running = service.work.start(work)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

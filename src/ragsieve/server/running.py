@@ -1,7 +1,8 @@
-"""A server that runs an application until it is told to stop, and finishes what runs."""
+"""Run a server until a signal, then finish what runs."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -9,36 +10,83 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+import h11
+import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError
 from ragsieve.server.settings import Settings
 
-try:
-    import uvicorn
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "uvicorn", extra="serve") from error
+HEAD_BYTES = 65_536
+"""Bytes of a request's head; over them 400."""
+
+HEAD_S = 10.0
+"""Seconds within which a request's head must have come; else the connection is closed."""
+
+
+class HeadLimited(H11Protocol):
+    """HTTP/1.1 on a connection that is closed where a request's head does not come in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        super().connection_lost(exc)
+        if self._timer:
+            self._timer.cancel()
+
+    def _watch(self) -> None:
+        waits = self.conn.their_state is h11.IDLE  # the head is not complete
+        if waits and not self._timer:
+            self._timer = self.loop.call_later(HEAD_S, self.transport.close)
+        elif not waits and self._timer:
+            self._timer.cancel()
+            self._timer = None
 
 
 class _Server(uvicorn.Server):
     """Says where it answers once it does."""
 
-    def __init__(self, config: uvicorn.Config, tell: Callable[[str], object]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[str], object]) -> None:
         super().__init__(config)
-        self._tell = tell
+        self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for one in self.servers:
-            for listening in one.sockets:
-                host, port = listening.getsockname()[:2]
-                self._tell(
-                    f"ragsieve serves at http://{f'[{host}]' if ':' in host else host}:{port}"
-                )
+            for listener in one.sockets:
+                host, port = listener.getsockname()[:2]
+                name = f"[{host}]" if ":" in host else host
+                self._on_start(f"ragsieve serves at http://{name}:{port}")
+
+
+def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """Configuration of uvicorn: quiet, with limits for heads, and time to finish."""
+    return uvicorn.Config(
+        app,
+        http=HeadLimited,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        log_level="warning",
+        access_log=False,
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.limits.timeout_s) + 1,
+    )
 
 
 def run(
-    app: FastAPI, host: str, port: int, settings: Settings, *, tell: Callable[[str], object]
+    app: FastAPI, host: str, port: int, settings: Settings, *, on_start: Callable[[str], object]
 ) -> int:
     """Serve until interrupted or terminated, then end what runs; how many threads are still busy.
 
@@ -46,8 +94,8 @@ def run(
         app: Of `create_app`.
         host: The address to listen at.
         port: Its port; 0 for a free one.
-        settings: Requests that run when it is told to stop have ``limits.timeout_s`` to end.
-        tell: Told the address, in a line, once it answers there.
+        settings: Requests that run at the signal have ``limits.timeout_s`` to end.
+        on_start: Called with the address, in a line, once the server answers there.
 
     Raises:
         InputError: If it cannot listen there.
@@ -55,19 +103,12 @@ def run(
     logging.getLogger("ragsieve.server").setLevel(logging.WARNING)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise InputError(f"--host and --port must be free to listen at: {error}") from error
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=int(settings.limits.timeout_s) + 1,
-    )
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with listening, suppress(KeyboardInterrupt):  # the signal that has ended it comes once more
-        _Server(config, tell).run([listening])
+    with listener, suppress(KeyboardInterrupt):  # the signal that has ended it comes once more
+        _Server(config(app, settings), on_start).run([listener])
     busy: int = app.state.service.work.inside
     return busy

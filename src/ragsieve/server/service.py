@@ -1,4 +1,4 @@
-"""Systems as requests use them: found by name, held to the limits, counted."""
+"""Systems as requests use them: looked up by name, limited, counted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ragsieve import trained
+from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
-from ragsieve.pipeline import AnyDocument, Result, System
+from ragsieve.pipeline import Result, System
+from ragsieve.server.documents import ChatDocuments
 from ragsieve.server.faults import Fault
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.settings import Settings
-from ragsieve.server.shapes import DocumentsIn
+from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, RerankIn
 from ragsieve.server.work import Work
-from ragsieve.types import Query
+from ragsieve.types import Answer, Query
 
 logger = logging.getLogger(__name__)
 
@@ -27,26 +29,25 @@ _WARM = ("Is it warm?", ["It is warm."])
 
 
 @dataclass(frozen=True)
-class Telling(System):
-    """A system that tells what it kept before the reader is asked.
+class Announcing(System):
+    """A system that announces what it kept before the reader is asked.
 
     Args:
-        tell: Told the filter's result.
+        on_kept: Called with the filter's result.
     """
 
-    tell: Callable[[Result], object] = field(default=bool, kw_only=True)
+    on_kept: Callable[[Result], object] = field(default=bool, kw_only=True)
 
-    def __call__(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
-    ) -> Result:
-        """See `System`."""
-        result = super().__call__(query, documents)
-        self.tell(result)
-        return result
+    def _filtered(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None
+    ) -> tuple[Result, Answer | None]:
+        result, answer = super()._filtered(query, documents)
+        self.on_kept(result)
+        return result, answer
 
 
 class Service:
-    """What routes share.
+    """State that routes share.
 
     Args:
         systems: Systems by name, the default first.
@@ -106,8 +107,7 @@ class Service:
     def run(
         self,
         system: System,
-        query: str,
-        documents: Sequence[AnyDocument] | None,
+        request: FilterIn | InspectIn | RerankIn | ChatDocuments,
         *,
         ask: bool = False,
     ) -> Result:
@@ -116,8 +116,9 @@ class Service:
         Raises:
             Fault: 413 if the documents have more tokens than may be.
         """
+        documents = _plain(request.documents)
         self._check_tokens(system, documents or ())
-        result = (system.ask if ask else system)(query, documents)
+        result = (system.ask if ask else system)(request.query, documents)
         self.metrics.ran(result)
         return result
 
@@ -150,16 +151,17 @@ class Service:
             raise Fault(413, "too_many_tokens", message)
 
 
-def plain(documents: DocumentsIn | None) -> list[AnyDocument] | None:
+def _plain(documents: Sequence[Any] | None) -> list[AnyDocument] | None:
     """Documents of a request as `System.__call__` takes them."""
     if documents is None:
         return None
-    return [one if isinstance(one, str) else one.plain for one in documents]
+    return [one.plain if isinstance(one, DocumentIn) else one for one in documents]
 
 
-def telling(system: System, tell: Callable[[Result], object]) -> Telling:
-    """The same system, telling what it kept."""
-    return Telling(**{one.name: getattr(system, one.name) for one in fields(System)}, tell=tell)
+def announcing(system: System, on_kept: Callable[[Result], object]) -> Announcing:
+    """The same system, which announces what it kept."""
+    own = {one.name: getattr(system, one.name) for one in fields(System)}
+    return Announcing(**own, on_kept=on_kept)
 
 
 def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:

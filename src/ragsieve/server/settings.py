@@ -1,12 +1,12 @@
-"""What a server allows, whom it lets in and where it forwards chats to."""
+"""Settings of a server: limits, tokens, hosts, and the upstream of chats."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.models.protocol import is_plain_url
 
 _SECRET = re.compile("[!-~]+")
@@ -47,11 +47,8 @@ class Limits:
     def __post_init__(self) -> None:
         _check_time("max_body_mb", self.max_body_mb)
         _check_time("timeout_s", self.timeout_s)
-        for one in fields(self):
-            least = 0 if one.name == "queue" else 1
-            value = getattr(self, one.name)
-            if one.type == "int" and value < least:
-                raise InputError(f"{one.name} must be at least {least}, got {value!r}")
+        counts = dict.fromkeys(("max_documents", "max_tokens", "workers", "per_client"), (1, None))
+        check_range(self, **counts, queue=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +71,8 @@ class Upstream:
     def __post_init__(self) -> None:
         if not is_plain_url(self.base_url):
             secret = set("@?") & set(self.base_url)
-            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
-            raise InputError(f"upstream must be http(s)://host[:port][/path], got {shown}")
+            value = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
+            raise InputError(f"upstream must be http(s)://host[:port][/path], got {value}")
         if self.api_key and not _SECRET.fullmatch(self.api_key):
             raise InputError("the upstream's key must be printable ASCII without spaces")
         _check_time("the upstream's timeout_s", self.timeout_s)
@@ -83,7 +80,7 @@ class Upstream:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """All that a server is told beside its systems.
+    """Settings of a server beside its systems.
 
     Args:
         limits: How much it takes.
@@ -91,6 +88,8 @@ class Settings:
         hosts: Names by which it may be called, without the port; any where empty. On a loopback
             address they keep other sites' pages away, whatever a name resolves to.
         upstream: Where chats are forwarded to, if anywhere.
+        strict_models: Whether a rerank request is refused whose model is no system; else the
+            default system ranks, and the reply names it.
         warm: Whether models are loaded at the start, by a question of one sentence to each system.
 
     Raises:
@@ -101,6 +100,7 @@ class Settings:
     tokens: tuple[str, ...] = field(default=(), repr=False)
     hosts: tuple[str, ...] = ()
     upstream: Upstream | None = None
+    strict_models: bool = False
     warm: bool = False
 
     def __post_init__(self) -> None:

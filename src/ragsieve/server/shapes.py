@@ -1,15 +1,10 @@
-"""What requests and replies look like, with an example each: the OpenAPI document is made of it."""
+"""Schemas of requests and replies, with examples; the OpenAPI document is made of them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ragsieve.errors import MissingExtra
-
-try:
-    from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "pydantic", extra="serve") from error
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -39,30 +34,36 @@ def _text(value: Any) -> str:
     return value
 
 
-def _asked(value: Any) -> str:
+def _question(value: Any) -> str:
     if not _text(value).strip():
         raise ValueError("must not be blank")
     return _text(value)
 
 
+_STRICT = ConfigDict(extra="forbid", strict=True)
 Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]
 """Any string of JSON, lone surrogates included: documents hold what they hold."""
 
-Asked = Annotated[
+QuestionText = Annotated[
     str,
-    PlainValidator(_asked),
+    PlainValidator(_question),
     WithJsonSchema({"type": "string", "pattern": r"\S", "description": "The question; not blank."}),
 ]
 
 
-def _shown(**example: Any) -> ConfigDict:
+def _example(**example: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [example]})
+
+
+def _strict(**example: Any) -> ConfigDict:
+    """Of a request: unknown fields are refused, and values of other types."""
+    return ConfigDict(**_STRICT, **_example(**example))
 
 
 class DocumentIn(BaseModel):
     """A document; what it has beside these fields is metadata."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
     text: Text
     id: Text | int | None = None
     title: Text | None = None
@@ -76,26 +77,27 @@ class DocumentIn(BaseModel):
 
 
 _FIELDS = tuple(DocumentIn.model_fields)
-DocumentsIn = list[Text | DocumentIn]
+DocumentsIn = Annotated[list[Text | DocumentIn], Field(fail_fast=True)]
+"""Validated up to the first that breaks a rule, so that a body of a million costs no more."""
+Budget = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class FilterIn(BaseModel):
     """A question with its documents."""
 
-    model_config = _shown(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
-    query: Asked
+    model_config = _strict(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
+    query: QuestionText
     documents: DocumentsIn | None = Field(
         None, description="Best first; none only where the system finds evidence by itself."
     )
     system: str | None = Field(None, description="One of `/v1/systems`; else the first of them.")
-    max_tokens: int | None = Field(
-        None, ge=0, lt=2**31, description="Budget of the context, in the generator's tokens."
+    max_tokens: Budget | None = Field(
+        None, description="Budget of the context, in the generator's tokens."
     )
     keep_answer: float | None = Field(
         None,
         ge=0.8,
         le=0.99,
-        strict=True,
         description="Probability that the answer survives, of systems that have this option.",
     )
     trace: bool = Field(True, description="Whether to say what every stage did and dropped.")
@@ -114,22 +116,35 @@ class AnswerIn(FilterIn):
 class InspectIn(BaseModel):
     """A question for one or two systems, to be looked at."""
 
-    model_config = _shown(query=QUESTION, documents=DOCUMENTS, systems=["finefilter"], ask=False)
-    query: Asked
+    model_config = _strict(query=QUESTION, documents=DOCUMENTS, systems=["finefilter"], ask=False)
+    query: QuestionText
     documents: DocumentsIn | None = None
     systems: list[str] = Field(min_length=1, max_length=2)
     ask: bool = False
 
 
 class RerankIn(BaseModel):
-    """Cohere's and Jina's request."""
+    """Cohere's and Jina's request; other fields of theirs are ignored."""
 
-    model_config = _shown(model="finefilter", query=QUESTION, documents=DOCUMENTS, top_n=1)
-    query: Asked
+    model_config = ConfigDict(
+        **_example(model="finefilter", query=QUESTION, documents=DOCUMENTS, top_n=1), strict=True
+    )
+    query: QuestionText
     documents: DocumentsIn
-    model: str | None = Field(None, description="A system of `/v1/systems`; else the first.")
+    model: str | None = Field(
+        None, description="A system of `/v1/systems`; the first for any other name, unless strict."
+    )
     top_n: int | None = Field(None, ge=1, lt=2**31, description="Results at most; else all.")
     return_documents: bool = False
+
+
+class ChatOptions(BaseModel):
+    """The field ``ragsieve`` of a chat request."""
+
+    model_config = _STRICT
+    system: str | None = None
+    max_tokens: Budget | None = None
+    trace: bool | None = None
 
 
 class Span(BaseModel):
@@ -152,9 +167,9 @@ class TokensOut(BaseModel):
 
 
 class FilterOut(BaseModel):
-    """What was kept, in the order in which it is to be read."""
+    """Kept spans, in reading order."""
 
-    model_config = _shown(**_RESULT)
+    model_config = _example(**_RESULT)
     system: str
     query: str
     kept: list[Span]
@@ -167,7 +182,7 @@ class FilterOut(BaseModel):
 class AnswerOut(FilterOut):
     """The same, with the answer."""
 
-    model_config = _shown(**_RESULT, answer="Seals and Crofts")
+    model_config = _example(**_RESULT, answer="Seals and Crofts")
     answer: str
 
 
@@ -182,7 +197,7 @@ class Ranked(BaseModel):
 class RerankOut(BaseModel):
     """All documents, best first, those dropped behind those of which something was kept."""
 
-    model_config = _shown(
+    model_config = _example(
         id="5f0c",
         model="finefilter",
         results=[{"index": 0, "relevance_score": 0.93}],
@@ -199,7 +214,7 @@ class RerankOut(BaseModel):
 class ViewsOut(BaseModel):
     """A view for each system, as the inspector's page shows it."""
 
-    model_config = _shown(views=[{"name": "finefilter", "question": QUESTION}])
+    model_config = _example(views=[{"name": "finefilter", "question": QUESTION}])
     views: list[dict[str, Any]]
 
 
@@ -213,19 +228,19 @@ class SystemOut(BaseModel):
 class SystemsOut(BaseModel):
     """Systems that are served, the default first."""
 
-    model_config = _shown(systems=[{"name": "finefilter", "summary": "the fewest sentences …"}])
+    model_config = _example(systems=[{"name": "finefilter", "summary": "the fewest sentences …"}])
     systems: list[SystemOut]
 
 
 class StatusOut(BaseModel):
-    """How the server is."""
+    """Status of the server."""
 
-    model_config = _shown(status="ok")
+    model_config = _example(status="ok")
     status: str
 
 
-class Wrong(BaseModel):
-    """What is wrong."""
+class ErrorDetail(BaseModel):
+    """The error: a line for people, its kind, and a word for programs."""
 
     message: str
     type: str
@@ -235,11 +250,11 @@ class Wrong(BaseModel):
 class ErrorOut(BaseModel):
     """Why a request was not served."""
 
-    model_config = _shown(
+    model_config = _example(
         error={
             "message": "max_documents must be at most 1000, got 2000",
             "type": "invalid_request_error",
             "code": "too_many_documents",
         }
     )
-    error: Wrong
+    error: ErrorDetail

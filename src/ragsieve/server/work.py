@@ -1,4 +1,4 @@
-"""Blocking work: so many threads, so many that wait before them, so long for each."""
+"""Run blocking work in threads: limits on threads, queue and time."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Work:
         """Begin with no thread, also after `close`."""
         workers = self._limits.workers
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ragsieve-serve")
+        self._parser = ThreadPoolExecutor(1, thread_name_prefix="ragsieve-parse")
 
     @property
     def running(self) -> int:
@@ -69,23 +70,30 @@ class Work:
             Fault: 503 where as many wait as may, or the time is over; what an error of
                 ``function`` is to a client.
         """
-        future = asyncio.wrap_future(self.start(function))
+        return await self._result(self.start(function))
+
+    async def parse(self, function: Callable[[], T]) -> T:
+        """The same for parsing a large body, which takes memory: one after another."""
+        return await self._result(self._parser.submit(function))
+
+    async def _result(self, running: Future[T]) -> T:
         try:
             async with asyncio.timeout(self._limits.timeout_s) as clock:
-                return await future  # cancelled, it is let go: what has begun runs on
+                return await asyncio.wrap_future(running)  # cancelled, what has begun runs on
         except TimeoutError as error:
             raise (self.late() if clock.expired() else fault_of(error)) from error
-        except Exception as error:  # whatever it is, the client is told what that is to it
+        except Exception as error:  # whatever it is, the client gets a fault
             raise fault_of(error) from error
 
     def late(self) -> Fault:
-        """What a request gets whose time is over."""
+        """Error of a request whose time is over."""
         over = f"timeout_s must not pass, got over {self._limits.timeout_s:g} s"
         return Fault(503, "timeout", over, retry_s=5)
 
     def close(self) -> None:
         """Begin nothing more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._parser):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _left(self, _: Any = None) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Documents → segments, and segments → finer segments. Spans never change the text they are of."""
+"""Documents → segments, and segments → finer segments; every segment is a span of its text."""
 
 from ragsieve.split.blocks import Blocks
 from ragsieve.split.semantic import Semantic

@@ -1,16 +1,15 @@
-"""Sentences of prose; lists, tables, code and questions with their answers whole."""
+"""Blocks: sentences of prose; lists, tables, code and questions with their answers whole."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragsieve.errors import InputError
+from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
-from ragsieve.text import language, sentence_spans
-from ragsieve.types import Query, Segment
+from ragsieve.text import sentence_spans
 
 _MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
 _INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
@@ -19,7 +18,7 @@ _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example) ", re.IGNORECASE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blocks:
+class Blocks(Sentences):
     """Split prose into sentences, and keep whole what has another form.
 
     One segment is a list with the line that introduces it, numbered steps, a code block, a table
@@ -40,24 +39,6 @@ class Blocks:
         InputError: If ``max_chars`` is below 1 or ``language`` is empty.
     """
 
-    language: str | None = None
-    max_chars: int = 1000
-
-    def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
-        if self.language == "":
-            raise InputError(f"language must be an ISO 639-1 code or None, got {self.language!r}")
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        return [
-            Segment(segment.document, segment.start + start, segment.start + end)
-            for segment in segments
-            for start, end in self._spans(
-                segment.text, self.language or language(segment.document.text)
-            )
-        ]
-
     def _spans(self, text: str, code: str) -> list[Span]:
         units = _Units(text, code, self.max_chars)
         for block in blocks(text):
@@ -70,7 +51,7 @@ class _Units:
 
     def __init__(self, text: str, code: str, max_chars: int) -> None:
         self.text, self.code, self.max_chars = text, code, max_chars
-        self.found: list[Span] = []
+        self.spans: list[Span] = []
         self.head: list[Span] = []  # headings that wait for what follows them
         self.prose = False  # whether the last segment is a sentence
 
@@ -84,23 +65,23 @@ class _Units:
         head, self.head = self.head, []
         if block.kind == "prose":
             items = self._sentences(*block.items[0])
-            asked = bool(head) and self.text[slice(*head[-1])].rstrip(" *_#").endswith("?")
-            whole = asked and items and items[-1][1] - head[0][0] <= self.max_chars // 2
+            is_question = bool(head) and self.text[slice(*head[-1])].rstrip(" *_#").endswith("?")
+            whole = is_question and items and items[-1][1] - head[0][0] <= self.max_chars // 2
         else:
             items = self._trimmed(block.items)
             whole = block.kind not in ("log", "chat")
             if not whole:
                 items = [part for item in items for part in self._entry(*item)]
             if items and not head and self._introduces(block.kind, items[0][0]):
-                head = [self.found.pop()]
-        self.found += self._packed(head, items, bool(whole), block.kind)
+                head = [self.spans.pop()]
+        self.spans += self._joined(head, items, bool(whole), block.kind)
         self.prose = block.kind == "prose"
 
     def finish(self) -> list[Span]:
         """All segments, headings that nothing follows among them."""
-        self.found += self._packed(self.head, [], True, "list")
+        self.spans += self._joined(self.head, [], True, "list")
         self.head, self.prose = [], False
-        return self.found
+        return self.spans
 
     def _entry(self, start: int, end: int) -> list[Span]:
         """A turn or a log's entry whole, unless it is as long as a paragraph of prose."""
@@ -110,15 +91,15 @@ class _Units:
         """Whether the last sentence leads to what begins at ``start``."""
         if not self.prose or kind in ("log", "chat", "faq"):
             return False
-        last = self.text[slice(*self.found[-1])]
-        close = self.text.count("\n", self.found[-1][1], start) < 2
+        last = self.text[slice(*self.spans[-1])]
+        close = self.text.count("\n", self.spans[-1][1], start) < 2
         return len(last) <= SHOWN and bool(
             (close and len(last) <= LEAD)
             or _INTRODUCES.search(last)
             or (kind == "table" and _CAPTION.match(last))
         )
 
-    def _packed(self, head: list[Span], items: list[Span], whole: bool, kind: str) -> list[Span]:
+    def _joined(self, head: list[Span], items: list[Span], whole: bool, kind: str) -> list[Span]:
         """Items joined up to the limit where they belong together, the head with the first."""
         parts = [*head, *items]
         size = parts[-1][1] - parts[0][0] if parts else 0

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import InputError, ModelError, check_range
 from ragsieve.models.base import Embedder
 from ragsieve.text import sentence_spans
 from ragsieve.types import Query, Segment, rounded
@@ -51,10 +51,7 @@ class Semantic:
     language: str = field(default="en", kw_only=True)
 
     def __post_init__(self) -> None:
-        if not -1 <= self.min_similarity <= 1:
-            raise InputError(f"min_similarity must lie in [-1, 1], got {self.min_similarity!r}")
-        if self.max_chars < 1:
-            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
+        check_range(self, min_similarity=(-1, 1), max_chars=(1, None))
         if not self.language:
             raise InputError(f"language must be an ISO 639-1 code, got {self.language!r}")
 
@@ -87,8 +84,8 @@ class Semantic:
             if left == right:
                 agree[second] = True
             else:
-                found = [rows.setdefault(part, len(rows)) for part in (left, right)]
-                pairs.append((second, *found))
+                places = [rows.setdefault(part, len(rows)) for part in (left, right)]
+                pairs.append((second, *places))
         if pairs:
             vectors = self._embedded(list(rows))
             for start in range(0, len(pairs), BLOCK):

@@ -1,11 +1,11 @@
-"""Sentences."""
+"""Sentences of a document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.text import language, sentence_spans
 from ragsieve.types import Query, Segment
 
@@ -31,8 +31,7 @@ class Sentences:
     max_chars: int = 1000
 
     def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise InputError(f"max_chars must be at least 1, got {self.max_chars!r}")
+        check_range(self, max_chars=(1, None))
         if self.language == "":
             raise InputError(f"language must be an ISO 639-1 code or None, got {self.language!r}")
 
@@ -40,9 +39,10 @@ class Sentences:
         return [
             Segment(segment.document, segment.start + start, segment.start + end)
             for segment in segments
-            for start, end in sentence_spans(
-                segment.text,
-                language=self.language or language(segment.document.text),
-                max_chars=self.max_chars,
+            for start, end in self._spans(
+                segment.text, self.language or language(segment.document.text)
             )
         ]
+
+    def _spans(self, text: str, code: str) -> list[tuple[int, int]]:
+        return sentence_spans(text, language=code, max_chars=self.max_chars)

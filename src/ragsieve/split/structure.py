@@ -42,7 +42,7 @@ class _Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What stands together, and the spans between which it may be cut."""
+    """Lines that belong together, and the spans between which they may be cut."""
 
     kind: str
     items: list[Span]
@@ -69,13 +69,13 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> list[_Line]:
-    found, start = [], 0
+    lines, start = [], 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         shown = text[start : min(end, start + SHOWN)].rstrip("\r\n")
-        found.append(_Line(start, end, _kind(shown), shown))
+        lines.append(_Line(start, end, _kind(shown), shown))
         start = end
-    return found
+    return lines
 
 
 def _kind(line: str) -> str:
@@ -141,13 +141,13 @@ class _Reader:
         if self.first.kind == "blank":
             return None
         if self.place in self.closing:
-            return self._made("code", range(self.place, self.closing[self.place] + 1))
+            return self._block("code", range(self.place, self.closing[self.place] + 1))
         if self.first.kind != "item" and (code := self._indented()):
             return code
         reader = _READERS.get(self.first.kind)
         return (reader(self) if reader else None) or self._title()
 
-    def _made(self, kind: str, begins: Sequence[int], after: int = 0) -> Block:
+    def _block(self, kind: str, begins: Sequence[int], after: int = 0) -> Block:
         """A block whose items begin at some lines; the last one ends before ``after``."""
         self.place = after or begins[-1] + 1
         ends = [*begins[1:], self.place]
@@ -164,7 +164,7 @@ class _Reader:
         return place
 
     def _heading(self) -> Block:
-        return self._made("heading", [self.place])
+        return self._block("heading", [self.place])
 
     def _table(self) -> Block | None:
         after = self._run(self.place, lambda line: line.kind == "row")
@@ -172,7 +172,7 @@ class _Reader:
         if len(rows) == 1 and not re.fullmatch(r"\s*\|.*\|\s*", self.first.text):
             return None
         ruled = len(rows) > 1 and not re.search(r"\w", self.lines[rows[1]].text)
-        return self._made("table", [rows[0], *rows[2 + ruled :]], after)
+        return self._block("table", [rows[0], *rows[2 + ruled :]], after)
 
     def _log(self) -> Block:
         begins: list[int] = []
@@ -180,7 +180,7 @@ class _Reader:
         while self._kind(place) == "log":
             begins.append(place)
             place = self._run(place + 1, lambda one: one.kind not in ("log", "blank", "heading"))
-        return self._made("log", begins, place)
+        return self._block("log", begins, place)
 
     def _indented(self) -> Block | None:
         """An indented block that looks like code, with its blank lines."""
@@ -195,7 +195,7 @@ class _Reader:
             if further == len(self.lines) or not _indent(self.lines[further]):
                 break
             after = self._run(further, _indent)
-        return self._made("code", range(self.place, after))
+        return self._block("code", range(self.place, after))
 
     def _fields(self) -> Block | None:
         """A record or a mail's header; turns of a chat where speakers come again."""
@@ -211,9 +211,9 @@ class _Reader:
         ]
         timed = sum(bool(re.match(_TIME, self.lines[begin].text.strip())) for begin in begins)
         if len(begins) > 1 and (len({*names}) < len(begins) or timed > 1):
-            return self._made("chat", begins, place)
+            return self._block("chat", begins, place)
         if len(begins) > 1 and not gaps and place - self.place == len(begins):
-            return self._made("record", begins, place)
+            return self._block("record", begins, place)
         return None
 
     def _faq(self) -> Block | None:
@@ -229,7 +229,7 @@ class _Reader:
             place += 1
         if not answered:
             return None
-        return self._made("faq", [self.place], place)
+        return self._block("faq", [self.place], place)
 
     def _list(self) -> Block | None:
         label = _label(self.first)
@@ -252,7 +252,7 @@ class _Reader:
         led = self.first.text.lstrip().startswith(":") or bool(
             self.before and self.before.text.rstrip().endswith((":", "："))
         )
-        return self._made("list", begins, place) if len(begins) > 1 or led else None
+        return self._block("list", begins, place) if len(begins) > 1 or led else None
 
     def _continued(self, place: int, item: int) -> int:
         """The line behind ``place`` and what belongs to the same list; ``place`` where it ends."""
@@ -296,19 +296,19 @@ class _Reader:
         if self._kind(place) == "text" and re.match(
             r"[ ]{0,3}(?:=+|-{3,})[ ]*$", self._text(place + 1)
         ):
-            return self._made("heading", [place], place + 2)
+            return self._block("heading", [place], place + 2)
         if self._alone(place) and _heads(self.first):
             after = self._run(place + 1, lambda line: line.kind == "blank")
             heads = after < len(self.lines) and _heads(self.lines[after]) and self._alone(after)
             if after < len(self.lines) and not heads:
-                return self._made("heading", [place])
+                return self._block("heading", [place])
         bold = re.match(r"\s*(\*\*|__)[^*_]{1,200}\1:?\s*$", self.first.text)
         if (
             bold
             and self._kind(place + 1) != "end"
             and (not self.before or self.before.kind == "blank")
         ):
-            return self._made("heading", [place])
+            return self._block("heading", [place])
         return None
 
     def _alone(self, place: int) -> bool:

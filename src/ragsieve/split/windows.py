@@ -1,4 +1,4 @@
-"""Windows of so many tokens, with overlap."""
+"""Windows of a number of tokens, with overlap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 from typing import Protocol
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
+from ragsieve.models.wrap import counts_by_request
 from ragsieve.types import Query, Segment
 
 PIECE = 8  # characters of a piece, where what has no white space is cut
@@ -40,15 +41,15 @@ class _Words:
     """
 
     spans: Sequence[Span]
-    alone: Sequence[int]
-    until: Sequence[int]
+    alone: Sequence[float]
+    until: Sequence[float]
 
     def windows(self, limit: int, overlap: int) -> Iterator[Span]:
         """First and last word of each window: at least one word, else at most ``limit`` tokens."""
         first = last = 0
         while True:
-            room = limit - self.alone[first] + self.until[first + 1]
-            last = max(first, bisect_right(self.until, room) - 2)
+            budget = limit - self.alone[first] + self.until[first + 1]
+            last = max(first, bisect_right(self.until, budget) - 2)
             yield first, last
             if last + 1 == len(self.spans):
                 return
@@ -66,7 +67,7 @@ class _Words:
         """Start and end in the text of each window."""
         return [(self.spans[first][0], self.spans[last][1]) for first, last in windows]
 
-    def _tokens(self, first: int, last: int) -> int:
+    def _tokens(self, first: int, last: int) -> float:
         return self.alone[first] + self.until[last + 1] - self.until[first + 1]
 
 
@@ -84,6 +85,9 @@ class Windows:
         overlap: Tokens at the end of a window with which the next one begins, in whole words as
             they count alone; not negative, below ``max_tokens``.
 
+    Where each count is a request to a server, texts and windows are counted, and words take their
+    share of it: windows are then a little shorter than they could be.
+
     Raises:
         InputError: If an option is out of its range.
         ModelError: If the counter fails.
@@ -96,8 +100,7 @@ class Windows:
     overlap: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(1, None))
         if not 0 <= self.overlap < self.max_tokens:
             raise InputError(
                 f"overlap must lie in [0, max_tokens={self.max_tokens}), got {self.overlap!r}"
@@ -122,19 +125,19 @@ class Windows:
 
         Where words have more tokens together than apart, the text is packed anew, less tightly.
         """
-        words = self._words(texts)
-        found: dict[str, list[Span]] = {}
+        words = self._estimated(texts) if counts_by_request(self.counter) else self._words(texts)
+        spans: dict[str, list[Span]] = {}
         limits = dict.fromkeys(texts, self.max_tokens)
         step = 1
         while limits:
             tried = {t: [*words[t].windows(limit, self.overlap)] for t, limit in limits.items()}
-            found |= {t: words[t].spanned(windows) for t, windows in tried.items()}
+            spans |= {t: words[t].spanned(windows) for t, windows in tried.items()}
             tokens: dict[str, int] = {}
-            self._count(tokens, (text[slice(*span)] for text in tried for span in found[text]))
+            self._count(tokens, (text[slice(*span)] for text in tried for span in spans[text]))
             worst = {
                 text: max(
                     tokens[text[slice(*span)]] if last > first else 0  # one word gets no shorter
-                    for span, (first, last) in zip(found[text], windows, strict=True)
+                    for span, (first, last) in zip(spans[text], windows, strict=True)
                 )
                 for text, windows in tried.items()
             }
@@ -144,7 +147,7 @@ class Windows:
                 if most > self.max_tokens
             }
             step *= 2  # so that a strange tokenizer is soon at one word a window
-        return found
+        return spans
 
     def _words(self, texts: Sequence[str]) -> dict[str, _Words]:
         """Words of at most ``max_tokens`` tokens, or of one character."""
@@ -166,6 +169,23 @@ class Windows:
             )
             for text, whole in spans.items()
         }
+
+    def _estimated(self, texts: Sequence[str]) -> dict[str, _Words]:
+        """Words with their share of their text's tokens, by bytes: one count a text."""
+        tokens: dict[str, int] = {}
+        self._count(tokens, texts)
+        size = max(1, self.max_tokens // 4)  # characters of four bytes, a token each at most
+        words = {}
+        for text in texts:
+            spans = [match.span() for match in _WORD.finditer(text)]
+            spans = [
+                (at, min(at + size, end)) for start, end in spans for at in range(start, end, size)
+            ]
+            lengths = [len(w.encode("utf-8", "surrogatepass")) for w in _behind(text, spans)]
+            share = tokens[text] / sum(lengths)
+            sizes = [share * length for length in lengths]
+            words[text] = _Words(spans, sizes, [*accumulate(sizes, initial=0)])
+        return words
 
     def _pieces(
         self, text: str, spans: Iterable[Span], tokens: Mapping[str, int], size: int

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The stage `Winnow`, whose module is imported only when it is asked for."""
+    """The stage `Winnow`, whose module is imported on demand."""
     if name == "Winnow":
         return import_module("ragsieve.systems.winnowrag").Winnow
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -63,14 +63,15 @@ def build(
     """
     entry = find(name)
     check_options(name, entry, options)
-    given = {"embedder": embedder, "pruner": pruner}
+    models = {"embedder": embedder, "pruner": pruner}
     for role in entry.roles:
-        if given[role] is None:
+        if models[role] is None:
             raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")
     if entry.knows and answers is None:
         raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
-    models = [given[role] for role in entry.roles]
-    told = [answers] if entry.knows else []
+    inputs: list[Any] = [models[role] for role in entry.roles]
+    if entry.knows:
+        inputs.append(answers)
     if entry.searches:
-        return entry.make(llm, *models, *told, source=source, **(options or {}))
-    return entry.make(llm, *models, *told, **(options or {})).with_source(source)
+        return entry.make(llm, *inputs, source=source, **(options or {}))
+    return entry.make(llm, *inputs, **(options or {})).with_source(source)

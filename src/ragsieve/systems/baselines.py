@@ -1,36 +1,54 @@
-"""What every filter is measured against: nothing, everything, the first or best k, an oracle."""
+"""Baselines: no document, every document, the first or best k."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
 from ragsieve import score, select, split
-from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, Embedder, PairScorer
+from ragsieve.answer import Reader, read_demonstrations
+from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.registry import system
-from ragsieve.text import contains_answer
-from ragsieve.trace import record_drop
-from ragsieve.types import Query, Segment
-
-
-@system("closed-book", "no document: the model by itself")
-def closed_book(llm: LLM) -> System:
-    """Keep nothing: the generator answers by itself."""
-    return System(Pipeline(select.TopK(0)), Reader(llm))
-
-
-@system("all", "every document whole")
-def all_documents(llm: LLM, *, max_tokens: int | None = None) -> System:
-    """Keep every document whole."""
-    return System(Pipeline(), Reader(llm), max_tokens)
+from ragsieve.systems.registry import preset, renamed, system
 
 
 @system("top-documents", "the first 5 documents as retrieved")
-def top_documents(llm: LLM, *, k: int = 5, max_tokens: int | None = None) -> System:
-    """Keep the first ``k`` documents as they were retrieved."""
-    return System(Pipeline(select.TopK(k)), Reader(llm), max_tokens)
+def top_documents(
+    llm: LLM,
+    *,
+    k: int | None = 5,
+    shots: int = 0,
+    examples: str = "",
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the first ``k`` documents as they were retrieved, whole.
+
+    Args:
+        llm: The generator.
+        k: How many stay; all where None. At 0 the generator answers by itself.
+        shots: Questions with their answers that stand before the question.
+        examples: A file of such questions, as `ragsieve.answer.read_demonstrations` takes it;
+            ragsieve's own where empty.
+        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
+
+    Raises:
+        InputError: If an option or a line of the file breaks its rule.
+
+    Source: With examples: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot
+        demonstrations.
+    Differs: Examples are not the data set's training set where no file is named.
+    """
+    reader = Reader(llm, examples=read_demonstrations(shots, examples))
+    return System(Pipeline(*([] if k is None else [select.TopK(k)])), reader, max_tokens)
+
+
+preset("closed-book", top_documents, "no document: the model by itself", k=0)
+preset("all", top_documents, "every document whole", k=None)
+preset(
+    "icl",
+    top_documents,
+    "every document whole, after worked questions with their answers",
+    paper="arXiv 2406.13629",
+    k=None,
+    shots=2,
+)
 
 
 @system(
@@ -43,7 +61,7 @@ def nearest_documents(
     embedder: Embedder,
     *,
     k: int = 5,
-    reranker: PairScorer | None = None,
+    reranker: CrossEncoder | None = None,
     max_tokens: int | None = None,
 ) -> System:
     """Keep the ``k`` documents nearest to the question, whole, the nearest first.
@@ -64,11 +82,34 @@ def nearest_documents(
 
 @system("top-sentences", "the 5 sentences nearest to the question by embedding", needs="embedder")
 def top_sentences(
-    llm: LLM, embedder: Embedder, *, k: int = 5, max_tokens: int | None = None
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    documents: int | None = None,
+    k: int = 5,
+    max_tokens: int | None = None,
 ) -> System:
-    """Keep the ``k`` sentences nearest to the question by embedding, as they stand in the text."""
+    """Keep the ``k`` sentences nearest to the question by embedding, as they stand in the text.
+
+    Args:
+        llm: The generator.
+        embedder: Ranks by cosine; each sentence is embedded behind its document's title.
+        documents: So many of the first documents are read; all where None, not negative.
+        k: So many sentences stay.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: With an embedder of ``ragsieve train recomp`` and the first 5 documents the extractive
+        compressor of RECOMP (arXiv 2310.04408), section 3.1: 1 sentence for NQ and TriviaQA, 2 for
+        HotpotQA.
+    Differs: From RECOMP: cosine, not the inner product, so weights of the authors may rank a little
+        differently; sentences stand in the order of the text.
+    """
     return System(
         Pipeline(
+            *([] if documents is None else [select.TopK(documents)]),
             split.Sentences(),
             score.Cosine(embedder),
             select.TopK(k),
@@ -79,31 +120,14 @@ def top_sentences(
     )
 
 
-@system("oracle", "the sentences with a gold answer; for `bench`", needs="gold answers")
-def oracle(
-    llm: LLM, answers: Mapping[str, Sequence[str]], *, max_tokens: int | None = None
-) -> System:
-    """Keep the sentences that hold a gold answer: what a filter could reach that knew it.
-
-    Args:
-        llm: The generator.
-        answers: Gold answers by question.
-        max_tokens: Budget of the context, in the generator's tokens.
-    """
-    return System(Pipeline(split.Sentences(), _Holding(answers)), Reader(llm), max_tokens)
+preset(
+    "recomp",
+    top_sentences,
+    "the sentence nearest to the question by a bi-encoder: `ragsieve train recomp` tunes one",
+    paper="arXiv 2310.04408",
+    documents=5,
+    k=1,
+)
 
 
-@dataclass(frozen=True)
-class _Holding:
-    """Keep the segments that hold one of the question's gold answers."""
-
-    answers: Mapping[str, Sequence[str]] = field(repr=False)
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        kept = []
-        for segment in segments:
-            if contains_answer(segment.text, self.answers.get(query.text, ())):
-                kept.append(segment)
-            else:
-                record_drop(segment, "holds no gold answer")
-        return kept
+__getattr__ = renamed(__name__, all_documents="all", closed_book="closed-book", oracle="oracle")

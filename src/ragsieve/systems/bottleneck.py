@@ -1,4 +1,4 @@
-"""BottleNeck: a filter model writes what the answer needs; of that, what was copied is a span."""
+"""BottleNeck: a filter model writes what the answer needs; copied sentences become spans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment
 
 PROMPT = "filter_noise"
-"""What the filter model is asked by; see `ragsieve.systems.written.Write`."""
+"""Template of the filter model's prompt; see `ragsieve.systems.written.Write`."""
 
 
 @system(
@@ -82,12 +82,12 @@ class Located:
     """
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        found = [_place(segment) or segment for segment in segments]
-        invented = sum(bool(segment.document.written_by) for segment in found)
+        located = [_place(segment) or segment for segment in segments]
+        invented = sum(bool(segment.document.written_by) for segment in located)
         if invented:
-            note(f"{invented} of {len(found)} sentences are written, not copied")
+            note(f"{invented} of {len(located)} sentences are written, not copied")
         once: dict[object, Segment] = {}
-        for segment in found:
+        for segment in located:
             once.setdefault(segment.text if segment.document.written_by else segment.key, segment)
         return list(once.values())
 

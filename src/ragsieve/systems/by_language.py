@@ -1,4 +1,4 @@
-"""One way for English, another for what an English model cannot read."""
+"""Two ways through a pipeline: for English, and for languages that the model cannot read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from ragsieve.pipeline import Pipeline
 from ragsieve.text import language
 from ragsieve.trace import step, warn
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, StageResult
 
 logger = logging.getLogger(__name__)
 
@@ -25,14 +25,14 @@ class ByLanguage(Pipeline):
         on_error: See `ragsieve.Pipeline`.
     """
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         english, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)
         documents = {s.document.id: s.document for s in segments}
-        asked = language(query.text)
+        question = language(query.text)
         foreign = {
             name: code
             for name, document in documents.items()
-            if (code := asked if asked != "en" else language(document.text)) != "en"
+            if (code := question if question != "en" else language(document.text)) != "en"
         }
         if not foreign:
             return english(query, segments)
@@ -47,7 +47,7 @@ class ByLanguage(Pipeline):
         read = [s for s in segments if s.document.id not in foreign]
         rest = [s for s in segments if s.document.id in foreign]
         kept = {s.key: s for s in (*english(query, read), *other(query, rest))}
-        return [kept[s.key] for s in segments if s.key in kept]
+        return StageResult(kept[s.key] for s in segments if s.key in kept)
 
 
 @cache

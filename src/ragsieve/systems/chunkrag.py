@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder, PairScorer, SentencePruner
-from ragsieve.models.memory import MemoryCached
+from ragsieve.errors import InputError, check_choice
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
+from ragsieve.models.cache import Cached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.score.base import Scorer
 from ragsieve.systems.registry import preset, system
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, StageResult
 
-Chunks = Literal["semantic", "fixed"]
 Retrieval = Literal["hybrid", "dense", "bm25"]
 Rating = Literal["scale", "likelihood"]
 Threshold = Literal["llm", "statistics"] | float
-
-FIXED = 100  # tokens of a chunk of fixed size: about as long as 500 characters
 
 
 class InHand(Pipeline):
     """Stages for documents in hand; what a source has found, and scored, passes by them."""
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         if segments and all(segment.scores for segment in segments):
-            return list(segments)
+            return StageResult(segments)
         return super().__call__(query, segments)
 
 
@@ -45,9 +42,9 @@ def chunkrag(
     pruner: SentencePruner | None = None,
     *,
     critic: LLM | None = None,
-    reranker: PairScorer | None = None,
+    reranker: CrossEncoder | None = None,
     source: Source | None = None,
-    chunks: Chunks = "semantic",
+    splitter: Stage | None = None,
     min_similarity: float = 0.7,
     max_chars: int = 500,
     rewrite: bool = True,
@@ -79,7 +76,7 @@ def chunkrag(
             does, or where there is none the mean of the ratings.
         source: Finds chunks where there are no documents in hand, as an index does; how they are
             cut, ranked and how many they are is its own.
-        chunks: ``"semantic"``, or ``"fixed"``: windows of 100 tokens.
+        splitter: Cuts documents into chunks; `split.Semantic` where None.
         min_similarity: See `split.Semantic`; so for ``max_chars``.
         max_chars: Of a semantic chunk.
         rewrite: Whether another wording of the question searches.
@@ -100,7 +97,8 @@ def chunkrag(
     Raises:
         InputError: If an option breaks its rule.
     """
-    embedder = MemoryCached(embedder)
+    embedder = Cached(embedder)
+    semantic = split.Semantic(embedder, min_similarity=min_similarity, max_chars=max_chars)
     rewriter = Rewrite(llm) if rewrite else None
     ranked = _ranked(embedder, retrieval)
     ordering = reranker or pruner
@@ -108,7 +106,7 @@ def chunkrag(
     return System(
         Pipeline(
             InHand(
-                _chunks(llm, embedder, chunks, min_similarity, max_chars),
+                splitter or semantic,
                 Rewritten(rewriter, ranked) if rewriter else ranked,
                 select.TopK(k),
             ),
@@ -138,32 +136,16 @@ preset(
 )
 
 
-def _chunks(
-    llm: LLM, embedder: Embedder, chunks: Chunks, min_similarity: float, max_chars: int
-) -> Stage:
-    if chunks == "fixed":
-        return split.Windows(llm, max_tokens=FIXED)
-    if chunks == "semantic":
-        return split.Semantic(embedder, min_similarity=min_similarity, max_chars=max_chars)
-    raise InputError(f"chunks must be one of {', '.join(get_args(Chunks))}, got {chunks!r}")
-
-
 def _ranked(embedder: Embedder, retrieval: Retrieval) -> Scorer:
+    check_choice(Retrieval, retrieval=retrieval)
     dense, bm25 = score.Cosine(embedder, titles=False), score.BM25(titles=False)
-    match retrieval:
-        case "hybrid":
-            return score.Hybrid((dense, bm25), (0.5, 0.5))
-        case "dense":
-            return dense
-        case "bm25":
-            return bm25
-    known = ", ".join(get_args(Retrieval))
-    raise InputError(f"retrieval must be one of {known}, got {retrieval!r}")
+    if retrieval == "hybrid":
+        return score.Hybrid((dense, bm25), (0.5, 0.5))
+    return dense if retrieval == "dense" else bm25
 
 
 def _ratings(llm: LLM, critic: LLM | None, rating: Rating, reflection: bool) -> tuple[Scorer, ...]:
-    if rating not in get_args(Rating):
-        raise InputError(f"rating must be one of {', '.join(get_args(Rating))}, got {rating!r}")
+    check_choice(Rating, rating=rating)
     if rating == "likelihood":
         return (score.Likelihood(llm),)
     ratings: list[Scorer] = [score.Relevance(llm)]

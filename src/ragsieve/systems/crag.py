@@ -1,4 +1,4 @@
-"""Corrective RAG: judge what was retrieved, refine it, or look elsewhere."""
+"""Corrective RAG: judge retrieved documents, refine them, or search elsewhere."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from typing import NamedTuple, cast
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder, PairScorer
-from ragsieve.models.memory import MemoryCached
+from ragsieve.errors import InputError, check_range
+from ragsieve.models.base import LLM, CrossEncoder, Embedder
+from ragsieve.models.cache import Cached
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Pipeline, Source, System
+from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
-from ragsieve.score.base import Scorer
 from ragsieve.systems.registry import system
 from ragsieve.trace import log_event, note, record_drop, step
-from ragsieve.types import Document, Query, Segment, rounded
+from ragsieve.types import Document, Query, Segment, StageResult, rounded
+
+Evaluator = CrossEncoder | LLM | Pipeline
 
 
 class Cuts(NamedTuple):
-    """Where an evaluator's scores are cut, in its own units.
+    """Thresholds of an evaluator's scores, in its own units.
 
     Args:
         upper: From here a document is right.
         lower: Below, it is wrong.
-        strip: Strips below this go.
+        min_score: Strips below this go.
     """
 
     upper: float
     lower: float
-    strip: float
+    min_score: float
 
 
-PAPER = Cuts(0.59, -0.99, -0.5)  # PopQA, of a T5 that was trained to say 1 or -1
-SHARE = Cuts(0.6, 0.3, 0.3)  # of a cosine or a rating in [0, 1]: by hand, on retrieved passages
+PAPER = Cuts(0.59, -0.99, -0.5)
+"""For the paper's evaluator alone, a T5 trained to say 1 or -1: ``crag(…, **PAPER._asdict())``."""
+SHARE = Cuts(0.6, 0.3, 0.3)  # of a cosine, rating or probability: by hand, on retrieved passages
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,11 @@ class Judged:
 
     Correct where some document scores at least ``upper``, incorrect where all score below
     ``lower``, else ambiguous. Correct documents pass; incorrect ones go, and what ``fallback``
-    finds comes in their place; ambiguous ones pass with it behind them. It is asked once, and also
+    finds comes in their place; ambiguous ones pass with it behind them. It is searched once, also
     where nothing was retrieved. Its documents are named ``fallback:ID:…``, by what stands in them.
 
     Args:
-        upper: In units of the score given last; finite.
+        upper: In units of the last score; finite.
         lower: Finite, at most ``upper``.
         fallback: Another source; without one incorrect documents are replaced by nothing, and the
             trace says that nothing was looked up.
@@ -71,53 +73,53 @@ class Judged:
         if self.lower > self.upper:
             raise InputError(f"lower must be at most upper={self.upper!r}, got {self.lower!r}")
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         if not segments and self.fallback is None:
-            return []
+            return StageResult()
         best = max((rounded(segment.score) for segment in segments), default=-math.inf)
         verdict = "incorrect" if best < self.lower else "ambiguous"
         if best >= self.upper:
             verdict = "correct"
         shown = f"the best of {len(segments)} scores {best:.3f}" if segments else "nothing to judge"
-        told = f"{verdict}: {shown}; upper={self.upper}, lower={self.lower}"
-        log_event(told, "verdict", verdict=verdict, documents=len(segments))
+        line = f"{verdict}: {shown}; upper={self.upper}, lower={self.lower}"
+        log_event(line, "verdict", verdict=verdict, documents=len(segments))
         if verdict == "correct":
-            return list(segments)
-        found = self._found(query, segments)
+            return StageResult(segments)
+        results = self._look_up(query, segments)
         if verdict == "ambiguous":
-            return [*segments, *found]
+            return StageResult([*segments, *results], found=results)
         for segment in segments:
             record_drop(segment, f"judged incorrect: {segment.score:.3f} < lower={self.lower}")
-        return found
+        return StageResult(results, found=results)
 
-    def _found(self, query: Query, given: Sequence[Segment]) -> list[Segment]:
+    def _look_up(self, query: Query, segments: Sequence[Segment]) -> list[Segment]:
         if self.fallback is None:
             note("no fallback: nothing is looked up elsewhere")
             return []
-        with step(repr(self.fallback)) as record:  # nothing before: the system counts it as given
-            found = _apart(self.fallback(query), given)
-            record.after = tuple(found)
-        return found
+        with step(repr(self.fallback)) as record:
+            results = _apart(self.fallback(query), segments)
+            record.after = tuple(results)
+        return results
 
 
-def _apart(found: Sequence[Segment], given: Sequence[Segment]) -> list[Segment]:
-    """The same of documents with names of their own, that rank behind those given."""
-    taken = {segment.document.id for segment in given}
-    behind = 1 + max((segment.document.rank for segment in given), default=-1)
+def _apart(results: Sequence[Segment], retrieved: Sequence[Segment]) -> list[Segment]:
+    """The results, of documents with ids of their own that rank behind those retrieved."""
+    taken = {segment.document.id for segment in retrieved}
+    behind = 1 + max((segment.document.rank for segment in retrieved), default=-1)
     own: dict[Document, Document] = {}
-    for document in dict.fromkeys(segment.document for segment in found):
+    for document in dict.fromkeys(segment.document for segment in results):
         name = f"fallback:{document.id}:{_mark(document)}"
         while name in taken:
             name += "'"
         taken.add(name)
         own[document] = replace(document, id=name, rank=behind + document.rank)
-    return [Segment(own[s.document], s.start, s.end) for s in found]
+    return [Segment(own[s.document], s.start, s.end) for s in results]
 
 
 def _mark(document: Document) -> str:
     """Eight digits of what is read of it: what two searches find may have the same names."""
-    said = repr((document.title, document.text, document.source)).encode()
-    return hashlib.sha256(said).hexdigest()[:8]
+    content = repr((document.title, document.text, document.source)).encode()
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,7 @@ class Strips:
     sentences: int = 3
 
     def __post_init__(self) -> None:
-        if self.sentences < 1:
-            raise InputError(f"sentences must be at least 1, got {self.sentences!r}")
+        check_range(self, sentences=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         strips: list[Segment] = []
@@ -161,7 +162,7 @@ def crag(
     llm: LLM,
     embedder: Embedder,
     *,
-    evaluator: PairScorer | LLM | None = None,
+    evaluator: Evaluator | None = None,
     fallback: Source | None = None,
     rewrite: bool = True,
     upper: float | None = None,
@@ -180,44 +181,42 @@ def crag(
     Args:
         llm: The generator; rewrites the question for ``fallback``.
         embedder: Its cosine judges where there is no ``evaluator``.
-        evaluator: Judges documents and strips: a cross-encoder, or an LLM that rates them as
+        evaluator: Judges documents and strips: a cross-encoder, which needs its own thresholds; a
+            `Pipeline` that ends in `score.Calibrated`; or an LLM that rates them as
             `score.Relevance` says (small ones rate all alike).
         fallback: Another source, such as a web search; without one there is nothing else to read.
         rewrite: Whether ``fallback`` is asked by a rewritten question.
-        upper: Score from which a document makes the verdict correct; where None, the paper's 0.59
-            for a cross-encoder, 0.6 for a cosine or a rating in [0, 1].
-        lower: Score below which all documents make it incorrect; -0.99, else 0.3.
-        min_score: Score below which a strip goes; -0.5, else 0.3.
+        upper: Score from which a document makes the verdict correct; 0.6 for a cosine, a rating or
+            a probability.
+        lower: Score below which all documents make it incorrect; 0.3.
+        min_score: Score below which a strip goes; 0.3.
         sentences: Of a strip.
         k: At most so many strips stay, as they stand in the documents.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
-        InputError: If an option breaks its rule.
+        InputError: If an option breaks its rule, or a cross-encoder comes without thresholds.
 
     Source: CRAG (arXiv 2401.15884), section 4, algorithm 1, and appendix B: upper and lower 0.59
         and -0.99 on PopQA, 0.5 and -0.91 on PubHealth and ARC-Challenge, 0.95 and -0.91 on
         Biography; strips from -0.5, the best 5.
     Differs: The paper's evaluator is a T5-large fine-tuned to say 1 or -1 of "question [SEP] text",
-        its thresholds are that model's; thresholds for cosine and rating are ours. Its fallback is
+        its thresholds (`PAPER`) are that model's and no other's; those for cosine, rating
+        and probability are ours. Its fallback is
         a web search by keywords that a larger model writes; here it is any source, asked by the
         question in other words. Documents and what the fallback finds share the best k strips.
     """
-    cuts = SHARE
-    judge: Scorer = score.Cosine(MemoryCached(embedder))
-    if hasattr(unwrap(evaluator), "complete"):  # of a wrapper one cannot see it
-        judge = score.Relevance(cast(LLM, evaluator))
-    elif evaluator is not None:
-        judge, cuts = score.Pair(cast(PairScorer, evaluator)), PAPER
+    judge, is_share = _judge(embedder, evaluator)
+    cuts = _cuts(is_share, upper=upper, lower=lower, min_score=min_score)
     if fallback and rewrite:
         fallback = Rewritten(Rewrite(llm), fallback)
     return System(
         Pipeline(
             judge,
-            Judged(_or(upper, cuts.upper), _or(lower, cuts.lower), fallback),
+            Judged(cuts.upper, cuts.lower, fallback),
             Strips(sentences),
             judge,
-            select.Threshold(_or(min_score, cuts.strip)),
+            select.Threshold(cuts.min_score),
             select.TopK(k),
             select.Order("document"),
         ),
@@ -226,5 +225,22 @@ def crag(
     )
 
 
-def _or(given: float | None, otherwise: float) -> float:
-    return otherwise if given is None else given
+def _judge(embedder: Embedder, evaluator: Evaluator | None) -> tuple[Stage, bool]:
+    """What scores documents and strips, and whether `SHARE` fits its scores."""
+    if evaluator is None:
+        return score.Cosine(Cached(embedder)), True
+    if isinstance(evaluator, Pipeline):
+        return evaluator, isinstance(evaluator.stages[-1], score.Calibrated)
+    if hasattr(unwrap(evaluator), "complete"):  # of a wrapper one cannot see it
+        return score.Relevance(cast(LLM, evaluator)), True
+    return score.Pair(cast(CrossEncoder, evaluator)), False
+
+
+def _cuts(is_share: bool, **options: float | None) -> Cuts:
+    for name, value in options.items():
+        if value is None and not is_share:
+            raise InputError(
+                f"{name} must be a number for this evaluator, in its scores' units, or it must be "
+                "calibrated (the paper's thresholds are for its own T5), got None"
+            )
+    return Cuts(**{**SHARE._asdict(), **{k: v for k, v in options.items() if v is not None}})

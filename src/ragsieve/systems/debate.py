@@ -1,10 +1,10 @@
-"""One question's debate: agents over documents, merged and winnowed, told as a story."""
+"""One question's debate: agents over documents, merged and winnowed, logged as events."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,13 +18,15 @@ from ragsieve.cluster import Merged, inequality
 from ragsieve.errors import BadReply
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.prompts import render, titled
-from ragsieve.text import contains_answer
-from ragsieve.trace import log_event, note, record_drop, recorded_usages
+from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages
 from ragsieve.types import Answer, Query, Segment
 
 NOTHING = Argument("")
 NO_JUDGEMENT = Judgement()
-_CHANCE = {"half": "by the draw", "discard": "with its agent"}
+_MERGES: Mapping[str, Callable[..., Merged]] = {
+    "ellipse": cluster.ellipse,
+    "hyperbola": cluster.hyperbola,
+}
 _SHOWN = 300  # characters of a model's text in a line for people
 
 
@@ -35,7 +37,7 @@ class Member:
     Args:
         number: Its name, from 1.
         rows: Places of its documents, rising.
-        argument: What it says; at first only an answer.
+        argument: Its answer with evidence and explanation; at first only an answer.
         votes: Agents whose equal answers it speaks for, itself among them.
     """
 
@@ -51,14 +53,14 @@ class Debate:
 
     Args:
         query: The question.
-        given: Its documents; of equal ones the first counts.
+        segments: Its documents; of equal ones the first counts.
         agent: Answers for every member.
         critic: Compares their answers.
         seed: Draws what is drawn.
     """
 
     query: Query
-    given: Sequence[Segment]
+    segments: Sequence[Segment]
     agent: Agent
     critic: Judge
     seed: int
@@ -66,45 +68,43 @@ class Debate:
     vectors: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 1), np.float32))
     judgement: Judgement = NO_JUDGEMENT
     ending: str = "the majority of those that remain"
-    _said: dict[Prompt, Argument] = field(default_factory=dict)
-    _heard: list[tuple[int, Argument]] = field(default_factory=list)
+    _replies: dict[Prompt, Argument] = field(default_factory=dict)
+    _last_arguments: list[tuple[int, Argument]] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
-    _embedded: int = 0  # usages before the first call of the LLM
 
     def __post_init__(self) -> None:
         first: dict[tuple[str, int, int], Segment] = {}
-        for segment in self.given:
+        for segment in self.segments:
             first.setdefault(segment.key, segment)
-        self.given = list(first.values())
+        self.segments = list(first.values())
 
-    def cluster(self, embedder: Embedder, clusters: int, *, at_random: bool) -> None:
+    def cluster(self, embedder: Embedder, clusters: int) -> None:
         """A member for each cluster of documents, each embedded together with the question.
 
         Source: WinnowRAG, section 3.2, equation 1.
         """
         texts = [
             render("query_aware", question=self.query.text, document=titled(s))[0].content
-            for s in self.given
+            for s in self.segments
         ]
         self.vectors = embedder.embed(texts)  # (n_documents, dim)
-        self._embedded = len(recorded_usages())
-        clusters = min(clusters, self.agent.limits.max_calls or clusters)
-        if at_random:
-            sets = cluster.divided(len(self.given), clusters, seed=self.seed)
-        else:
-            sets = cluster.kmeans(self.vectors, clusters, seed=self.seed)
+        sets = self.divided(min(clusters, self.agent.limits.max_calls or clusters))
         self.members = [Member(number, rows) for number, rows in enumerate(sets, 1)]
         owner = {row: member.number for member in self.members for row in member.rows}
         places = cluster.projected(self.vectors).round(4).tolist()  # (n_documents, 2)
         log_event(
-            f"{len(self.given)} documents in {len(sets)} clusters, an agent each",
+            f"{len(self.segments)} documents in {len(sets)} clusters, an agent each",
             "clusters",
             documents=[
                 {"document": s.document.id, "title": s.document.title, "agent": owner[row]}
                 | {"x": places[row][0], "y": places[row][1]}
-                for row, s in enumerate(self.given)
+                for row, s in enumerate(self.segments)
             ],
         )
+
+    def divided(self, clusters: int) -> list[list[int]]:
+        """Places of the documents in sets, at most so many."""
+        return cluster.kmeans(self.vectors, clusters, seed=self.seed)
 
     def answer(self) -> None:
         """Every member answers from its documents."""
@@ -112,12 +112,14 @@ class Debate:
         for member, text in zip(self.members, answers, strict=True):
             member.argument = Argument(text)
             note(f"agent {member.number} answers {_cut(text)!r} from {self._titles(member)}")
-        said = [{"agent": m.number, "answer": m.argument.answer} for m in self.members]
+        different = len(self._by_answer(self.members))
         log_event(
-            f"{len(self._by_answer(self.members))} different answers", "answers", answers=said
+            f"{different} different answers",
+            "answers",
+            answers=[{"agent": m.number, "answer": m.argument.answer} for m in self.members],
         )
 
-    def unite(self, *, at_random: bool) -> None:
+    def unite(self) -> None:
         """Members with the same answer become one, which has the votes of all.
 
         Source: WinnowRAG, section 3.3, super-agent initialization.
@@ -131,7 +133,7 @@ class Debate:
             first, *others = sorted(group, key=lambda m: m.number)
             if others:
                 first.votes = sum(m.votes for m in group)
-                self._merge(first, others, "half" if at_random else "ellipse", 0)
+                self.merge(first, others, "ellipse", 0)
 
     def judged(self, number: int) -> bool:
         """Members argue and the critic judges; whether the debate is over.
@@ -144,12 +146,13 @@ class Debate:
             self.ending = "the majority, as nothing has changed since the round before"
             return True
         arguments = [m.argument for m in self.members]
-        self.judgement = found = self.critic.judge(self.query, arguments)
-        wrong = [self.members[place].number for place in found.incorrect]
+        self.judgement = judgement = self.critic.judge(self.query, arguments)
+        wrong = [self.members[place].number for place in judgement.incorrect]
         verdict = f"incorrect: {_names(wrong)}" if wrong else "none is incorrect"
-        stands = f"consistent: {_cut(found.answer)!r}" if found.answer else "no consistent answer"
+        answer = judgement.answer
+        stands = f"consistent: {_cut(answer)!r}" if answer else "no consistent answer"
         log_event(
-            f"round {number}: {verdict}; {stands}; because {_cut(found.explanation)!r}",
+            f"round {number}: {verdict}; {stands}; because {_cut(judgement.explanation)!r}",
             "round",
             round=number,
             arguments=[
@@ -158,15 +161,15 @@ class Debate:
                 for m, a in zip(self.members, arguments, strict=True)
             ],
             incorrect=wrong,
-            explanation=found.explanation,
-            answer=found.answer,
-            readable=found.readable,
+            explanation=judgement.explanation,
+            answer=answer,
+            readable=judgement.readable,
         )
-        if found.answer is not None:
+        if answer is not None:
             self.ending = f"consistent in round {number}"
-        return found.answer is not None
+        return answer is not None
 
-    def winnow(self, number: int, *, at_random: bool) -> None:
+    def winnow(self, number: int) -> None:
         """Members judged incorrect are merged into the nearest that remains; not if all are."""
         wrong = [self.members[place] for place in self.judgement.incorrect]
         right = [member for member in self.members if member not in wrong]
@@ -175,7 +178,7 @@ class Debate:
             return
         for member in wrong:
             place = cluster.nearest(self.vectors, member.rows, [r.rows for r in right])
-            self._merge(right[place], [member], "discard" if at_random else "hyperbola", number)
+            self.merge(right[place], [member], "hyperbola", number)
 
     def pick(self) -> Answer:
         """The answer that the critic picks at once."""
@@ -203,7 +206,7 @@ class Debate:
 
     def _may(self, calls: int) -> bool:
         """Whether the limits leave so many calls; if not, the majority so far is to stand."""
-        usages = recorded_usages()[self._embedded :]
+        usages = self._calls()
         tokens = sum(usage.tokens_in + usage.tokens_out for usage in usages)
         seconds = time.monotonic() - self._began
         reason = self.agent.limits.passed(len(usages), calls, tokens, seconds)
@@ -212,68 +215,63 @@ class Debate:
             self.ending = "the majority so far, as a limit is reached"
         return not reason
 
+    def _calls(self) -> list[Usage]:
+        """Calls of the LLM so far."""
+        return [usage for usage in recorded_usages() if not usage.embedded]
+
     def _argued(self) -> bool:
-        """Let those argue that would be asked something new; whether the critic hears any news."""
+        """Let members with a new prompt argue; whether anything has changed for the critic."""
         remark = self.judgement.explanation
-        asked = {
-            m.number: self.agent.asked(self.query, self._documents(m), remark) for m in self.members
+        prompts = {
+            m.number: self.agent.argument_prompt(self.query, self._documents(m), remark)
+            for m in self.members
         }
-        fresh = [m for m in self.members if asked[m.number] not in self._said]
-        replies = self.agent.argue([asked[m.number] for m in fresh]) if fresh else []
+        fresh = [m for m in self.members if prompts[m.number] not in self._replies]
+        replies = self.agent.argue([prompts[m.number] for m in fresh]) if fresh else []
         for member, reply in zip(fresh, replies, strict=True):
             if isinstance(reply, BadReply):
                 note(f"agent {member.number} is unreadable twice, so it keeps its answer: {reply}")
                 reply = Argument(member.argument.answer)
-            self._said[asked[member.number]] = reply
+            self._replies[prompts[member.number]] = reply
         for member in self.members:
-            member.argument = self._said[asked[member.number]]
+            member.argument = self._replies[prompts[member.number]]
             text, evidence = member.argument.answer, member.argument.evidence
             note(f"agent {member.number} answers {_cut(text)!r}: {_cut(evidence)!r}")
-        heard = [(member.number, member.argument) for member in self.members]
-        changed = bool(fresh) or heard != self._heard
-        self._heard = heard
+        arguments = [(member.number, member.argument) for member in self.members]
+        changed = bool(fresh) or arguments != self._last_arguments
+        self._last_arguments = arguments
         return changed
 
-    def _merge(self, into: Member, others: Sequence[Member], by: str, number: int) -> None:
+    def merge(self, into: Member, others: Sequence[Member], by: str, number: int) -> None:
         """Merge members into another, and say which documents fall by which inequality."""
-        found = self._merged(into, others, by)
+        merged = self.merged(into, others, by)
         agents = _names([into.number, *(other.number for other in others)])
-        values = dict(zip(found.members, found.values, strict=False))  # none where chance chose
+        values = dict(zip(merged.members, merged.values, strict=True))
+        threshold = merged.threshold
         gone = []
-        for row in sorted({*found.members} - {*found.kept}):
-            value, threshold = values.get(row), found.threshold if values else None
-            broken = inequality(value, threshold) or _CHANCE[by]
-            record_drop(self.given[row], f"{by} of {agents}: {broken}")
-            gone.append(
-                {"document": self.given[row].document.id, "value": value, "threshold": threshold}
-            )
+        for row in sorted({*merged.members} - {*merged.kept}):
+            segment, value = self.segments[row], values[row]
+            record_drop(segment, f"{by} of {agents}: {inequality(value, threshold)}")
+            gone.append({"document": segment.document.id, "value": value, "threshold": threshold})
         log_event(
             f"{_names([m.number for m in others])} merge{'s' * (len(others) == 1)} into "
             f"agent {into.number} by {by}: "
-            f"{len(found.kept)} documents stay, {len(gone)} fall",
+            f"{len(merged.kept)} documents stay, {len(gone)} fall",
             "merge",
             round=number,
             by=by,
             into=into.number,
             of=[other.number for other in others],
-            kept=[self.given[row].document.id for row in found.kept],
+            kept=[self.segments[row].document.id for row in merged.kept],
             dropped=gone,
         )
-        into.rows = list(found.kept)
+        into.rows = list(merged.kept)
         self.members = [m for m in self.members if m not in others]
 
-    def _merged(self, into: Member, others: Sequence[Member], by: str) -> Merged:
+    def merged(self, into: Member, others: Sequence[Member], by: str) -> Merged:
+        """Which of the members' documents stay."""
         sets = [into.rows, *(other.rows for other in others)]
-        if by == "ellipse":
-            return cluster.ellipse(self.vectors, *sets)
-        if by == "hyperbola":
-            return cluster.hyperbola(self.vectors, *sets)
-        kept = into.rows
-        if by == "half":
-            draw = np.random.default_rng([self.seed, into.number, *(m.number for m in others)])
-            halves = [draw.permutation(rows)[: -(-len(rows) // 2)] for rows in sets]
-            kept = sorted(np.concatenate(halves).tolist())
-        return Merged(tuple(row for rows in sets for row in rows), (), 0.0, tuple(kept))
+        return _MERGES[by](self.vectors, *sets)
 
     def _ended(self, answer: str, standing: Sequence[Member]) -> Answer:
         kept = sorted(row for member in standing for row in member.rows)
@@ -281,7 +279,7 @@ class Debate:
             if member not in standing:
                 why = f"agent {member.number}'s answer {_cut(member.argument.answer)!r}"
                 for row in member.rows:
-                    record_drop(self.given[row], f"{why} does not stand")
+                    record_drop(self.segments[row], f"{why} does not stand")
         numbers = [m.number for m in standing]
         log_event(
             f"the answer of {_names(numbers)} stands: {_cut(answer)!r}, {self.ending}",
@@ -289,12 +287,14 @@ class Debate:
             answer=answer,
             why=self.ending,
             agents=numbers,
-            documents=[self.given[row].document.id for row in kept],
+            documents=[self.segments[row].document.id for row in kept],
+            calls=len(self._calls()),
+            embedded=sum(usage.embedded for usage in recorded_usages()),
         )
-        return Answer(answer, tuple(self.given[row] for row in kept))
+        return Answer(answer, tuple(self.segments[row] for row in kept))
 
     def _documents(self, member: Member) -> list[Segment]:
-        return [self.given[row] for row in member.rows]
+        return [self.segments[row] for row in member.rows]
 
     def _titles(self, member: Member) -> str:
         names = [s.document.title or s.document.id for s in self._documents(member)]
@@ -308,40 +308,6 @@ class Debate:
         for member in members:
             groups[plain(member.argument.answer)].append(member)
         return list(groups.values())
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """A critic that knows the gold answers: what the algorithm could reach with a perfect one.
-
-    Args:
-        answers: Gold answers by question.
-    """
-
-    answers: Mapping[str, Sequence[str]] = field(repr=False)
-
-    def same(self, query: Query, answers: Sequence[str], /) -> list[list[int]]:
-        """Right answers are the same; wrong ones where they are plainly so."""
-        groups: dict[str | None, list[int]] = defaultdict(list)
-        for place, answer in enumerate(answers):
-            groups[None if self._right(query, answer) else plain(answer)].append(place)
-        return sorted(groups.values())
-
-    def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
-        """Incorrect is what holds no gold answer; the first that holds one is consistent."""
-        right = [self._right(query, argument.answer) for argument in arguments]
-        wrong = tuple(place for place, known in enumerate(right) if not known)
-        if any(right):
-            return Judgement(wrong, "", arguments[right.index(True)].answer)
-        return Judgement(wrong, "None of the answers given so far is right.")
-
-    def pick(self, query: Query, answers: Sequence[str], /) -> int:
-        """The first right answer; the first, if none is right."""
-        right = [self._right(query, answer) for answer in answers]
-        return right.index(True) if any(right) else 0
-
-    def _right(self, query: Query, answer: str) -> bool:
-        return contains_answer(answer, self.answers.get(query.text, ()))
 
 
 def _weight(group: Sequence[Member]) -> tuple[int, int, int]:

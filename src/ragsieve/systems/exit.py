@@ -1,4 +1,4 @@
-"""EXIT: an LLM says of each sentence, read within its document, whether it helps."""
+"""EXIT: an LLM judges whether each sentence, read within its document, helps."""
 
 from __future__ import annotations
 

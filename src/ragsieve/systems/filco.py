@@ -1,15 +1,13 @@
-"""FILCO: a model writes the sentence that helps; an oracle picks it by a measure of the answer."""
+"""FILCO: a model writes the helpful sentence, or the sentence most like the question is kept."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
-from ragsieve.systems.registry import system
+from ragsieve.systems.registry import renamed, system
 
 
 @system(
@@ -46,39 +44,7 @@ def filco(
         was written. The generator is not tuned to filtered contexts.
     """
     extract = select.Extract(extractor or llm, mode="write", min_keep=min_keep)
-    return _filtering(llm, documents, max_tokens, extract)
-
-
-@system(
-    "filco-strinc",
-    "the first sentence with a gold answer; for `bench`",
-    needs="gold answers",
-    paper="arXiv 2311.08377",
-)
-def filco_strinc(
-    llm: LLM,
-    answers: Mapping[str, Sequence[str]],
-    *,
-    documents: int = 5,
-    k: int = 1,
-    max_tokens: int | None = None,
-) -> System:
-    """Keep the first sentences that hold a gold answer: an oracle.
-
-    Args:
-        llm: The generator.
-        answers: Gold answers by question.
-        documents: So many of the first documents are read; not negative.
-        k: So many sentences stay at most; the paper's 1.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If an option breaks its rule.
-
-    Source: FILCO (arXiv 2311.08377), section 2: the silver context by StrInc.
-    Differs: See `ragsieve.score.Inclusion`.
-    """
-    return _filtering(llm, documents, max_tokens, *_best(Inclusion(answers), k))
+    return filtering(llm, documents, max_tokens, extract)
 
 
 @system(
@@ -104,51 +70,21 @@ def filco_lexical(
     Differs: With the question, which is known when it is asked; the authors' code compares with the
         gold output, as training here does. See `ragsieve.score.Overlap`.
     """
-    return _filtering(llm, documents, max_tokens, *_best(Overlap(), k))
+    return filtering(llm, documents, max_tokens, *best(Overlap(), k))
 
 
-@system(
-    "filco-cxmi",
-    "the sentence that makes the gold answer likeliest; for `bench`",
-    needs="LLM, gold answers",
-    paper="arXiv 2311.08377",
-)
-def filco_cxmi(
-    llm: LLM,
-    answers: Mapping[str, Sequence[str]],
-    *,
-    documents: int = 5,
-    k: int = 1,
-    max_tokens: int | None = None,
-) -> System:
-    """Keep the sentences after which the generator gives the gold answer more likely: an oracle.
-
-    Args:
-        llm: The generator; it has `loglik`.
-        answers: Gold answers by question.
-        documents: So many of the first documents are read; not negative.
-        k: So many sentences stay at most; the paper's 1.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If an option breaks its rule.
-        Unsupported: When it runs, if the model has no `loglik`.
-
-    Source: FILCO (arXiv 2311.08377), section 2: the silver context by CXMI.
-    Differs: A sentence that makes the answer less likely goes even where it is the best; the
-        authors' code keeps it.
-    """
-    return _filtering(llm, documents, max_tokens, *_best(CXMI(llm, answers), k))
-
-
-def _best(measure: Inclusion | Overlap | CXMI, k: int) -> tuple[Stage, ...]:
+def best(measure: Inclusion | Overlap | CXMI, k: int) -> tuple[Stage, ...]:
     """The ``k`` best sentences by a measure, of those that have something of the answer."""
     return measure, select.Threshold(measure.least), select.TopK(k)
 
 
-def _filtering(llm: LLM, documents: int, max_tokens: int | None, *chosen: Stage) -> System:
+def filtering(llm: LLM, documents: int, max_tokens: int | None, *chosen: Stage) -> System:
+    """The system that chooses among the sentences of the first ``documents``."""
     return System(
         Pipeline(select.TopK(documents), split.Sentences(), *chosen, select.Order("document")),
         Reader(llm),
         max_tokens,
     )
+
+
+__getattr__ = renamed(__name__, filco_strinc="filco-strinc", filco_cxmi="filco-cxmi")

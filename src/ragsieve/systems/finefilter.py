@@ -7,7 +7,7 @@ from typing import Literal
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder, PairScorer, SentencePruner
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
 from ragsieve.systems.by_language import ByLanguage
@@ -83,8 +83,8 @@ def finefilter(
     embedder: Embedder,
     *,
     extractor: LLM | None = None,
-    reranker: PairScorer | Literal["cosine", "bm25", "none"] = "cosine",
-    truncator: LLM | select.Cut | Literal["llm", "random", "none"] = "llm",
+    reranker: CrossEncoder | Literal["cosine", "bm25", "none"] = "cosine",
+    truncator: LLM | select.Cut | Literal["llm", "none"] = "llm",
     mode: Literal["point", "write"] = "point",
     min_keep: int = 0,
     order: By = "document",
@@ -98,7 +98,7 @@ def finefilter(
         extractor: Names the clues; ``llm`` where None.
         reranker: Ranks them: a cross-encoder, cosine, BM25, or none: as the extractor named them.
         truncator: Chooses how many of the ranked clues stay, or reads it off their scores;
-            ``"llm"`` asks the generator, ``"random"`` and ``"none"`` are the paper's ablations.
+            ``"llm"`` asks the generator; with ``"none"`` all stay.
         mode: How clues are named; see `select.Extract`.
         min_keep: At least this many clues stay; the paper's 0 lets the generator answer by itself.
         order: In which the generator reads them; the paper's is ``"score"``.
@@ -129,7 +129,7 @@ preset(
 )
 
 
-def _ranking(reranker: PairScorer | str, embedder: Embedder) -> tuple[Stage, ...]:
+def _ranking(reranker: CrossEncoder | str, embedder: Embedder) -> tuple[Stage, ...]:
     if not isinstance(reranker, str):
         return (score.Pair(reranker),)
     known: dict[str, tuple[Stage, ...]] = {
@@ -148,8 +148,6 @@ def _cutting(truncator: LLM | select.Cut | str, min_keep: int) -> tuple[Stage, .
         return (truncator,)
     if not isinstance(truncator, str):
         return (select.Truncate(truncator, min_keep=min_keep),)
-    known: dict[str, tuple[Stage, ...]] = {"random": (select.RandomK(),), "none": ()}
-    if truncator not in known:
-        options = ", ".join(["llm", *known])
-        raise InputError(f"truncator must be an LLM, a cut or one of {options}, got {truncator!r}")
-    return known[truncator]
+    if truncator == "none":
+        return ()
+    raise InputError(f"truncator must be an LLM, a cut, llm or none, got {truncator!r}")

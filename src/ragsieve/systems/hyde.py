@@ -1,7 +1,8 @@
-"""HyDE: search by a passage that a model makes up as the answer."""
+"""HyDE: search by a hypothetical passage that a model writes as the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragsieve.models.base import LLM, Embedder, strip_thinking
@@ -17,18 +18,27 @@ PASSAGE = 128  # tokens of a hypothetical passage
 
 
 @dataclass(frozen=True)
+class Once:
+    """Searches once, by what ``rewrite`` makes of the question."""
+
+    rewrite: Callable[[Query], Query]
+
+    def __call__(self, query: Query, /) -> Searching:
+        return (yield Search(self.rewrite(query), query))
+
+
+@dataclass(frozen=True)
 class Hypothetical:
-    """Searches once, by the question and a passage that a model makes up as its answer."""
+    """The question and a passage that a model makes up as its answer, as one query."""
 
     llm: LLM
 
-    def __call__(self, query: Query, /) -> Searching:
+    def __call__(self, query: Query, /) -> Query:
         reply = self.llm.complete([render("hyde", question=query.text)], max_tokens=PASSAGE)[0]
         passage = safe(strip_thinking(reply)).strip()
         if not passage:
             note("no passage was made up: the question as it is searches")
-        by = Query(f"{query.text}\n{passage}".strip(), query.id)
-        return (yield Search(by, query))
+        return Query(f"{query.text}\n{passage}".strip(), query.id)
 
 
 @system(
@@ -52,7 +62,7 @@ def hyde(
         llm: Makes up the passage, and answers.
         embedder: Ranks documents in hand, cut into chunks of 200 tokens; records are never cut.
         source: Asked in place of documents in hand, as an index is.
-        prune: A filter of any kind for what is found, such as another system's stage.
+        prune: A filter of any kind for the results, such as another system's stage.
         k: Segments of a search that count.
         max_tokens: Budget of the context, in the generator's tokens.
 
@@ -64,5 +74,4 @@ def hyde(
         the paper takes the mean vector of the question and several sampled passages: a `Source` is
         asked in words.
     """
-    made = Hypothetical(llm)
-    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)
+    return iterating(Once(Hypothetical(llm)), llm, embedder, source, prune, k, max_tokens)

@@ -1,4 +1,4 @@
-"""An index by its folder: how it was built stands in it, so that opening it needs no options."""
+"""Open an index by its folder, with the options that it was built with."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from ragsieve import models
+from ragsieve import models, schema
 from ragsieve.datasets.local import parse_json
-from ragsieve.errors import InputError, StoreError
+from ragsieve.errors import InputError, StoreError, check_choice, check_range
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.corpus import By, Corpus, Search
 from ragsieve.retrieve.index.build import Build
-from ragsieve.retrieve.index.store import LOCK, current
+from ragsieve.retrieve.index.reading import built
+from ragsieve.retrieve.index.store import LOCK
+from ragsieve.schema import Schema
 from ragsieve.split import Semantic, Windows
 
 Chunks = Literal["semantic", "windows", "whole"]
@@ -51,9 +53,8 @@ class WordCount:
         return [sum(1 for _ in _WORD.finditer(text)) for text in texts]
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexOptions:
-    """How an index is built; kept in its folder.
+class IndexOptions(Schema, frozen=True, kw_only=True):
+    """Options of an index, kept in its folder.
 
     Args:
         embedder: A bi-encoder by name, see `ragsieve.models.load`; ``"none"`` for BM25 alone.
@@ -62,7 +63,6 @@ class IndexOptions:
         min_similarity: Of semantic chunks: cosine from which neighbouring sentences are joined.
         max_chars: Of semantic chunks: characters at most.
         max_tokens: Of windows: words and punctuation marks at most.
-        url: Of a Chroma server that holds the vectors; empty where the folder does.
 
     Raises:
         InputError: If there is no such embedder or kind of chunks, or an option is out of range.
@@ -73,33 +73,18 @@ class IndexOptions:
     min_similarity: float = 0.7
     max_chars: int = 500
     max_tokens: int = 200
-    url: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("embedder", "chunks", "url"):  # a file that says them may say anything
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} must be a string, got {getattr(self, name)!r}")
-        if type(self.min_similarity) not in (int, float):
-            raise InputError(f"min_similarity must be a number, got {self.min_similarity!r}")
-        for name in ("max_chars", "max_tokens"):
-            if type(getattr(self, name)) is not int:
-                raise InputError(f"{name} must be a whole number, got {getattr(self, name)!r}")
         if self.embedder != NO_EMBEDDER:
             models.check(self.embedder, "embedder")
-        if self.chunks not in get_args(Chunks):
-            known = ", ".join(get_args(Chunks))
-            raise InputError(f"chunks must be one of {known}, got {self.chunks!r}")
+        check_choice(Chunks, chunks=self.chunks)
         if self.chunks == "semantic" and self.embedder == NO_EMBEDDER:
             raise InputError("semantic chunks need an embedder: take windows or whole, or name one")
-        if not -1 <= self.min_similarity <= 1:
-            raise InputError(f"min_similarity must lie in [-1, 1], got {self.min_similarity!r}")
-        for name in ("max_chars", "max_tokens"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        check_range(self, min_similarity=(-1, 1), max_chars=(1, None), max_tokens=(1, None))
 
     def to_dict(self) -> dict[str, Any]:
         """The options that count for this kind of chunks."""
-        names = ("embedder", "chunks", *_FIELDS[self.chunks], *(["url"] if self.url else []))
+        names = ("embedder", "chunks", *_FIELDS[self.chunks])
         return {name: getattr(self, name) for name in names}
 
     def splitter(self, embedder: Embedder | None) -> Stage | None:
@@ -117,20 +102,17 @@ class _Indexed(Corpus):
 
     def __init__(self, options: IndexOptions, folder: Path, embedder: Embedder | None) -> None:
         self._options = options
-        super().__init__(folder, embedder, splitter=options.splitter(embedder), url=options.url)
+        super().__init__(folder, embedder, splitter=options.splitter(embedder))
 
     def _build(self, *, adding: bool) -> Build:
         build = super()._build(adding=adding)  # from here on nobody else writes
         try:
-            if not _says(self.path, self._options):
+            if not _has_options(self.path, self._options):
                 raise InputError(f"index {self.path} was begun anew with other options: open it")
         except BaseException:
             build.__exit__()
             raise
         return build
-
-
-_OPTIONS = {field.name for field in fields(IndexOptions)}
 
 
 def create_index(
@@ -148,12 +130,11 @@ def create_index(
     Raises:
         InputError: If the folder holds an index of other options or anything else.
         StoreError: If it cannot be written, or is being built with other options.
-        MissingExtra: If the index needs packages that are not installed.
     """
     folder, options = Path(folder), options or IndexOptions()
     _check_folder(folder, options)  # before a model is loaded
     corpus = _opened(folder, options, embedder)
-    if not _says(folder, options):
+    if not _has_options(folder, options):
         _claim(folder, options)
     return corpus
 
@@ -167,7 +148,6 @@ def open_index(folder: Path | str, *, embedder: Embedder | None = None) -> Corpu
 
     Raises:
         InputError: If there is no index, or it was built with another embedder.
-        MissingExtra: If the index needs packages that are not installed.
     """
     return _opened(Path(folder), index_options(folder), embedder)
 
@@ -209,7 +189,7 @@ def index_source(
 def ready(folder: Path | str) -> None:
     """Raise `InputError` where there is no index, or one whose first build did not end."""
     index_options(folder)
-    if current(Path(folder)) is None:
+    if not built(Path(folder)):
         raise InputError(
             f"index {folder} was not built to its end: the same `ragsieve index build` goes on"
         )
@@ -230,17 +210,14 @@ def content(folder: Path | str) -> str:
 
 
 def index_options(folder: Path | str) -> IndexOptions:
-    """How the index in a folder was built.
+    """Options with which the index in a folder was built.
 
     Raises:
         InputError: If there is no index, or what it says of itself cannot be read.
     """
     path = Path(folder, NAME)
     try:
-        found = parse_json(path.read_bytes())
-        if unknown := [name for name in found if name not in _OPTIONS]:
-            raise InputError(f"{unknown[0]!r} is no option of an index")
-        return IndexOptions(**found)
+        return schema.read(IndexOptions, parse_json(path.read_bytes()))
     except FileNotFoundError as error:
         raise InputError(f"{folder} holds no index: `ragsieve index build` makes one") from error
     except OSError as error:
@@ -260,10 +237,10 @@ def _differing(old: IndexOptions, new: IndexOptions) -> tuple[str, str] | None:
     before, after = old.to_dict(), new.to_dict()
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
 
-    def said(options: dict[str, Any]) -> str:
+    def shown(options: dict[str, Any]) -> str:
         return ", ".join(f"{name}={options.get(name, '')!r}" for name in names)
 
-    return (said(before), said(after)) if names else None
+    return (shown(before), shown(after)) if names else None
 
 
 def _check_folder(folder: Path, options: IndexOptions) -> None:
@@ -274,14 +251,14 @@ def _check_folder(folder: Path, options: IndexOptions) -> None:
             raise InputError(
                 f"{folder} must be an index or an empty folder, it holds something else"
             )
-    elif current(folder) and (differing := _differing(index_options(folder), options)):
+    elif built(folder) and (differing := _differing(index_options(folder), options)):
         raise InputError(
             f"index {folder} was built with {differing[0]}, got {differing[1]}: "
             "build into another folder, or delete this one first"
         )
 
 
-def _says(folder: Path, options: IndexOptions) -> bool:
+def _has_options(folder: Path, options: IndexOptions) -> bool:
     """Whether the index in a folder is one of these options."""
     return (folder / NAME).is_file() and not _differing(index_options(folder), options)
 

@@ -1,41 +1,14 @@
-"""What learns from worked examples in the prompt, or was taught its way of answering."""
+"""InstructRAG and SAIL: denoising by worked examples in the prompt, or by a tuned generator."""
 
 from __future__ import annotations
 
 from ragsieve.answer import Demonstration, Reader, read_demonstrations
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.registry import preset, system
+from ragsieve.systems.registry import preset, renamed, system
 
 ANSWER = "Answer:"
 """What the line of a reply begins with that holds the answer."""
-
-
-@system(
-    "icl",
-    "every document whole, after worked questions with their answers",
-    paper="arXiv 2406.13629",
-)
-def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None) -> System:
-    """Keep every document whole; questions with their answers stand before the question.
-
-    Args:
-        llm: The generator.
-        shots: Worked examples; 0 is `all_documents`.
-        examples: A file of one's own, as `ragsieve.answer.read_demonstrations` takes it.
-        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
-
-    Raises:
-        InputError: If an option or a line of the file breaks its rule.
-
-    Source: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot demonstrations.
-    Differs: Examples are ragsieve's own where no file is named, not the data set's training set.
-    """
-    return System(
-        Pipeline(),
-        Reader(llm, examples=read_demonstrations(shots, examples)),
-        max_tokens,
-    )
 
 
 @system(
@@ -103,3 +76,6 @@ def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) 
         examples: Worked examples.
     """
     return Reader(llm, 256, prompt, prompt, examples=examples, answer_after=ANSWER)
+
+
+__getattr__ = renamed(__name__, icl="icl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
@@ -25,17 +25,20 @@ class Alternating:
     reader: Reader
     iterations: int = 3
 
+    def __post_init__(self) -> None:
+        check_range(self, iterations=(1, None))
+
     def __call__(self, query: Query, /) -> Searching:
-        by, found = query, (yield Search(query, query))
+        by, evidence = query, (yield Search(query, query))
         for number in range(2, self.iterations + 1):
-            said = " ".join(safe(strip_thinking(self.reader(query, found).reply)).split())
-            after = Query(f"{said} {query.text}".strip(), query.id)
-            log_event(f"answer {number - 1}: {said[:SHOWN]!r}", "answer", answer=said)
-            if after == by:
+            answer = " ".join(safe(strip_thinking(self.reader(query, evidence).reply)).split())
+            following = Query(f"{answer} {query.text}".strip(), query.id)
+            log_event(f"answer {number - 1}: {answer[:SHOWN]!r}", "answer", answer=answer)
+            if following == by:
                 note(f"search {number} would be the last one again: it is over")
                 break
-            by, found = after, (yield Search(after, query))
-        return found
+            by, evidence = following, (yield Search(following, query))
+        return evidence
 
 
 @system(
@@ -71,7 +74,5 @@ def iter_retgen(
     Source: Iter-RETGEN (arXiv 2305.15294), section 3.2; PruningRAG, table 7: 3 iterations.
     Differs: It ends before, where an answer brings no other search; the result is the same.
     """
-    if iterations < 1:
-        raise InputError(f"iterations must be at least 1, got {iterations!r}")
-    made = Alternating(Reader(llm), iterations)
-    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)
+    strategy = Alternating(Reader(llm), iterations)
+    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)

@@ -1,22 +1,22 @@
-"""The loop of frameworks that search in other words than the question's, or more than once."""
+"""The loop of frameworks that search more than once, or by another query."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.memory import MemoryCached
+from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED
 from ragsieve.systems.pruningrag import Within
 from ragsieve.text import safe
-from ragsieve.trace import log_event, step, unanswered
-from ragsieve.types import Document, Query, Segment
+from ragsieve.trace import log_event, step
+from ragsieve.types import Document, Query, Segment, StageResult
 
 CHUNK = 200  # tokens of a chunk of documents in hand: PruningRAG, table 6
 SHOWN = 200  # characters of a model's text in a line for people
@@ -29,14 +29,22 @@ class Search(NamedTuple):
     about: Query
 
 
-Searching = Generator[Search, list[Segment], Sequence[Segment]]
+Searching = Generator[Search, list[Segment], list[Segment]]
 
 
 class Strategy(Protocol):
     """Yields searches one by one, is sent the evidence of each, and returns what is kept."""
 
     def __call__(self, query: Query, /) -> Searching:
-        """The searches for ``query``; before it returns it may `set_answer`."""
+        """The searches for ``query``; returns a `StageResult` where it has answered."""
+
+
+@dataclass
+class _Results:
+    """Results of the searches of a question so far, the documents by their ids."""
+
+    documents: dict[str, Document] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -44,19 +52,19 @@ class Iterate:
     """A stage that searches as its strategy asks; whatever a search finds is filtered.
 
     What comes in is searched by its embeddings, where there is anything: documents in hand. Else
-    the source is asked. What it ranks itself, as an index does, counts in its order; whole
-    documents, and what several sources found, are cut into chunks and ranked by the embedder. Each
-    search is told in the trace.
+    the source is. Results that it ranks itself, as an index does, count in its order; whole
+    documents, and results of several sources, are cut into chunks and ranked by the embedder. Each
+    search is an event of the trace.
 
     Args:
         strategy: Says what is searched.
         embedder: Ranks documents.
         cut: Cuts whole documents that the source finds.
-        source: What is asked where there are none in hand.
+        source: Searched where there are no documents in hand.
         prune: Filters what a search finds for the question that it is about; nothing where None.
-        k: The best so many segments of each source count in a search, before they are filtered, and
-            all records of an API; at least 1.
-        on_error: ``"raise"``, or ``"keep"``: a source that fails has found nothing in that search.
+        k: The best so many segments of each source, and records of an API, count in a search,
+            before they are filtered; at least 1.
+        on_error: ``"raise"``, or ``"keep"``: a source that fails has no results in that search.
 
     Raises:
         InputError: If ``k`` is below 1.
@@ -72,90 +80,89 @@ class Iterate:
     on_error: OnError = "raise"
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"k must be at least 1, got {self.k!r}")
+        check_range(self, k=(1, None))
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         if not segments and self.source is None:
-            return []
+            return StageResult()
         searching = self.strategy(query)
         seen: dict[tuple[str, int, int], Segment] = {}
-        documents: dict[str, Document] = {}
+        results = _Results()
         search = _next(searching)
         while isinstance(search, Search):
-            search = search._replace(by=replace(search.by, id=query.id))
-            evidence = self._evidence(search, segments, documents)
+            search = search._replace(by=replace(search.by, id=query.id, time=query.time))
+            evidence = self._evidence(search, segments, results)
             seen |= {segment.key: segment for segment in evidence}
             search = _next(searching, evidence)
         kept = list({segment.key: segment for segment in search}.values())
-        if not segments:  # what was found and is not kept is let go in a step of its own
+        if not segments:  # results that are not kept are dropped in a step of their own
             with step(repr(self.strategy), list(seen.values())) as record:
                 record.after = tuple(kept)
-        return kept
+        return StageResult(kept, answer=StageResult.of(search).answer, found=results.segments)
 
     def lenient(self) -> Iterate:
-        """The same, but a filter that fails is skipped, and a source that fails found nothing."""
+        """The same, but a filter that fails is skipped, and a source that fails has no results."""
         prune = Pipeline(self.prune).lenient() if self.prune else None
         return replace(self, prune=prune, on_error="keep")
 
     def _evidence(
-        self, search: Search, given: Sequence[Segment], documents: dict[str, Document]
+        self, search: Search, segments: Sequence[Segment], results: _Results
     ) -> list[Segment]:
-        found = self._found(search.by, given, documents)
-        with unanswered():
-            kept = Pipeline(self.prune)(search.about, found) if self.prune else found
+        retrieved = self._search(search.by, segments, results)
+        pruned = Pipeline(*([self.prune] if self.prune else []))(search.about, retrieved)
+        results.segments.extend(pruned.found)
+        kept = list(pruned)  # a filter's answer is none to the question
         text = " ".join(safe(search.by.text).split())
         log_event(
-            f"searched by {text[:SHOWN]!r}: {len(found)} found, {len(kept)} kept",
+            f"searched by {text[:SHOWN]!r}: {len(retrieved)} found, {len(kept)} kept",
             "search",
             query=text,
-            found=[list(segment.key) for segment in found],
+            found=[list(segment.key) for segment in retrieved],
             kept=[list(segment.key) for segment in kept],
         )
         return kept
 
-    def _found(
-        self, query: Query, given: Sequence[Segment], documents: dict[str, Document]
+    def _search(
+        self, query: Query, segments: Sequence[Segment], results: _Results
     ) -> list[Segment]:
         near, best = score.Cosine(self.embedder), Within(select.TopK(self.k))
-        if given or self.source is None:
-            return best(query, near(query, given))
-        found = self._asked(self.source, query, documents)
-        asked = {segment.document.metadata.get(ASKED) for segment in found}
-        ranked = len(asked) == 1 and all(segment.scores for segment in found)
-        return Pipeline(*(() if ranked else (self.cut, near)), best)(query, found)
+        if segments or self.source is None:
+            return best(query, near(query, segments))
+        retrieved = self._retrieve(self.source, query, results)
+        sources = {segment.document.metadata.get(ASKED) for segment in retrieved}
+        ranked = len(sources) == 1 and all(segment.scores for segment in retrieved)
+        return Pipeline(*(() if ranked else (self.cut, near)), best)(query, retrieved)
 
-    def _asked(self, source: Source, query: Query, documents: dict[str, Document]) -> list[Segment]:
-        with step(repr(source)) as record:  # nothing before: the system counts it as given
+    def _retrieve(self, source: Source, query: Query, results: _Results) -> list[Segment]:
+        with step(repr(source)) as record:
             try:
-                found = [_apart(segment, documents) for segment in source(query)]
+                retrieved = [_apart(segment, results.documents) for segment in source(query)]
             except Exception as error:  # anyone's source: "keep" promises the answer
                 if self.on_error == "raise":
                     raise
                 record.error = " ".join(f"{type(error).__name__}: {error}".split())
-                found = []
-            record.after = tuple(found)
-        return found
+                retrieved = []
+            record.after = tuple(retrieved)
+        results.segments.extend(retrieved)
+        return retrieved
 
 
-def _next(
-    searching: Searching, evidence: list[Segment] | None = None
-) -> Search | Sequence[Segment]:
+def _next(searching: Searching, evidence: list[Segment] | None = None) -> Search | list[Segment]:
     """The next search, or after the last what is kept."""
     try:
         return next(searching) if evidence is None else searching.send(evidence)
     except StopIteration as end:
-        kept: Sequence[Segment] = end.value
+        kept: list[Segment] = end.value
         return kept
 
 
 def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
-    """The same, of a document by a name of its own: a source may number them anew each search."""
+    """The same, its document with a unique id: a source may number them anew each search."""
     document, number = segment.document, 1
     name = document.id
-    said = _said(document)
+    content = _content(document)
     for known in documents.values():
-        if _said(known) == said:
+        if _content(known) == content:
             return replace(segment, document=known)
     while name in documents:
         number += 1
@@ -164,7 +171,7 @@ def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
     return replace(segment, document=documents[name])
 
 
-def _said(document: Document) -> tuple[object, ...]:
+def _content(document: Document) -> tuple[object, ...]:
     """What makes two documents one, whatever their ids."""
     return document.metadata.get(ASKED), document.source, document.title, document.text
 
@@ -183,7 +190,6 @@ def iterating(
     strategy: Strategy,
     llm: LLM,
     embedder: Embedder,
-    *,
     source: Source | None,
     prune: Stage | None,
     k: int,
@@ -195,7 +201,7 @@ def iterating(
     """
     chunks = Within(split.Windows(llm, max_tokens=CHUNK))
     return System(
-        Pipeline(chunks, Iterate(strategy, MemoryCached(embedder), chunks, source, prune, k)),
+        Pipeline(chunks, Iterate(strategy, Cached(embedder), chunks, source, prune, k)),
         Reader(llm),
         max_tokens,
         Deferred(source) if source else None,

@@ -1,4 +1,4 @@
-"""What LLMLingua and LongLLMLingua share: documents, sentences and tokens cut to a budget."""
+"""Shared parts of LLMLingua and LongLLMLingua: documents, sentences and tokens cut to a budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Nats
 from ragsieve.pipeline import Reader, best_first, fit
 from ragsieve.score.surprisal import Expected, Surprisal
@@ -67,51 +67,44 @@ class Prune:
 
     def __post_init__(self) -> None:
         _check(self.keep)
-        for name in ("coarse", "sentences"):
-            value = getattr(self, name)
-            if value is not None and not value >= 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
-        if not 0 <= self.spread <= 1:
-            raise InputError(f"spread must be from 0 to 1, got {self.spread!r}")
-        if self.window < 1:
-            raise InputError(f"window must be at least 1, got {self.window!r}")
+        check_range(self, coarse=(1, None), sentences=(1, None), spread=(0, 1), window=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         for segment in segments:
             if not segment.text.strip():
                 record_drop(segment, "it is blank")
-        given = list({s.key: s for s in segments if s.text.strip()}.values())
-        total = _length(self.reader, given)
+        documents = list({s.key: s for s in segments if s.text.strip()}.values())
+        total = _length(self.reader, documents)
         budget = _tokens(self.keep, total)
         if total <= budget:
-            return [s.scored("worth", 0.0) for s in given]
-        best = self._until(best_first(given), self.coarse * budget)
+            return [s.scored("worth", 0.0) for s in documents]
+        best = self._until(best_first(documents), self.coarse * budget)
         least, keys = best[-1].score, {s.key for s in best}
-        chosen = [s for s in given if s.key in keys]
+        chosen = [s for s in documents if s.key in keys]
         finer = self._sentences(query, chosen, budget)
         groups = [[c for c in cut if c.score >= 0] for cut in finer]
         share = min(1.0, budget / max(1, _length(self.reader, [s for g in groups for s in g])))
-        note(f"{len(chosen)} documents read at {share:.0%}, {len(given) - len(chosen)} let go")
+        note(f"{len(chosen)} documents read at {share:.0%}, {len(documents) - len(chosen)} dropped")
         question = query.text if self.asks else ""
         pruned = Pruned(self.llm, question, _tape(groups), _shares(chosen, share, self.spread))
         for chunk in pruned.chunks(self.window):
             pruned.read(chunk)
         places = {s.key: place for place, s in enumerate(chosen)}
         runs: list[Segment] = []
-        for s in given:
+        for s in documents:
             if (place := places.get(s.key)) is None:
                 runs.append(s.scored("document", _short(s.score - least)))
             else:
                 whole = [c for c in finer[place] if c.score < 0]
-                found = [*whole, *_runs(s, pruned.tokens[place])]
-                runs += sorted(found, key=lambda run: run.start)
+                parts = [*whole, *_runs(s, pruned.tokens[place])]
+                runs += sorted(parts, key=lambda run: run.start)
         return runs
 
-    def _until(self, ranked: Sequence[Segment], room: float) -> list[Segment]:
-        """The first of ``ranked`` up to the one, included, that passes ``room`` tokens."""
+    def _until(self, ranked: Sequence[Segment], max_tokens: float) -> list[Segment]:
+        """The first of ``ranked`` up to the one, included, that passes ``max_tokens``."""
         for place, tokens in enumerate(self.reader.count([s.text for s in ranked])):
-            room -= tokens
-            if room < 0:
+            max_tokens -= tokens
+            if max_tokens < 0:
                 return list(ranked[: place + 1])
         return list(ranked)
 
@@ -132,10 +125,10 @@ class Prune:
         scored = scorer(query, [c for group in cut for c in group])
         best = self._until(best_first(scored), self.sentences * budget)
         least, keys = best[-1].score, {s.key for s in best}
-        found = iter(
+        sentences = iter(
             c.scored("sentence", 0.0 if c.key in keys else _short(c.score - least)) for c in scored
         )
-        return [[next(found) for _ in group] for group in cut]
+        return [[next(sentences) for _ in group] for group in cut]
 
 
 @dataclass(frozen=True)
@@ -230,8 +223,8 @@ class Pruned:
         self.tape = tape
         self.shares = shares
         self.before = (question, *_BREAK) if question else ()
-        self.room = llm.context // 2 - sum(llm.count(self.before))
-        self.said: list[tuple[str, int]] = []  # kept until now, in pieces, and their tokens
+        self.max_kept = llm.context // 2 - sum(llm.count(self.before))  # tokens
+        self.kept: list[tuple[str, int]] = []  # pieces kept so far, and their tokens
         self.tokens: list[list[Token]] = [[] for _ in shares]
 
     def chunks(self, window: int) -> Iterator[list[Part]]:
@@ -239,25 +232,25 @@ class Pruned:
         texts = list(dict.fromkeys(part.text for part in self.tape))
         tokens = dict(zip(texts, self.llm.count(texts), strict=True))
         chunk: list[Part] = []
-        room = window
+        left = window
         for part in self.tape:
-            room -= tokens[part.text]
-            if room < 0 and chunk:
+            left -= tokens[part.text]
+            if left < 0 and chunk:
                 yield chunk
-                chunk, room = [], window - tokens[part.text]
+                chunk, left = [], window - tokens[part.text]
             chunk.append(part)
         if chunk:
             yield chunk
 
     def read(self, chunk: Sequence[Part]) -> None:
         """Keep of each document in ``chunk`` the share of its tokens that is worth most."""
-        text, said = "".join(part.text for part in chunk), tuple(piece for piece, _ in self.said)
+        text, kept = "".join(part.text for part in chunk), tuple(piece for piece, _ in self.kept)
         if self.before:
-            alone, asked = self.llm.surprisals([said, (*self.before, *said)], [text, text])
-            pairs = zip(alone, asked, strict=True)
+            alone, behind = self.llm.surprisals([kept, (*self.before, *kept)], [text, text])
+            pairs = zip(alone, behind, strict=True)
             worth = [(start, end, a - b) for (start, end, a), (_, _, b) in pairs]
         else:
-            worth = self.llm.surprisals([said], [text])[0]
+            worth = self.llm.surprisals([kept], [text])[0]
         own: dict[int, list[Token]] = {}
         for token in _placed(chunk, worth):
             own.setdefault(token.place, []).append(token)
@@ -267,18 +260,18 @@ class Pruned:
             cut = _cut(tokens, int(len(tokens) * self.shares[place]))
             self.tokens[place] += cut
             goes |= {token.number for token in cut if token.worth < 0}
-        self._say([text[a:b] for a, b in _stretches(worth, goes)])
+        self._keep([text[a:b] for a, b in _stretches(worth, goes)])
 
-    def _say(self, pieces: Sequence[str]) -> None:
-        """What is kept is read before the rest, the last of it where it passes half a context.
+    def _keep(self, pieces: Sequence[str]) -> None:
+        """Add pieces that the rest is read behind; halve them where they pass half a context.
 
-        It is halved then, so that what a model knows of it is of use for many windows.
+        Halving, not cutting to the limit, lets a model reuse its states over many windows.
         """
-        self.said += zip(pieces, self.llm.count(pieces), strict=True)
-        length = sum(tokens for _, tokens in self.said)
-        if length > self.room:
-            while self.said and length > self.room // 2:
-                length -= self.said.pop(0)[1]
+        self.kept += zip(pieces, self.llm.count(pieces), strict=True)
+        length = sum(tokens for _, tokens in self.kept)
+        if length > self.max_kept:
+            while self.kept and length > self.max_kept // 2:
+                length -= self.kept.pop(0)[1]
 
 
 def _cut(tokens: Sequence[Token], most: int) -> list[Token]:
@@ -294,17 +287,17 @@ def _cut(tokens: Sequence[Token], most: int) -> list[Token]:
 
 def _stretches(tokens: Sequence[Nats], goes: Container[int]) -> list[tuple[int, int]]:
     """Where tokens stand that follow one another and stay."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     last = -1
     for n, (start, end, _) in enumerate(tokens):
         if n in goes:
             continue
-        if found and last == n - 1:
-            found[-1] = (found[-1][0], end)
+        if spans and last == n - 1:
+            spans[-1] = (spans[-1][0], end)
         else:
-            found.append((start, end))
+            spans.append((start, end))
         last = n
-    return found
+    return spans
 
 
 def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
@@ -330,20 +323,20 @@ def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
 def _placed(chunk: Sequence[Part], worth: Sequence[Nats]) -> list[Token]:
     """Tokens of a chunk, in the parts that they cover; of parts that follow, as one."""
     ends = list(accumulate(len(part.text) for part in chunk))
-    found: list[Token] = []
+    tokens: list[Token] = []
     for number, (start, end, value) in enumerate(worth):
         at = bisect_right(ends, start)
         while at < len(chunk) and start < end:
             part, shift = chunk[at], chunk[at].start + len(chunk[at].text) - ends[at]
             stop = min(end, ends[at])
             token = Token(number, part.place, start + shift, stop + shift, value)
-            last = found[-1] if found else None
+            last = tokens[-1] if tokens else None
             if last and (*last[:2], last.end) == (*token[:2], token.start):
-                found[-1] = last._replace(end=token.end)
+                tokens[-1] = last._replace(end=token.end)
             else:
-                found.append(token)
+                tokens.append(token)
             start, at = stop, at + 1
-    return found
+    return tokens
 
 
 def _shares(documents: Sequence[Segment], mean: float, spread: float) -> list[float]:

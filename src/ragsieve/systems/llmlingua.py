@@ -1,4 +1,4 @@
-"""LLMLingua: the tokens that a language model does not expect, whatever is asked."""
+"""LLMLingua: keep the tokens that a language model does not expect, without the question."""
 
 from __future__ import annotations
 

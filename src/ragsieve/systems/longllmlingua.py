@@ -1,4 +1,4 @@
-"""LongLLMLingua: the tokens that a language model does not expect, but for the question."""
+"""LongLLMLingua: keep the tokens that the question makes more expected."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def recovered(answer: str, segments: Sequence[Segment]) -> str:
     places: dict[str, list[int]] = {}
     for place, known in enumerate(kept):
         places.setdefault(known.word, []).append(place)
-    said = list(_WORD.finditer(answer))
-    words = [match.group() for match in said]
+    matches = list(_WORD.finditer(answer))
+    words = [match.group() for match in matches]
     parts, last, at = [], 0, 0
-    while at < len(said):
+    while at < len(matches):
         runs = [_run(kept, place, words, at) for place in places.get(words[at], ())]
         if not runs:
             at += 1
@@ -124,8 +124,8 @@ def recovered(answer: str, segments: Sequence[Segment]) -> str:
         best = max(runs, key=lambda run: (len(run), run[0].start - run[-1].end))
         whole = _whole(best)
         if _WORD.findall(whole) != words[at : at + len(best)]:
-            parts += [answer[last : said[at].start()], whole]
-            last = said[at + len(best) - 1].end()
+            parts += [answer[last : matches[at].start()], whole]
+            last = matches[at + len(best) - 1].end()
         at += len(best)
     return "".join([*parts, answer[last:]])
 

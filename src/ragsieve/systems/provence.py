@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, PairScorer, SentencePruner
+from ragsieve.models.base import LLM, CrossEncoder, SentencePruner
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.registry import system
 
@@ -19,7 +19,7 @@ def provence(
     llm: LLM,
     pruner: SentencePruner,
     *,
-    reranker: PairScorer | None = None,
+    reranker: CrossEncoder | None = None,
     k: int = 5,
     min_score: float = 0.1,
     min_keep: int = 0,

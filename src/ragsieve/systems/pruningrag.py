@@ -4,42 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from ragsieve import score, select, split
 from ragsieve.answer.reasoning import Reasoning
-from ragsieve.errors import InputError
+from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.memory import MemoryCached
+from ragsieve.models.cache import Cached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED, RECORD
-from ragsieve.score.base import Scorer
 from ragsieve.systems.registry import system
 from ragsieve.text import unsure
-from ragsieve.trace import note, set_answer
-from ragsieve.types import Query, Segment
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment, StageResult
 
 Pages = Literal["few", "many", "hybrid", "sparse"]
 
-PAGES = 10  # that BM25 leaves to the embedder, where they are many; the paper does not say
+PAGES = 10  # that BM25 leaves to the embedder, where they are more; the paper does not say
 
 
 class Within(Pipeline):
-    """Stages run on what each source found by itself; records of an API are scored, never cut.
+    """Stages run on what each source found by itself; records of an API are never split.
 
     Documents in hand are one source.
 
     Source: PruningRAG (arXiv 2409.13694), section 4.2.2.
     """
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         each = (_Each(stage) for stage in self.stages)
         return Pipeline(*each, on_error=self.on_error)(query, segments)
 
 
 @dataclass(frozen=True, repr=False)
 class _Each:
-    """A stage, run source by source; of records, only where it scores."""
+    """A stage, run source by source; on records, only where it does not split."""
 
     stage: Stage
 
@@ -49,13 +48,24 @@ class _Each:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         groups: dict[tuple[str, bool], list[Segment]] = {}
         for segment in segments:
-            told = segment.document.metadata
-            groups.setdefault((str(told.get(ASKED, "")), RECORD in told), []).append(segment)
+            metadata = segment.document.metadata
+            key = str(metadata.get(ASKED, "")), RECORD in metadata
+            groups.setdefault(key, []).append(segment)
         kept: list[Segment] = []
         for (_, is_record), group in groups.items():
-            runs = not is_record or isinstance(self.stage, Scorer)
+            runs = not is_record or not isinstance(self.stage, split.Windows)
             kept += self.stage(query, group) if runs else group
         return kept
+
+
+@dataclass(frozen=True)
+class FewerPages:
+    """The 10 best pages by BM25, of a source with more; what a source ranked itself stays."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if len(segments) <= PAGES or all(segment.scores for segment in segments):
+            return list(segments)
+        return select.TopK(PAGES)(query, score.BM25()(query, segments))
 
 
 @dataclass(frozen=True)
@@ -77,9 +87,8 @@ class MemoryFirst:
         if not readable or unsure(answer.text):
             note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
             return self.source(query)
-        set_answer(answer)
         note("the model answered by itself: no source was asked")
-        return []
+        return StageResult(answer=answer)
 
 
 @system(
@@ -93,13 +102,13 @@ def pruningrag(
     embedder: Embedder,
     *,
     source: Source | None = None,
-    pages: Pages = "few",
+    pages: Pages = "many",
     window: int = 200,
     overlap: int = 0,
     k: int = 3,
     examples: int = 3,
     same_domain: bool = False,
-    cot: bool = True,
+    cot: bool | None = None,
     domain: str = "",
     memory_first: bool = False,
     max_tokens: int | None = None,
@@ -113,14 +122,16 @@ def pruningrag(
         llm: The generator.
         embedder: Ranks windows, and guesses the question's domain.
         source: `ragsieve.retrieve.route.Routed`: the sources with the router that chooses.
-        pages: ``"few"``: windows by embedding at once; ``"many"``: of the 10 best pages by
-            BM25; ``"hybrid"``: by rank fusion of both; ``"sparse"``: by BM25 alone.
+        pages: ``"many"``: windows by embedding, of a source with more than 10 pages only those of
+            the 10 best by BM25; ``"few"``: by embedding, of all; ``"hybrid"``: by rank fusion of
+            BM25 and embedding; ``"sparse"``: by BM25 alone.
         window: Tokens of a window, in the generator's tokenizer.
         overlap: Tokens that it shares with the one before.
-        k: Windows that stay of each source.
+        k: Windows that stay of each source, and records of an API.
         examples: Worked examples, from 0 to 3.
         same_domain: Whether they are of the question's own domain.
-        cot: Whether the model reasons before it answers.
+        cot: Whether the model reasons before it answers; where None, unless it is a small local
+            one (under 500 million weights), which the trace says.
         domain: Of every question; guessed by the embedder where empty.
         memory_first: Whether the source is asked only where the model does not know by itself.
         max_tokens: Budget of the context, in the generator's tokens.
@@ -128,7 +139,7 @@ def pruningrag(
     Raises:
         InputError: If an option breaks its rule.
     """
-    embedder = MemoryCached(embedder)
+    embedder = Cached(embedder)
     reader = Reasoning(
         llm,
         None if domain else embedder,
@@ -137,7 +148,7 @@ def pruningrag(
         same_domain=same_domain,
         cot=cot,
     )
-    fewer: list[Stage] = [score.BM25(), select.TopK(PAGES)] if pages == "many" else []
+    fewer: list[Stage] = [FewerPages()] if pages == "many" else []
     prune = Within(
         *fewer,
         split.Windows(llm, max_tokens=window, overlap=overlap),
@@ -150,11 +161,8 @@ def pruningrag(
 
 
 def _ranked(embedder: Embedder, pages: Pages) -> Stage:
-    match pages:
-        case "few" | "many":
-            return score.Cosine(embedder)
-        case "sparse":
-            return score.BM25()
-        case "hybrid":
-            return score.Hybrid((score.BM25(), score.Cosine(embedder)))
-    raise InputError(f"pages must be one of {', '.join(get_args(Pages))}, got {pages!r}")
+    check_choice(Pages, pages=pages)
+    if pages == "sparse":
+        return score.BM25()
+    dense = score.Cosine(embedder)
+    return score.Hybrid((score.BM25(), dense)) if pages == "hybrid" else dense

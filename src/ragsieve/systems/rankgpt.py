@@ -1,4 +1,4 @@
-"""RankGPT and PE-Rank: a language model orders the documents, the first ones stay."""
+"""RankGPT and PE-Rank: a language model ranks the documents, the first ones stay."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import cast
 from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.models.base import LLM
+from ragsieve.models.base import LLM, ListwiseReranker
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.score.listwise import ListRanker, Listwise, Mode, Permuting
+from ragsieve.score.listwise import Listwise, Mode, Permuting
 from ragsieve.systems.registry import system
 
 
@@ -23,7 +23,7 @@ from ragsieve.systems.registry import system
 def rankgpt(
     llm: LLM,
     *,
-    ranker: LLM | ListRanker | None = None,
+    ranker: LLM | ListwiseReranker | None = None,
     mode: Mode = "write",
     k: int = 5,
     window: int = 20,
@@ -54,7 +54,7 @@ def rankgpt(
     """
     if not hasattr(unwrap(ranker), "rank"):  # of a wrapper one cannot see it
         ranker = Permuting(cast(LLM, ranker or llm), mode, max_words)
-    return _ordered(llm, cast(ListRanker, ranker), k, window, step, max_tokens)
+    return _ordered(llm, cast(ListwiseReranker, ranker), k, window, step, max_tokens)
 
 
 @system(
@@ -66,7 +66,7 @@ def rankgpt(
 def pe_rank(
     llm: LLM,
     *,
-    ranker: ListRanker | None = None,
+    ranker: ListwiseReranker | None = None,
     k: int = 5,
     window: int = 20,
     step: int = 10,
@@ -102,7 +102,7 @@ def pe_rank(
 
 
 def _ordered(
-    llm: LLM, ranker: ListRanker, k: int, window: int, step: int, max_tokens: int | None
+    llm: LLM, ranker: ListwiseReranker, k: int, window: int, step: int, max_tokens: int | None
 ) -> System:
     listwise = Listwise(ranker, window, step)
     return System(Pipeline(listwise, select.TopK(k)), Reader(llm), max_tokens)

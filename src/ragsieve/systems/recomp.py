@@ -1,58 +1,19 @@
-"""RECOMP: the sentences by which the generator answers, or a summary that may be empty."""
+"""RECOMP's abstractive compressor; its extractive one is a preset of `top_sentences`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, Embedder
+from ragsieve.errors import check_choice
+from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.baselines import top_sentences
-from ragsieve.systems.registry import system
+from ragsieve.systems.registry import renamed, system
 from ragsieve.systems.written import Write
 
-Asked = Literal["auto", "plain", "instructed"]
+Form = Literal["auto", "plain", "instructed"]
 PROMPTS = {"plain": "recomp", "instructed": "summarise"}
-
-
-@system(
-    "recomp",
-    "the sentence nearest to the question by a bi-encoder: `ragsieve train recomp` tunes one",
-    needs="embedder",
-    paper="arXiv 2310.04408",
-)
-def recomp(
-    llm: LLM,
-    embedder: Embedder,
-    *,
-    documents: int = 5,
-    k: int = 1,
-    max_tokens: int | None = None,
-) -> System:
-    """Keep the sentences that raise the generator's likelihood of the answer most, by a bi-encoder.
-
-    ``ragsieve train recomp`` makes such a bi-encoder for a generator.
-
-    Args:
-        llm: The generator.
-        embedder: A bi-encoder tuned for it; with any other these are the nearest sentences.
-        documents: So many of the first documents are read; not negative.
-        k: So many sentences stay; the paper has 1 for NQ and TriviaQA, 2 for HotpotQA.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If an option breaks its rule.
-
-    Source: RECOMP (arXiv 2310.04408), section 3.1, the extractive compressor, and figure 1.
-    Differs: Cosine, not the inner product, so weights of the authors may rank a little differently;
-        each sentence is embedded behind its document's title; sentences stand in the order of the
-        text.
-    """
-    system = top_sentences(llm, embedder, k=k, max_tokens=max_tokens)
-    return replace(system, stage=Pipeline(select.TopK(documents), system.stage))
 
 
 @system(
@@ -65,7 +26,7 @@ def recomp_abstractive(
     llm: LLM,
     *,
     writer: LLM | None = None,
-    prompt: Asked = "auto",
+    prompt: Form = "auto",
     documents: int = 5,
     summary_tokens: int = 128,
     max_tokens: int | None = None,
@@ -97,8 +58,7 @@ def recomp_abstractive(
         Documents beyond the writer's context are read as far as their first sentences fit; the
         paper cuts its input at 1024 tokens.
     """
-    if prompt not in get_args(Asked):
-        raise InputError(f"prompt must be one of {', '.join(get_args(Asked))}, got {prompt!r}")
+    check_choice(Form, prompt=prompt)
     if prompt == "auto":
         prompt = "plain" if writer else "instructed"
     return System(
@@ -111,3 +71,6 @@ def recomp_abstractive(
         Reader(llm),
         max_tokens,
     )
+
+
+__getattr__ = renamed(__name__, recomp="recomp")

@@ -1,46 +1,36 @@
-"""How Self-RAG's model is asked to judge itself: by reflection tokens, or in plain words."""
+"""Prompts for Self-RAG's judgements: by reflection tokens, or in plain words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from ragsieve.errors import Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
+from ragsieve.models.reflection import ALL, NEEDED, RAW, TOKENS
 from ragsieve.prompts import quoted, render
 from ragsieve.text import safe, sentence_spans
 
 Ask = Literal["retrieve", "relevant", "write", "supported", "useful"]
 
-TOKENS: Mapping[str, tuple[str, ...]] = {
-    "retrieve": ("[Retrieval]", "[No Retrieval]"),
-    "relevant": ("[Relevant]", "[Irrelevant]"),
-    "supported": ("[Fully supported]", "[Partially supported]", "[No support / Contradictory]"),
-    "useful": ("[Utility:1]", "[Utility:2]", "[Utility:3]", "[Utility:4]", "[Utility:5]"),
-}
-"""Reflection tokens by what they say; arXiv 2310.11511, table 1, as its authors' model has them."""
-
-_OTHERS = ("<paragraph>", "</paragraph>")
-_CONTINUE = "[Continue to Use Evidence]"
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "retrieve": ("yes", "no"),
     "relevant": ("yes", "no"),
     "supported": ("full", "part", "none"),
     "useful": ("1", "2", "3", "4", "5"),
 }
-_NEEDED = (*(token for group in TOKENS.values() for token in group), *_OTHERS)
-_ANY = re.compile("|".join(map(re.escape, (*_NEEDED, _CONTINUE))), re.IGNORECASE)
+_ANY = re.compile("|".join(map(re.escape, sorted(ALL))), re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What there is of an answer when the model is asked how to go on, or how good that is.
+    """An answer so far, for a prompt that continues or judges it.
 
     Args:
         question: The question.
-        said: The segments before, in plain text.
+        text: The segments before, in plain text.
         marked: The same with the marks that the model gave them.
         passage: What the next segment is written from; empty where nothing was retrieved.
         relevant: The mark of the passage.
@@ -49,7 +39,7 @@ class Draft:
     """
 
     question: str
-    said: str = ""
+    text: str = ""
     marked: str = ""
     passage: str = ""
     relevant: str = ""
@@ -58,7 +48,7 @@ class Draft:
 
 
 class Reflection(Protocol):
-    """Words a model is asked in, and the replies whose probabilities are its judgement."""
+    """Prompts, and the replies whose probabilities are the judgement."""
 
     @property
     def options(self) -> Mapping[str, tuple[str, ...]]:
@@ -71,22 +61,19 @@ class Reflection(Protocol):
         """The text so far with the draft's segment, and the marks where the model reads them."""
 
     def check(self, llm: LLM, /) -> None:
-        """Raise `Unsupported` where the model cannot be asked so."""
+        """Raise `Unsupported` where the model cannot answer such prompts."""
 
 
 @dataclass(frozen=True)
 class ByTokens:
-    """A model trained to write reflection tokens: its text so far is the prompt.
+    """A model trained to write reflection tokens continues its own text, without a chat format.
 
     Nothing in a question or passage can pass for a reflection token: theirs are in round brackets.
 
     Source: Self-RAG (arXiv 2310.11511), section 3, in the form of the authors' code.
     """
 
-    @property
-    def options(self) -> Mapping[str, tuple[str, ...]]:
-        """The tokens."""
-        return TOKENS
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = TOKENS
 
     def prompt(self, ask: Ask, draft: Draft, /) -> Prompt:
         """The text up to where the token stands, or the segment."""
@@ -100,8 +87,8 @@ class ByTokens:
             text += draft.segment
         if ask == "useful":
             text += draft.supported
-        asked = f"### Instruction:\n{_tame(draft.question)}\n\n### Response:\n{text}"
-        return (Message("user", asked),)
+        prompt = f"### Instruction:\n{_tame(draft.question)}\n\n### Response:\n{text}"
+        return (Message(RAW, prompt),)
 
     def marked(self, draft: Draft, /) -> str:
         """The text with the marks of passage and segment, without the passage."""
@@ -110,8 +97,8 @@ class ByTokens:
     def check(self, llm: LLM, /) -> None:
         """Raise `Unsupported` where the model's tokenizer has not each of them as one token."""
         _check_can(llm)
-        counts = llm.count(_NEEDED)
-        missing = [token for token, n in zip(_NEEDED, counts, strict=True) if n != 1]
+        counts = llm.count(NEEDED)
+        missing = [token for token, n in zip(NEEDED, counts, strict=True) if n != 1]
         if missing:
             raise Unsupported(
                 f"{llm.identity} lacks Self-RAG's reflection tokens {', '.join(missing)}: take a "
@@ -126,17 +113,14 @@ class ByWords:
     Differs: From the paper, which trains a model; so any one can be tried, and is less sure.
     """
 
-    @property
-    def options(self) -> Mapping[str, tuple[str, ...]]:
-        """The words."""
-        return _WORDS
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = _WORDS
 
     def prompt(self, ask: Ask, draft: Draft, /) -> Prompt:
         """The template of this judgement, its texts as JSON strings."""
         return render(
             f"selfrag_{ask}",
             question=draft.question,
-            said=quoted(draft.said) if draft.said else "none",
+            text=quoted(draft.text) if draft.text else "none",
             passage=quoted(draft.passage) if draft.passage else "none",
             segment=quoted(draft.segment),
         )
@@ -152,8 +136,7 @@ class ByWords:
 
 def first_segment(reply: str) -> tuple[str, bool]:
     """The first sentence of a reply, reflection tokens apart, and whether it is the last one."""
-    spoken = [" ".join(part.split()) for part in _ANY.split(safe(reply))]
-    parts = [part for part in spoken if part]
+    parts = [*filter(None, (" ".join(part.split()) for part in _ANY.split(safe(reply))))]
     if not parts:
         return "", True
     ((start, end), *_) = sentence_spans(parts[0])
@@ -162,7 +145,7 @@ def first_segment(reply: str) -> tuple[str, bool]:
 
 def _tame(text: str) -> str:
     """A text on one line in which no reflection token stands."""
-    return _ANY.sub(lambda found: f"({found[0][1:-1]})", " ".join(text.split()))
+    return _ANY.sub(lambda match: f"({match[0][1:-1]})", " ".join(text.split()))
 
 
 def _check_can(llm: LLM) -> None:

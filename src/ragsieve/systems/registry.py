@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,6 +34,13 @@ ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 
 GROUP = "ragsieve.systems"
 """Group of the entry points by which other packages add systems."""
+
+BENCHMARKS = re.compile(
+    r"oracle|filco-(strinc|cxmi)|winnowrag-(oracle|ablated)|chunkrag-fixed|random-cut"
+    r"|langchain-[a-z-]+-(filter|extractor)"
+    r"|llama-index-(llm-rerank|sentence-optimizer)"
+)
+"""Systems of the package ``ragsieve-benchmarks``, which is outside the wheel."""
 
 _PACKAGE = "ragsieve.systems"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -65,19 +73,19 @@ class Entry:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Which models of `ROLES` it needs, in the order in which ``make`` takes them."""
+        """Models of `ROLES` that it needs, in the order in which ``make`` takes them."""
         return tuple(role for role, kind in ROLES.items() if kind in self.needs.split(", "))
 
     @property
     def knows(self) -> bool:
-        """Whether it is told the gold answers, which only a benchmark has."""
+        """Whether it needs the gold answers, which only a benchmark has."""
         return "gold answers" in self.needs.split(", ")
 
     @property
     def options(self) -> dict[str, Any]:
         """Its options by name, with their defaults; a source is none of them."""
-        found = signature(self.make).parameters.values()
-        keywords = [p for p in found if p.kind is Parameter.KEYWORD_ONLY]
+        parameters = signature(self.make).parameters.values()
+        keywords = [p for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
         return {p.name: p.default for p in keywords if p.name != "source"}
 
     @property
@@ -106,15 +114,22 @@ def system(
 
 
 def preset(
-    name: str, make: Callable[..., System], summary: str, *, needs: str = "", **options: Any
+    name: str,
+    make: Callable[..., System],
+    summary: str,
+    *,
+    needs: str = "",
+    paper: str = "",
+    **options: Any,
 ) -> None:
     """Register a function of `system` under another name, with other defaults of its options.
 
     Args:
         name: The other name.
-        make: The function; its paper is the preset's.
+        make: The function.
         summary: What the preset does, in a line.
         needs: Models it runs before the generator reads; the function's where empty.
+        paper: Where it is from; as the function where empty.
         options: The defaults that differ.
 
     Raises:
@@ -125,8 +140,8 @@ def preset(
     if not known:
         raise InputError(f"preset {name!r} must be of a function registered by system, got {make}")
     check_options(name, known[0], options)
-    made = partial(make, **options) if options else make
-    _register(name, Entry(made, summary, needs or known[0].needs, known[0].paper))
+    configured = partial(make, **options) if options else make
+    _register(name, Entry(configured, summary, needs or known[0].needs, paper or known[0].paper))
 
 
 def _register(name: str, entry: Entry) -> None:
@@ -140,7 +155,7 @@ def _register(name: str, entry: Entry) -> None:
 
 
 class Systems(Mapping[str, Entry]):
-    """Every system by its name; only what is asked for is imported."""
+    """Every system by its name; modules are imported on demand."""
 
     def __getitem__(self, name: str) -> Entry:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -180,8 +195,8 @@ def _rank(name: str) -> tuple[bool, bool, str]:
 @cache
 def _modules() -> tuple[str, ...]:
     """Names of the modules beside this one, none imported."""
-    found = iter_modules([str(Path(__file__).parent)])
-    return tuple(module.name for module in found if module.name != "registry")
+    modules = iter_modules([str(Path(__file__).parent)])
+    return tuple(module.name for module in modules if module.name != "registry")
 
 
 @cache
@@ -189,11 +204,24 @@ def _import_others() -> None:
     """Import what other packages register; what cannot be imported is logged as a warning."""
     for point in entry_points(group=GROUP):
         try:
-            found = point.load()
-            if callable(found) and all(e.function is not found for e in _ENTRIES.values()):
+            target = point.load()
+            if callable(target) and all(e.function is not target for e in _ENTRIES.values()):
                 raise InputError(f"{point.value} must be decorated by ragsieve.systems.system")
         except Exception as error:  # whatever another package raises when it is imported
             _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
+
+
+def renamed(module: str, **names: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module whose functions are presets now, by the systems' names."""
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        text = f"{module}.{name} is the system {names[name]!r}: take ragsieve.systems.build"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return find(names[name]).make
+
+    return get
 
 
 def find(name: str) -> Entry:
@@ -211,9 +239,12 @@ def unknown(name: str, *more: str) -> str:
     """A message that no system is called ``name``, with what may have been meant.
 
     Args:
-        name: The name that was given.
+        name: The unknown name.
         more: What else would have been possible.
     """
+    if BENCHMARKS.fullmatch(name):
+        install = "pip install -e benchmarks, in a checkout of ragsieve's repository"
+        return f"{name} is a system of ragsieve-benchmarks, which is not installed: {install}"
     return f"system must be one of {', '.join([*SYSTEMS, *more])}, got {name!r}{nearest(name)}"
 
 

@@ -1,25 +1,13 @@
-"""Rewrite-Retrieve-Read: search by the question in other words."""
+"""Rewrite-Retrieve-Read: search by the rewritten question."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite
-from ragsieve.systems.iterating import Search, Searching, iterating
+from ragsieve.systems.hyde import Once
+from ragsieve.systems.iterating import iterating
 from ragsieve.systems.registry import system
-from ragsieve.types import Query
-
-
-@dataclass(frozen=True)
-class Rewriting:
-    """Searches once, by the question in other words."""
-
-    rewrite: Rewrite
-
-    def __call__(self, query: Query, /) -> Searching:
-        return (yield Search(self.rewrite(query), query))
 
 
 @system(
@@ -43,7 +31,7 @@ def rewrite_retrieve_read(
         llm: Rewrites and answers.
         embedder: See `hyde`; so for what follows.
         source: Asked in place of documents in hand.
-        prune: Filters what is found.
+        prune: Filters the results.
         k: Segments of a search that count.
         max_tokens: Budget of the context.
 
@@ -53,5 +41,4 @@ def rewrite_retrieve_read(
     Source: Rewrite-Retrieve-Read (arXiv 2305.14283), section 3.1, the frozen LLM as rewriter.
     Differs: One query, checked as `ragsieve.retrieve.rewrite.Rewrite` says, not several.
     """
-    made = Rewriting(Rewrite(llm))
-    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)
+    return iterating(Once(Rewrite(llm)), llm, embedder, source, prune, k, max_tokens)

@@ -1,4 +1,4 @@
-"""Selective-Context: what a language model would have said anyway goes."""
+"""Selective-Context: drop the text that a language model expects."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import check_choice, check_range
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.surprisal import Per, Surprisal
@@ -74,8 +74,7 @@ def selective_context(
 
 
 def _units(unit: Unit) -> Stage:
-    if unit not in get_args(Unit):
-        raise InputError(f"unit must be one of {', '.join(get_args(Unit))}, got {unit!r}")
+    check_choice(Unit, unit=unit)
     if unit == "sentence":
         return split.Sentences()
     return Phrases() if unit == "phrase" else Words()
@@ -95,8 +94,7 @@ class Percentile:
     percent: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.percent <= 100:
-            raise InputError(f"percent must be from 0 to 100, got {self.percent!r}")
+        check_range(self, percent=(0, 100))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
@@ -156,11 +154,11 @@ class Phrases:
             at = end
 
     def _noun_phrases(self, text: str) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for start, end in (match.span() for match in _PARAGRAPH.finditer(text)):
             phrases = self._spacy.noun_phrases(text[start:end])
-            found += [(start + first, start + last) for first, last in phrases]
-        return found
+            spans += [(start + first, start + last) for first, last in phrases]
+        return spans
 
 
 @dataclass(frozen=True)

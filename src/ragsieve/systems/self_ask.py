@@ -7,29 +7,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ragsieve.answer import Reader
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import render
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
-from ragsieve.trace import log_event, note, set_answer
-from ragsieve.types import Answer, Query, Segment
+from ragsieve.trace import log_event, note
+from ragsieve.types import Answer, Query, Segment, StageResult
 
 MAX_CHARS = 300  # of a follow-up question
-_FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?: *(\S.*)", re.IGNORECASE)
-_FINAL = re.compile(r"(?:so )?the final answer is:? *(\S.*)", re.IGNORECASE)
+_NEEDED = re.compile(  # the paper's own line before a follow-up question or the answer
+    r"[*_ ]*are follow[ -]?up questions? needed here:?[*_ ]*(?:yes\b|no\b)?[*_.,; ]*",
+    re.IGNORECASE,
+)
+_FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?[ *_]*:[ *_]*(\S.*)", re.IGNORECASE)
+_FINAL = re.compile(
+    r"(?:so,? )?(?:the )?(?:final answer(?: is)?[ *_]*:?|answer(?: is)?[ *_]*:)[ *_]*(\S.*)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class SelfAsking:
     """Asks itself one question after another, has each looked up and answered, then concludes.
 
-    A reply is one line, a follow-up question or the final answer; what stands below its first line
-    does not count. Unreadable ones are asked for once more. Where the model repeats a question, or
-    has asked as many as it may, it is asked for the final answer. If that cannot be read, either,
-    the system's reader answers from what was found, at least by the question itself.
+    A reply is one line, a follow-up question or the final answer; what stands below that line, and
+    the paper's "Are follow up questions needed here: Yes." before it, does not count. Unreadable
+    ones are asked for once more. Where the model repeats a question, or has asked as many as it
+    may, it is asked for the final answer. If that cannot be read, either, the system's reader
+    answers from the evidence, at least of a search by the question itself.
     """
 
     llm: LLM
@@ -37,40 +45,44 @@ class SelfAsking:
     follow_ups: int = 5
     max_tokens: int = field(default=96, kw_only=True)
 
+    def __post_init__(self) -> None:
+        check_range(self, follow_ups=(1, None))
+
     def __call__(self, query: Query, /) -> Searching:
         turns: list[Message] = []
         kept: list[Segment] = []
-        asked: set[str] = set()
-        said = self._said(query, turns)
-        while isinstance(said, Query):
-            if said.text.casefold() in asked or len(asked) == self.follow_ups:
-                why = "asked before" if said.text.casefold() in asked else "no more are allowed"
-                note(f"follow-up {said.text[:SHOWN]!r} is not asked: {why}")
-                said = self._said(query, turns, final=True)
+        questions: set[str] = set()
+        reply = self._next(query, turns)
+        while isinstance(reply, Query):
+            repeated = reply.text.casefold() in questions
+            if repeated or len(questions) == self.follow_ups:
+                why = "asked before" if repeated else "no more are allowed"
+                note(f"follow-up {reply.text[:SHOWN]!r} is not asked: {why}")
+                reply = self._next(query, turns, final=True)
                 break
-            asked.add(said.text.casefold())
-            found = yield Search(said, said)
-            kept += found
-            answer = " ".join(safe(self.reader(said, found).text).split()) or "unknown"
+            questions.add(reply.text.casefold())
+            evidence = yield Search(reply, reply)
+            kept += evidence
+            answer = " ".join(safe(self.reader(reply, evidence).text).split()) or "unknown"
             log_event(
-                f"follow-up {said.text[:SHOWN]!r}: {answer[:SHOWN]!r}",
+                f"follow-up {reply.text[:SHOWN]!r}: {answer[:SHOWN]!r}",
                 "follow-up",
-                question=said.text,
+                question=reply.text,
                 answer=answer,
             )
             turns += [
-                Message("assistant", f"Follow up: {said.text}"),
+                Message("assistant", f"Follow up: {reply.text}"),
                 Message("user", f"Intermediate answer: {answer}"),
             ]
-            said = self._said(query, turns)
-        if isinstance(said, str):
+            reply = self._next(query, turns)
+        if isinstance(reply, str):
             transcript = "\n".join(turn.content for turn in turns)
-            set_answer(Answer(said, tuple(kept), f"{transcript}\n{said}".strip()))
-            return kept
+            final = Answer(reply, tuple(kept), f"{transcript}\n{reply}".strip())
+            return StageResult(kept, answer=final)
         note("no final answer that can be read: the reader answers from what was found")
         return kept or (yield Search(query, query))
 
-    def _said(
+    def _next(
         self, query: Query, turns: Sequence[Message], *, final: bool = False
     ) -> Query | str | BadReply:
         """The next follow-up question, or the final answer."""
@@ -80,16 +92,15 @@ class SelfAsking:
             prompt = (*prompt[:-1], Message("user", f"{prompt[-1].content}\n\n{last.content}"))
 
         def parse(reply: str) -> Query | str:
-            line = next(
-                (line.strip(" \t*_`") for line in safe(reply).splitlines() if line.strip()), ""
-            )
-            if found := _FINAL.fullmatch(line):
-                return str(found[1])
-            found = None if final else _FOLLOW_UP.fullmatch(line)
-            if not found or len(found[1]) > MAX_CHARS:
+            text = _NEEDED.sub("", safe(reply).strip(), count=1)
+            line = next((line.strip(" \t*_`") for line in text.splitlines() if line.strip()), "")
+            if match := _FINAL.fullmatch(line):
+                return str(match[1])
+            match = None if final else _FOLLOW_UP.fullmatch(line)
+            if not match or len(match[1]) > MAX_CHARS:
                 either = "" if final else "'Follow up: …' or "
                 raise BadReply(f"one line, {either}'So the final answer is: …'", reply)
-            return Query(found[1], query.id)
+            return Query(match[1], query.id)
 
         return complete_parsed(self.llm, [prompt], parse, max_tokens=self.max_tokens)[0]
 
@@ -125,10 +136,8 @@ def self_ask(
         InputError: If an option breaks its rule.
 
     Source: Self-Ask (arXiv 2210.03350), section 4, with a search engine; PruningRAG, table 7: 5.
-    Differs: What answers a follow-up question is the LLM, from what was found, not the search
+    Differs: What answers a follow-up question is the LLM, from the evidence, not the search
         engine. Where the model asks nothing, nothing is searched, as in the paper.
     """
-    if follow_ups < 1:
-        raise InputError(f"follow_ups must be at least 1, got {follow_ups!r}")
-    made = SelfAsking(llm, Reader(llm), follow_ups)
-    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)
+    strategy = SelfAsking(llm, Reader(llm), follow_ups)
+    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)

@@ -1,9 +1,9 @@
-"""Self-CRAG: Self-RAG on what CRAG makes of each search."""
+"""Self-CRAG: Self-RAG on the results of CRAG."""
 
 from __future__ import annotations
 
-from ragsieve.models.base import LLM, Embedder, PairScorer
-from ragsieve.pipeline import Source, System
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.pipeline import Source, Stage, System
 from ragsieve.systems.crag import crag
 from ragsieve.systems.registry import preset, system
 from ragsieve.systems.self_rag import Reflecting, self_rag
@@ -20,12 +20,7 @@ def self_crag(
     embedder: Embedder,
     *,
     source: Source | None = None,
-    evaluator: PairScorer | LLM | None = None,
-    fallback: Source | None = None,
-    rewrite: bool = True,
-    upper: float | None = None,
-    lower: float | None = None,
-    min_score: float | None = None,
+    prune: Stage | None = None,
     reflection: Reflecting = "tokens",
     beam: int = 2,
     depth: int = 7,
@@ -36,17 +31,10 @@ def self_crag(
     """Self-RAG that reads, of each search, what CRAG makes of it (arXiv 2401.15884).
 
     Args:
-        llm: Writes and judges as in `self_rag`; so for ``source``, ``reflection``, ``beam``,
-            ``depth``, ``threshold`` and ``max_tokens``.
+        llm: Writes and judges as in `self_rag`; so for ``source`` and what follows ``prune``.
         embedder: Ranks documents in hand, and judges as in `crag`.
         source: Asked in place of documents in hand.
-        evaluator: See `crag`; so for ``fallback``, ``rewrite``, ``upper``, ``lower``,
-            ``min_score``.
-        fallback: Another source.
-        rewrite: Whether it is asked by a rewritten question.
-        upper: From which a document makes the verdict correct.
-        lower: Below which all make it incorrect.
-        min_score: Below which a strip goes.
+        prune: CRAG with options of one's own, as ``crag(llm, embedder, evaluator=…).stage``.
         reflection: How the model is asked.
         beam: Beginnings of an answer that are kept.
         depth: Segments of an answer, at most.
@@ -62,22 +50,11 @@ def self_crag(
     Differs: As `crag` and `self_rag` do. Each search is corrected, not only the first; strips are
         of 3 sentences.
     """
-    corrected = crag(
-        llm,
-        embedder,
-        evaluator=evaluator,
-        fallback=fallback,
-        rewrite=rewrite,
-        upper=upper,
-        lower=lower,
-        min_score=min_score,
-        k=k,
-    )
     return self_rag(
         llm,
         embedder,
         source=source,
-        prune=corrected.stage,
+        prune=prune or crag(llm, embedder, k=k).stage,
         reflection=reflection,
         beam=beam,
         depth=depth,

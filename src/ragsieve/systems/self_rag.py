@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from ragsieve.answer.reader import FRAME
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import context
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
 from ragsieve.systems.registry import preset, system
-from ragsieve.trace import log_event, note, set_answer
-from ragsieve.types import Answer, Query, Segment, rounded
+from ragsieve.trace import log_event, note
+from ragsieve.types import Answer, Query, Segment, StageResult, rounded
 
 Reflecting = Literal["tokens", "prompted"]
 Passage = tuple[Segment, ...]
@@ -31,7 +31,7 @@ _VALUES: dict[Ask, tuple[float, ...]] = {  # of the replies to each judgement
 
 @dataclass(frozen=True)
 class Weights:
-    """What a segment's marks weigh beside its probability; each finite.
+    """Weights of a segment's marks beside its probability; each finite.
 
     Source: Self-RAG (arXiv 2310.11511), section 3.3; PruningRAG, table 7.
     """
@@ -43,9 +43,9 @@ class Weights:
 
 @dataclass(frozen=True)
 class Path:
-    """A beginning of an answer: what has been said, from which passages, how good each part is."""
+    """A beginning of an answer, with the passages behind it and a score of each segment."""
 
-    said: str = ""
+    text: str = ""
     marked: str = ""
     read: tuple[Passage, ...] = ()
     scores: tuple[float, ...] = ()
@@ -70,7 +70,7 @@ class Reflective:
 
     Args:
         llm: Writes and judges.
-        reflection: How it is asked.
+        reflection: Its prompts.
         beam: Beginnings that are kept; at least 1.
         depth: Segments of an answer; at least 1.
         weights: Of the marks.
@@ -91,11 +91,7 @@ class Reflective:
     max_tokens: int = field(default=100, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("beam", "depth", "max_tokens"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
-        if not 0 <= self.threshold <= 1:
-            raise InputError(f"threshold must lie in [0, 1], got {self.threshold!r}")
+        check_range(self, beam=(1, None), depth=(1, None), max_tokens=(1, None), threshold=(0, 1))
         for name in ("relevant", "supported", "useful"):
             if not math.isfinite(value := getattr(self.weights, name)):
                 raise InputError(f"{name} must be finite, got {value!r}")
@@ -104,59 +100,58 @@ class Reflective:
         paths = [Path()]
         seen: list[Passage] = []
         for level in range(1, self.depth + 1):
-            grown: list[Path] = []
+            longer: list[Path] = []
             for path in paths:
                 if path.finished:
-                    grown.append(path)
+                    longer.append(path)
                 else:
                     passages = yield from self._passages(query, path)
                     seen += passages
-                    grown += self._grown(query, path, passages)
-            paths = sorted(grown, key=lambda path: -rounded(path.score))[: self.beam]
+                    longer += self._longer(query, path, passages)
+            paths = sorted(longer, key=lambda path: -rounded(path.score))[: self.beam]
             log_event(
-                f"level {level}: {len(paths)} of {len(grown)} beginnings stay, "
-                f"the best {paths[0].score:.3f}: {paths[0].said[-SHOWN:]!r}",
+                f"level {level}: {len(paths)} of {len(longer)} beginnings stay, "
+                f"the best {paths[0].score:.3f}: {paths[0].text[-SHOWN:]!r}",
                 "level",
-                paths=[{"said": p.said, "score": p.score, "finished": p.finished} for p in paths],
+                paths=[{"text": p.text, "score": p.score, "finished": p.finished} for p in paths],
             )
             if all(path.finished for path in paths):
                 break
         best = paths[0]
-        read = best.read if best.said else seen
+        read = best.read if best.text else seen
         kept = tuple({s.key: s for passage in read for s in passage}.values())
-        if best.said:
-            set_answer(Answer(best.said, kept, best.marked))
-        else:
-            note("nothing was written: the reader answers from what was found")
-        return kept
+        if best.text:
+            return StageResult(kept, answer=Answer(best.text, kept, best.marked))
+        note("nothing was written: the reader answers from what was found")
+        return StageResult(kept)
 
     def _passages(
         self, query: Query, path: Path
     ) -> Generator[Search, list[Segment], list[Passage]]:
         """What the next segment may be written from: passages, or one of nothing."""
-        draft = Draft(query.text, path.said, path.marked)
+        draft = Draft(query.text, path.text, path.marked)
         (odds,), _ = self._judged("retrieve", [draft])
         log_event(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)
         if rounded(odds) <= self.threshold:
             return [()]
-        found = yield Search(Query(f"{query.text} {path.said}".strip(), query.id), query)
+        evidence = yield Search(Query(f"{query.text} {path.text}".strip(), query.id), query)
         groups: dict[str, list[Segment]] = {}
-        for segment in found:
+        for segment in evidence:
             groups.setdefault(segment.document.id, []).append(segment)
         return self._fitting(draft, [tuple(group) for group in groups.values()]) or [()]
 
     def _fitting(self, draft: Draft, passages: Sequence[Passage]) -> list[Passage]:
         prompts = [self._prompt("supported", replace(draft, passage=context(p))) for p in passages]
         sizes = [sum(self.llm.count([turn.content for turn in prompt])) for prompt in prompts]
-        room = self.llm.context - 2 * self.max_tokens - FRAME  # the segment is judged, too
-        kept = [p for p, size in zip(passages, sizes, strict=True) if size <= room]
+        budget = self.llm.context - 2 * self.max_tokens - FRAME  # the segment is judged, too
+        kept = [p for p, size in zip(passages, sizes, strict=True) if size <= budget]
         if len(kept) < len(passages):
-            note(f"{len(passages) - len(kept)} passages do not fit the context of {room} tokens")
+            note(f"{len(passages) - len(kept)} passages do not fit the context of {budget} tokens")
         return kept
 
-    def _grown(self, query: Query, path: Path, passages: Sequence[Passage]) -> list[Path]:
+    def _longer(self, query: Query, path: Path, passages: Sequence[Passage]) -> list[Path]:
         """The path with a segment from each passage; itself, finished, where none says more."""
-        start = Draft(query.text, path.said, path.marked)
+        start = Draft(query.text, path.text, path.marked)
         drafts = [replace(start, passage=context(passage)) for passage in passages]
         worth = [0.0] * len(drafts)
         if any(passages):
@@ -166,14 +161,14 @@ class Reflective:
         prompts = [self._prompt("write", draft) for draft in drafts]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         written = [first_segment(strip_thinking(reply)) for reply in replies]
-        new = [n for n, (text, _) in enumerate(written) if _is_new(text, path.said)]
+        new = [n for n, (text, _) in enumerate(written) if _is_new(text, path.text)]
         if not new:
             return [replace(path, finished=True)]
         drafts = [replace(drafts[n], segment=written[n][0]) for n in new]
         scores = self._scores([prompts[n] for n in new], drafts)
         return [
             Path(
-                f"{path.said} {draft.segment}".strip(),
+                f"{path.text} {draft.segment}".strip(),
                 self.reflection.marked(draft),
                 (*path.read, passages[n]),
                 (*path.scores, worth[n] + score),
@@ -208,8 +203,8 @@ class Reflective:
         return self.reflection.prompt(ask, draft)
 
 
-def _is_new(text: str, said: str) -> bool:
-    return bool(text) and text.casefold() not in said.casefold()
+def _is_new(segment: str, text: str) -> bool:
+    return bool(segment) and segment.casefold() not in text.casefold()
 
 
 @system(
@@ -261,16 +256,14 @@ def self_rag(
     Differs: A beginning's score is the mean of its segments', so that finished ones compare with
         longer ones (the paper leaves it open; its code multiplies). "Continue to use evidence" is
         not asked for: what goes on is searched for again, or written without. Segments are
-        sentences. What is searched is the question with what has been said.
+        sentences. A search is by the question with the answer so far.
     """
-    if reflection not in get_args(Reflecting):
-        known = " or ".join(map(repr, get_args(Reflecting)))
-        raise InputError(f"reflection must be {known}, got {reflection!r}")
-    asked: Reflection = ByTokens() if reflection == "tokens" else ByWords()
+    check_choice(Reflecting, reflection=reflection)
+    judging: Reflection = ByTokens() if reflection == "tokens" else ByWords()
     weights = Weights(w_relevant, w_supported, w_useful)
-    made = Reflective(llm, asked, beam, depth, weights, threshold)
-    asked.check(llm)
-    return iterating(made, llm, embedder, source=source, prune=prune, k=k, max_tokens=max_tokens)
+    strategy = Reflective(llm, judging, beam, depth, weights, threshold)
+    judging.check(llm)
+    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
 
 
 preset(

@@ -1,4 +1,4 @@
-"""Sources by a TOML file: what there is to ask, for a router to choose among.
+"""Sources declared in a TOML file, for a router to choose among.
 
     [[sources]]
     name = "news"                             # what traces and a trained router call it
@@ -7,17 +7,22 @@
     folder = "news-index"                     # of an index, as are: k, by
     timeout_s = 20                            # after which it is left out; at most 86400
 
-Pages have ``files`` (HTML, or JSONL with ``html`` a line) and ``off_topic``. Passages were found
-before, question by question: ``questions`` is JSONL of questions with documents, or a data set's
-name; of these ``only`` those of one ``source`` count, and ``html`` says that they are pages. An API
-has ``api`` (``"crag"``, ``"crag:movie"``, a TOML table, or OpenAPI as JSON), its server's ``url``,
-and where needed ``headers`` (a value ``"env:NAME"`` is taken from the environment), ``entities``
-(``"spacy"`` or ``"rules"``) and ``allow_private``; one call takes half of ``timeout_s`` at most.
-Paths count from the file's own folder.
+An API has 20 seconds unless ``timeout_s`` says otherwise; the other kinds, which compute here, have
+no limit unless it does: an index waits for a local model that writes.
+
+Pages have ``files`` (HTML, or JSONL with ``html`` a line; folders of such, or patterns like
+``"pages/*.html"``) and ``off_topic``. Passages were retrieved before, question by question:
+``questions`` is JSONL of questions with documents, or a data set's name; of these ``only`` those of
+one ``source`` count, and ``html`` says that they are pages. An API has ``api`` (``"crag"``,
+``"crag:movie"``, a TOML table, or OpenAPI as JSON), its server's ``url``, and where needed
+``headers`` (a value ``"env:NAME"`` is taken from the environment), ``entities`` (``"spacy"`` or
+``"rules"``) and ``allow_private``; one call takes half of ``timeout_s`` at most. Paths count from
+the file's own folder.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -25,43 +30,32 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from ragsieve import datasets
+from msgspec import Meta
+
+from ragsieve import datasets, schema
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Source
+from ragsieve.retrieve.corpus import By
 from ragsieve.retrieve.route import Named, check_names, nothing
+from ragsieve.schema import Schema
 from ragsieve.systems.indexes import content, index_source
 
 Load = Callable[[str], Embedder]
 T = TypeVar("T")
 
-KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {  # keys of a table, by its kind
-    "index": {"folder": str, "k": int, "by": str},
-    "pages": {"files": list, "off_topic": str},
-    "passages": {"questions": str, "only": str, "html": bool},
-    "api": {"api": str, "url": str, "headers": dict, "entities": str, "allow_private": bool},
-    "memory": {},
-}
-_COMMON: dict[str, type | tuple[type, ...]] = {
-    "name": str,
-    "description": str,
-    "kind": str,
-    "timeout_s": (int, float),
-}
-_NEEDED = {
-    "index": ("folder",),
-    "pages": ("files",),
-    "passages": ("questions",),
-    "api": ("api", "url"),
-    "memory": (),
-}
-_TIMEOUT_S = 20.0
-_MEMORY = "What the model itself knows: general knowledge."
-_SAID = {str: "a string", int: "a whole number", list: "a list", dict: "a table", bool: "a boolean"}
+PAGES = (".html", ".htm", ".jsonl", ".jsonl.gz")
+"""Endings of the files that are read of a folder or a pattern."""
+
+Text = Annotated[str, Meta(pattern=r"^[^\0]*\Z", extra={"rule": "text without NUL characters"})]
+Seconds = Annotated[float, Meta(gt=0, le=86_400, extra={"rule": "over 0 and at most 86,400"})]
+Files = Annotated[
+    tuple[Text, ...], Meta(min_length=1, extra={"rule": "names of files, folders or patterns"})
+]
 
 
 class _Where(NamedTuple):
@@ -70,6 +64,156 @@ class _Where(NamedTuple):
     folder: Path
     data: Path | None
     load: Load
+
+
+class _Table(Schema, tag_field="kind", kw_only=True, frozen=True):
+    """Options of all kinds of source."""
+
+    name: str
+    description: str = ""
+    timeout_s: Seconds | None = None
+
+    def named(self) -> Named:
+        """The source, as one of nothing."""
+        return Named(self.name, self.description, nothing, self.timeout_s)
+
+    def search(self, where: _Where) -> Source:
+        """The source itself, read and loaded."""
+        return nothing
+
+    def contents(self, where: _Where) -> list[str]:
+        """Digests of the files that the table names."""
+        return []
+
+
+class Index(_Table, tag="index", kw_only=True, frozen=True):
+    """An index by its folder, searched for the best ``k`` chunks."""
+
+    folder: Text
+    k: int = 20
+    by: By | None = None
+
+    def search(self, where: _Where) -> Source:
+        """The index."""
+        return index_source(where.folder / self.folder, where.load, k=self.k, by=self.by)
+
+    def contents(self, where: _Where) -> list[str]:
+        """What the index holds."""
+        return [content(where.folder / self.folder)]
+
+
+class Pages(_Table, tag="pages", kw_only=True, frozen=True):
+    """HTML pages: files, or lines of JSONL."""
+
+    files: Files
+    off_topic: str = "drop"
+
+    def search(self, where: _Where) -> Source:
+        """The pages, read now."""
+        from ragsieve.retrieve import web
+
+        pages = [page for name in self._names(where.folder) for page in _read(where.folder, name)]
+        source = web.Pages(pages, off_topic=self.off_topic)  # type: ignore[arg-type]
+        source.read()
+        return source
+
+    def contents(self, where: _Where) -> list[str]:
+        """What each file holds."""
+        return [_digest(where.folder / name, "files") for name in self._names(where.folder)]
+
+    def _names(self, folder: Path) -> list[str]:
+        """The names of the files, from ``folder``: those of folders and patterns by name."""
+        names: dict[str, None] = {}
+        for name in self.files:
+            is_folder = (folder / name).is_dir()
+            if (folder / name).is_file() or not (is_folder or glob.has_magic(name)):
+                names[name] = None
+                continue
+            pattern = f"{glob.escape(Path(name).as_posix())}/**/*" if is_folder else name
+            matches = sorted(glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207
+            pages = [m for m in matches if m.lower().endswith(PAGES) and (folder / m).is_file()]
+            if not pages:
+                raise InputError(f"files must match {', '.join(PAGES)}, got {name!r} with none")
+            names |= dict.fromkeys(pages)
+        return [*names]
+
+
+class Passages(_Table, tag="passages", kw_only=True, frozen=True):
+    """Documents that were retrieved before, by question."""
+
+    questions: Text
+    only: str = ""
+    html: bool = False
+
+    def search(self, where: _Where) -> Source:
+        """The passages of each question."""
+        from ragsieve.retrieve import passages
+
+        examples = (example for _, example in self._dataset(where).examples())
+        return passages.Passages(examples, only=self.only, html=self.html)
+
+    def contents(self, where: _Where) -> list[str]:
+        """What the data set holds."""
+        return [self._dataset(where).sha256()]
+
+    def _dataset(self, where: _Where) -> Dataset:
+        known = self.questions in datasets.DATASETS
+        name = self.questions if known else where.folder / self.questions
+        return datasets.load(name, folder=where.data)
+
+
+class ApiTable(_Table, tag="api", kw_only=True, frozen=True):
+    """An API: a table of it, and its server."""
+
+    api: Text
+    url: Text
+    headers: Mapping[str, str] = {}
+    entities: Literal["spacy", "rules"] = "spacy"
+    allow_private: bool = False
+    timeout_s: Seconds = 20.0
+
+    def search(self, where: _Where) -> Source:
+        """The API, with what finds entities loaded."""
+        from ragsieve.retrieve.apis import api as apis
+        from ragsieve.retrieve.apis.entities import Entities, Rules
+        from ragsieve.retrieve.apis.openapi import described
+        from ragsieve.retrieve.fetch import Http
+        from ragsieve.retrieve.records import Records
+
+        name, _, domain = self.api.partition(":")
+        if name == "crag":
+            api = apis.crag(*filter(None, [domain]))
+        elif (path := where.folder / self.api).suffix == ".json":
+            api = described(parse_json(_bytes(path, "api")))
+        else:
+            api = apis.read(path)
+        http = Http(
+            self.url,
+            timeout_s=self.timeout_s / 2,  # time for what the other calls gave
+            headers=_headers(self.headers),
+            allow_private=self.allow_private,
+        )
+        entities: Entities = Rules()
+        if self.entities == "spacy":
+            from ragsieve.retrieve.apis.ner import Spacy
+
+            entities = spacy = Spacy()
+            spacy.load()
+        return Records(api, http, entities=entities)
+
+    def contents(self, where: _Where) -> list[str]:
+        """What its table says, where it is a file."""
+        bundled = self.api.partition(":")[0] == "crag"
+        return [] if bundled else [_digest(where.folder / self.api, "api")]
+
+
+class Memory(_Table, tag="memory", kw_only=True, frozen=True):
+    """The model by itself: a source of nothing."""
+
+    description: str = "What the model itself knows: general knowledge."
+
+
+Table = Index | Pages | Passages | ApiTable | Memory
 
 
 def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> tuple[Named, ...]:
@@ -90,7 +234,7 @@ def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> t
     """
     path = Path(path)
     where = _Where(path.parent, data, load)
-    return tuple(_each(path, lambda table: _named(table, where)))
+    return tuple(_each(path, lambda table, _: _source(table, where)))
 
 
 def sources_content(path: Path | str, *, data: Path | None = None) -> str:
@@ -101,126 +245,60 @@ def sources_content(path: Path | str, *, data: Path | None = None) -> str:
             table and key.
     """
     path = Path(path)
-    parts = _each(path, lambda table: _content(table, path.parent, data))
+    where = _Where(path.parent, data, _no_embedder)
+    parts = _each(path, lambda table, text: "\n".join([text, *table.contents(where)]))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
-def _each(path: Path, make: Callable[[dict[str, Any]], T]) -> list[T]:
-    """What ``make`` gives for each table that keeps the rules; an error names file and table."""
-    found, plain = [], []
-    for number, table in enumerate(_tables(path), 1):
+def _each(path: Path, make: Callable[[Table, str], T]) -> list[T]:
+    """What ``make`` gives for each table and its JSON; an error names file and table."""
+    results, named = [], []
+    for number, values in enumerate(_tables(path), 1):
         try:
-            plain.append(_plain(table))
-            found.append(make(table))
+            table: Table = schema.read(Table, values)  # type: ignore[arg-type]
+            named.append(table.named())
+            results.append(make(table, json.dumps(values, sort_keys=True, default=str)))
         except InputError as error:
-            which = f"table {number} of [[sources]] ({table.get('name', 'no name')!r:.60})"
+            which = f"table {number} of [[sources]] ({values.get('name', 'no name')!r:.60})"
             raise InputError(f"{path}, {which}: {error}") from error
     try:
-        check_names(plain)
+        check_names(named)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return found
+    return results
+
+
+def _source(table: Table, where: _Where) -> Named:
+    search = table.search(where)
+    api = getattr(search, "api", None)  # whose table says what it holds
+    description = table.description or (api.description if api else "")
+    return replace(table.named(), description=description, search=search)
+
+
+def _no_embedder(name: str) -> Embedder:
+    raise AssertionError(name)
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open("rb") as file:
-            given = tomllib.load(file)
-        json.dumps(given, default=str)  # dotted keys may nest deeper than any value can be shown
+            values = tomllib.load(file)
+        json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # also what is too long or too deep
         raise InputError(f"{path} must be TOML: {error}") from error
-    if unknown := given.keys() - {"sources"}:
+    if unknown := values.keys() - {"sources"}:
         raise InputError(f"{path} must hold tables [[sources]] only, got {min(unknown)!r}")
-    tables = given.get("sources", [])
+    tables = values.get("sources", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"{path}: sources must be tables [[sources]], got {tables!r:.80}")
     return tables
 
 
-def _content(table: Mapping[str, Any], folder: Path, data: Path | None) -> str:
-    parts = [json.dumps(table, sort_keys=True, default=str)]
-    if "folder" in table:
-        parts.append(content(folder / table["folder"]))
-    if "questions" in table:
-        parts.append(_questions(table, folder, data).sha256())
-    if "api" in table and table["api"].partition(":")[0] != "crag":
-        parts.append(hashlib.sha256(_bytes(folder / table["api"], "api")).hexdigest())
-    files = [folder / str(name) for name in table.get("files", [])]
-    parts += [hashlib.sha256(_bytes(file, "files")).hexdigest() for file in files]
-    return "\n".join(parts)
-
-
-def _plain(table: Mapping[str, Any]) -> Named:
-    """A table that keeps the rules, as a source of nothing."""
-    _check(table)
-    said = table.get("description") or (_MEMORY if table["kind"] == "memory" else "")
-    return Named(table["name"], said, nothing, table.get("timeout_s", _TIMEOUT_S))
-
-
-def _named(table: Mapping[str, Any], where: _Where) -> Named:
-    make = {"index": _index, "pages": _pages, "passages": _passages, "api": _api}
-    plain = _plain(table)
-    if table["kind"] == "memory":
-        return plain
-    search, own = make[table["kind"]](table, where)
-    return replace(plain, description=plain.description or own, search=search)
-
-
-def _check(table: Mapping[str, Any]) -> None:
-    """Raise `InputError` where a key is missing, not known, or of another type."""
-    kind = table.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    known = {**_COMMON, **KINDS[kind]}
-    if unknown := table.keys() - known.keys():
-        keys = ", ".join(known)
-        raise InputError(f"keys of kind {kind} are {keys}, got {min(unknown)!r}")
-    for key in ("name", *_NEEDED[kind]):
-        if key not in table:
-            raise InputError(f"{key} is missing")
-    for key, value in table.items():
-        wanted = known[key]
-        if not isinstance(value, wanted) or (type(value) is bool and wanted is not bool):
-            rule = "a number" if isinstance(wanted, tuple) else _SAID[wanted]
-            raise InputError(f"{key} must be {rule}, got {value!r:.80}")
-        texts = value if isinstance(value, list) else [value]
-        if any(isinstance(text, str) and "\0" in text for text in texts):
-            raise InputError(f"{key} must have no NUL character, got {value!r:.80}")
-
-
-def _index(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
-    folder, k = where.folder / table["folder"], table.get("k", 20)
-    return index_source(folder, where.load, k=k, by=table.get("by")), ""
-
-
-def _passages(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
-    from ragsieve.retrieve.passages import Passages
-
-    found = (example for _, example in _questions(table, where.folder, where.data).examples())
-    return Passages(found, only=table.get("only", ""), html=table.get("html", False)), ""
-
-
-def _questions(table: Mapping[str, Any], folder: Path, data: Path | None) -> Dataset:
-    name = table["questions"]
-    return datasets.load(name if name in datasets.DATASETS else folder / name, folder=data)
-
-
-def _pages(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
-    from ragsieve.retrieve.web import Pages
-
-    names = table["files"]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"files must be names of files, got {names!r:.80}")
-    found = [page for name in names for page in _read(where.folder / name)]
-    pages = Pages(found, off_topic=table.get("off_topic", "drop"))
-    pages.read()
-    return pages, ""
-
-
-def _read(path: Path) -> Iterator[Mapping[str, Any]]:
+def _read(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
     """The pages of a file: a line each of JSONL, else one."""
+    path = folder / name
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         for number, line in lines(path):
             try:
@@ -229,9 +307,12 @@ def _read(path: Path) -> Iterator[Mapping[str, Any]]:
                     raise InputError(f"a page must have html, got the keys {sorted(page)!r:.80}")
             except InputError as error:
                 raise InputError(f"{path} line {number}: {error}") from error
-            yield {"id": f"{path.name}:{number}", **page}
+            yield {"id": f"{name}:{number}", **page}
         return
-    yield {"id": path.name, "html": _bytes(path, "files").decode("utf-8-sig", errors="replace")}
+    from ragsieve.retrieve.web import charset
+
+    raw = _bytes(path, "files")
+    yield {"id": name, "html": raw.decode(charset(raw), errors="replace")}
 
 
 def _bytes(path: Path, key: str) -> bytes:
@@ -241,46 +322,16 @@ def _bytes(path: Path, key: str) -> bytes:
         raise InputError(f"{key}: {path} cannot be read: {error.strerror or error}") from error
 
 
-def _api(table: Mapping[str, Any], where: _Where) -> tuple[Source, str]:
-    from ragsieve.retrieve.apis import api as apis
-    from ragsieve.retrieve.apis.entities import Entities, Rules
-    from ragsieve.retrieve.apis.openapi import described
-    from ragsieve.retrieve.fetch import Http
-    from ragsieve.retrieve.records import Records
-
-    name, _, domain = table["api"].partition(":")
-    if name == "crag":
-        api = apis.crag(*filter(None, [domain]))
-    elif (path := where.folder / table["api"]).suffix == ".json":
-        api = described(parse_json(_bytes(path, "api")))
-    else:
-        api = apis.read(path)
-    kind = table.get("entities", "spacy")
-    if kind not in ("spacy", "rules"):
-        raise InputError(f"entities must be spacy or rules, got {kind!r}")
-    http = Http(
-        table["url"],
-        timeout_s=table.get("timeout_s", _TIMEOUT_S) / 2,  # time for what the other calls told
-        headers=_headers(table.get("headers", {})),
-        allow_private=table.get("allow_private", False),
-    )
-    entities: Entities = Rules()
-    if kind == "spacy":
-        from ragsieve.retrieve.apis.ner import Spacy
-
-        entities = spacy = Spacy()
-        spacy.load()
-    return Records(api, http, entities=entities), api.description
+def _digest(path: Path, key: str) -> str:
+    return hashlib.sha256(_bytes(path, key)).hexdigest()
 
 
-def _headers(given: Mapping[str, Any]) -> dict[str, str]:
+def _headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers, those that say ``env:NAME`` from the environment."""
-    found = {}
-    for key, value in given.items():
-        if not isinstance(value, str):
-            raise InputError(f"headers.{key} must be a string")
+    values = {}
+    for key, value in headers.items():
         variable = value.removeprefix("env:")
         if variable != value and variable not in os.environ:
             raise InputError(f"headers.{key} needs the environment variable {variable}, not set")
-        found[key] = value if variable == value else os.environ[variable]
-    return found
+        values[key] = value if variable == value else os.environ[variable]
+    return values

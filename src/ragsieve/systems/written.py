@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import context
 from ragsieve.text import normalise, safe
@@ -21,9 +21,9 @@ NOTHING = "none"
 class Write:
     """One text that a model writes from all segments; none where it writes nothing.
 
-    It is no span of what was given: it is the whole of a new document, which says who wrote it and
-    from which segments. The trace says of each whether it was read. The model has room for at most
-    as many tokens as it was given, so nothing grows. A reply that is empty, or `NOTHING`, is no
+    It is no span of the segments: it is the whole of a new document, which names its writer and its
+    parents. The trace says of each segment whether it was read. The model writes at most as many
+    tokens as it reads, so nothing grows. A reply that is empty, or `NOTHING`, is no
     text. Where not all segments fit its context, the best that do are read, of unscored ones the
     first; so split long documents before.
 
@@ -32,7 +32,7 @@ class Write:
         prompt: The template of ``ragsieve/prompts`` that asks it, of ``question`` and
             ``documents``.
         max_tokens: Tokens of the text, in the model's own; at least 1.
-        name: Id of the new document; primed where one of the given is called so.
+        name: Id of the new document; primed where a segment's document has it.
 
     Raises:
         InputError: If ``max_tokens`` is below 1 or there is no such template.
@@ -45,31 +45,30 @@ class Write:
     name: str = "written"
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        given = self.llm.count([context(segments)])[0]
-        if not given:
+        length = self.llm.count([context(segments)])[0]
+        if not length:
             return []
-        most = min(self.max_tokens, given)
+        most = min(self.max_tokens, length)
         # Without segments it would be asked to answer by itself, so that prompt is this one, too.
         writer = Reader(self.llm, most, self.prompt, self.prompt)
         reply = writer(query, segments)
         text = strip_thinking(reply.reply) if reply.segments else ""
-        made = written(
+        results = written(
             "" if normalise(text) == NOTHING else text,
             by=self.llm.identity,
             parents=reply.segments,
             name=self.name,
             beside=segments,
         )
-        told = "read for what it wrote" if made else "read, but it wrote nothing"
-        for segment in reply.segments:  # of the others it is told why they do not fit
-            record_drop(segment, f"{self.llm.identity}: {told}")
-        if reply.segments and not made:
+        reason = "read for what it wrote" if results else "read, but it wrote nothing"
+        for segment in reply.segments:  # others were dropped as they do not fit
+            record_drop(segment, f"{self.llm.identity}: {reason}")
+        if reply.segments and not results:
             note(f"{self.llm.identity} wrote nothing: nothing is kept")
-        return made
+        return results
 
 
 def written(
@@ -99,5 +98,5 @@ def written(
     while name in taken:
         name += "'"
     rank = min((segment.document.rank for segment in parents), default=0)
-    made = Document(name, text, rank=rank, written_by=by, parents=tuple(parents))
-    return [Segment.whole(made)]
+    document = Document(name, text, rank=rank, written_by=by, parents=tuple(parents))
+    return [Segment.whole(document)]

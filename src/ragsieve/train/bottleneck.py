@@ -1,12 +1,12 @@
-"""BottleNeck's noise filter: an LLM learns to write what the information bottleneck rates best."""
+"""BottleNeck's noise filter: tune an LLM on what the information bottleneck rates best."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow
@@ -17,12 +17,14 @@ from ragsieve.score import Inclusion, Overlap
 from ragsieve.score.bottleneck import bottleneck
 from ragsieve.systems.bottleneck import PROMPT
 from ragsieve.systems.written import NOTHING, Write
-from ragsieve.train.artifacts import RECIPE, adapter_of
+from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.examples import TrainingExample, gold
 from ragsieve.types import Example, Segment
 
 if TYPE_CHECKING:  # labels need none of its libraries
-    from ragsieve.train.sft import Log, Tuning
+    from ragsieve.models.transformers import Transformers
+    from ragsieve.train.run import Run
+    from ragsieve.train.sft import Tuning
 
 logger = logging.getLogger(__name__)
 
@@ -62,31 +64,33 @@ class Candidates:
     beta: float = 1.0
     written_tokens: int = 256
 
-    def __call__(self, lesson: TrainingExample) -> list[Candidate]:
+    def __call__(self, example: TrainingExample) -> list[Candidate]:
         """The candidates of a question, best first."""
-        query, read = lesson.query, lesson.sentences
-        holding = [s for s in Inclusion({query.text: lesson.answers})(query, read) if s.score]
+        query, read = example.query, example.sentences
+        holding = [s for s in Inclusion({query.text: example.answers})(query, read) if s.score]
         texts = [
-            self.writes(lesson),
+            self.writes(example),
             context(holding),
             context(best_first(Overlap()(query, read))[:1]),
             context(read),
             "",
         ]
-        return sorted(self.rated(lesson, list(dict.fromkeys(texts))), key=lambda one: one.score)
+        return sorted(self.rated(example, list(dict.fromkeys(texts))), key=lambda one: one.score)
 
-    def writes(self, lesson: TrainingExample) -> str:
+    def writes(self, example: TrainingExample) -> str:
         """What ``writer`` writes, as a generator reads it."""
         return context(
-            Write(self.writer, PROMPT, self.written_tokens)(lesson.query, lesson.sentences)
+            Write(self.writer, PROMPT, self.written_tokens)(example.query, example.sentences)
         )
 
-    def rated(self, lesson: TrainingExample, texts: Sequence[str]) -> list[Candidate]:
+    def rated(self, example: TrainingExample, texts: Sequence[str]) -> list[Candidate]:
         """Filtered texts of a question with their scores, in order."""
-        documents = {s.document.id: s.document for s in lesson.sentences}.values()
-        given = [Segment.whole(document) for document in documents]
-        answer = gold(lesson.answers)
-        scores = bottleneck(self.llm, lesson.query, given, texts, answer, beta=self.beta).tolist()
+        documents = {s.document.id: s.document for s in example.sentences}.values()
+        segments = [Segment.whole(document) for document in documents]
+        answer = gold(example.answers)
+        scores = bottleneck(
+            self.llm, example.query, segments, texts, answer, beta=self.beta
+        ).tolist()
         return [Candidate(*pair) for pair in zip(texts, scores, strict=True)]
 
     def labels(self, example: Example) -> dict[str, list[Candidate]]:
@@ -97,74 +101,61 @@ class Candidates:
             logger.info("question %r is left out: %s", example.query.id, error)
             return {"candidates": []}
 
-    def asked(self, lesson: TrainingExample) -> Prompt:
-        """What a filter is asked of a question, as `ragsieve.systems.bottleneck` asks."""
+    def prompt(self, example: TrainingExample) -> Prompt:
+        """The prompt of a question, as `ragsieve.systems.bottleneck` asks."""
         reader = Reader(self.writer, prompt=PROMPT, closed_prompt=PROMPT)
-        return reader.messages(lesson.query, lesson.sentences)
+        return reader.messages(example.query, example.sentences)
 
 
 class Rated(NamedTuple):
-    """What a filter is asked of a question, and what it could write, best first."""
+    """The prompt of a question, and what it could write, best first."""
 
     prompt: Prompt
     candidates: Sequence[Candidate]
 
 
 def train_bottleneck(
-    folder: Path,
-    taught: Sequence[Rated],
-    validation: Sequence[Rated],
-    *,
-    work: Path,
-    llm: str = "smollm2",
-    tuning: Tuning | None = None,
-    preference: Tuning | None = None,
-    about: Mapping[str, Any] | None = None,
-) -> Log:
+    run: Run, model: Transformers, parts: Sequence[Sequence[Rated]], *, tuning: Tuning
+) -> Path:
     """Tune an LLM to write the best candidate of each question, then to prefer it to the worst.
 
-    ``bottleneck(generator, writer=models.load(llm, adapter=folder))`` uses it. What an earlier
-    start has trained is kept.
+    The second step takes 1 epoch at a hundredth of the usual rate. What an earlier start has
+    trained is kept.
 
     Args:
-        folder: Becomes the adapter; see `ragsieve.train.preference.prefer`.
-        taught: Questions to learn from.
-        validation: Such questions, by which the best states are chosen.
-        work: Where the adapter of the first step lies.
-        llm: A local model: ``"smollm2"`` or ``"transformers:…"``.
-        tuning: Of the first step; 2 epochs where None.
-        preference: Of the second; 1 epoch at a hundredth of the rate where None.
-        about: What the recipes say beside.
+        run: Where it works.
+        model: A causal model.
+        parts: Questions to learn from, and such by which the best states are chosen.
+        tuning: Of the first step.
 
     Returns:
-        What happened in the second step, as `ragsieve.train.preference.prefer` gives it.
+        The adapter.
 
     Raises:
-        InputError: If an option breaks its rule, or there is nothing to learn.
+        InputError: If there is nothing to learn.
         ModelError: If the model cannot be loaded.
 
     Source: arXiv 2406.01549: supervised fine-tuning on the best candidate, then DPO on best
         against worst.
     """
     from ragsieve.train.preference import Pair, prefer
-    from ragsieve.train.sft import Sample, Tuning, tunable, tune
+    from ragsieve.train.sft import Sample, Tuning, tune_once
 
-    model = tunable(llm)
-    tuning = tuning or Tuning(epochs=2, checks=4)
-    preference = preference or Tuning(epochs=1, checks=4, lr=5e-6, seed=tuning.seed)
-    given = taught, validation
-    samples = [[Sample(prompt, best[0].reply) for prompt, best in part] for part in given]
+    about = {"part": "bottleneck"}
+    samples = [[Sample(prompt, best[0].reply) for prompt, best in part] for part in parts]
     pairs = [
-        [Pair(prompt, f[0].reply, f[-1].reply) for prompt, f in part if f[0].score < f[-1].score]
-        for part in given
+        [Pair(prompt, c[0].reply, c[-1].reply) for prompt, c in part if c[0].score < c[-1].score]
+        for part in parts
     ]
-    tuned = adapter_of(work, llm, tuning, samples)
-    if not (tuned / RECIPE).is_file():
-        tune(tuned, *samples, llm=model, tuning=tuning, about=about or {})
-    return prefer(folder, *pairs, llm=model, adapter=tuned, tuning=preference, about=about or {})
+    first = tune_once(run, model, samples, tuning=tuning, about=about)
+    preference = Tuning(epochs=1, checks=4, lr=5e-6, seed=tuning.seed)
+    second = run.adapter(first.name, preference, pairs)
+    if not recipe_of(second):
+        prefer(second, *pairs, llm=model, adapter=first, tuning=preference, about=about)
+    return second
 
 
-def figures(rate: Candidates, lessons: Sequence[TrainingExample]) -> dict[str, float]:
+def figures(rate: Candidates, examples: Sequence[TrainingExample]) -> dict[str, float]:
     """How good what ``rate.writer`` writes is.
 
     Returns:
@@ -172,11 +163,11 @@ def figures(rate: Candidates, lessons: Sequence[TrainingExample]) -> dict[str, f
         ``tokens``: the generator's, of a text; ``empty``: share of questions where nothing is
         written, in [0, 1].
     """
-    texts = [rate.writes(lesson) for lesson in lessons]
-    scores = [rate.rated(one, [text])[0].score for one, text in zip(lessons, texts, strict=True)]
-    count = max(1, len(lessons))
+    texts = [rate.writes(example) for example in examples]
+    scores = [rate.rated(one, [text])[0].score for one, text in zip(examples, texts, strict=True)]
+    count = max(1, len(examples))
     return {
-        "questions": len(lessons),
+        "questions": len(examples),
         "ib": sum(scores) / count,
         "tokens": sum(rate.llm.count(texts)) / count,
         "empty": texts.count("") / count,

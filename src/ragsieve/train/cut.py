@@ -19,18 +19,18 @@ from ragsieve.train.examples import TrainingExample
 
 
 def fit_odds(
-    lessons: Sequence[TrainingExample], *, max_clues: int = 4, strength: float = 0.1
+    examples: Sequence[TrainingExample], *, max_clues: int = 4, strength: float = 0.1
 ) -> Odds:
     """How probably the generator answers from the best K sentences, by their probabilities.
 
     Args:
-        lessons: With ``scores`` and ``right``; those without teach nothing.
-        max_clues: The highest K, at least 1; lessons with fewer ranked sentences teach these.
+        examples: With ``scores`` and ``right``; those without teach nothing.
+        max_clues: The highest K, at least 1; examples with fewer ranked sentences teach these.
         strength: Of the prior that weights are small, over 0: the variance of each. On 262
             questions 0.01 to 1 were equally good.
 
     Raises:
-        InputError: If an option breaks its rule, or no lesson teaches the highest K.
+        InputError: If an option breaks its rule, or no example teaches the highest K.
     """
     if max_clues < 1:
         raise InputError(f"max_clues must be at least 1, got {max_clues!r}")
@@ -38,11 +38,11 @@ def fit_odds(
         raise InputError(f"strength must be over 0, got {strength!r}")
     weights, bias = [], []
     for k in range(max_clues + 1):
-        known = [lesson for lesson in lessons if len(lesson.right) > k]
+        known = [example for example in examples if len(example.right) > k]
         if not known:
-            raise InputError(f"no lesson says whether the generator answers from {k} sentences")
-        seen = np.array([inputs(lesson.scores, max_clues) for lesson in known])  # (n, max_clues)
-        right = np.array([lesson.right[k] for lesson in known])
+            raise InputError(f"no example says whether the generator answers from {k} sentences")
+        seen = np.array([inputs(example.scores, max_clues) for example in known])  # (n, max_clues)
+        right = np.array([example.right[k] for example in known])
         if right.all() or not right.any():  # one and a half of the other kind, as a prior
             share = (right.sum() + 0.5) / (len(right) + 1)
             weights.append((0.0,) * max_clues)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.parts import Part, part_of
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
-from ragsieve.pipeline import as_documents
 from ragsieve.text import normalise
+from ragsieve.train.examples import in_turns
 from ragsieve.types import Document, Example
 
 SALT = "ragsieve-pruner-1"
@@ -46,8 +46,7 @@ def records(sources: Sequence[Dataset], part: Part | Literal["all", ""] = "") ->
     Raises:
         InputError: If a line cannot be read, or its evidence lies outside of its text.
     """
-    for turn in zip_longest(*(_own(source, part) for source in sources)):
-        yield from filter(None, turn)
+    return in_turns(_own(source, part) for source in sources)
 
 
 def _own(source: Dataset, part: str) -> Iterator[Record]:
@@ -66,16 +65,14 @@ def _own(source: Dataset, part: str) -> Iterator[Record]:
 
 def _record(example: Example, name: str) -> Record:
     """A question with what is known of its evidence; nothing where that is nothing."""
-    given = as_documents(example.documents)
-    answers = [*example.answers]
-    known = [_evidence(document, answers) for document in given]
+    answers, visible = [*example.answers], gold_answers(example.answers)
+    known = ((d, _evidence(d, answers)) for d in as_documents(example.documents))
     documents = [
         {"id": d.id, "title": d.title, "text": d.text, **spans}
-        for d, spans in zip(given, known, strict=True)
+        for d, spans in known
         if spans is not None and d.text.strip()
     ]
-    marked = any("evidence" in document for document in documents)
-    if not marked and not any(_mentions(document["text"], answers) for document in documents):
+    if not any("evidence" in d or has_answer(d["text"], visible) for d in documents):
         return {}
     return {
         "id": f"{name}:{example.query.id}",
@@ -102,13 +99,13 @@ def _evidence(document: Document, answers: Sequence[str]) -> Mapping[str, Any] |
         return {}
     sentences = [str(sentence).strip() for sentence in known.get("supporting_sentences") or []]
     places = [(text.find(sentence), len(sentence)) for sentence in sentences if sentence]
-    found = [[start, start + size] for start, size in places if start >= 0]
-    if known["is_positive"] and not found:
-        usable = filter(_usable, answers)
-        found = [[*m.span()] for a in usable for m in re.finditer(re.escape(a), text)]
-        if not found:
+    evidence = [[start, start + size] for start, size in places if start >= 0]
+    if known["is_positive"] and not evidence:
+        visible = (answer for answer in answers if gold_answers([answer]))
+        evidence = [[*m.span()] for a in visible for m in re.finditer(re.escape(a), text)]
+        if not evidence:
             return None
-    return {"evidence": found}
+    return {"evidence": evidence}
 
 
 def _is_span(value: object, size: int) -> bool:
@@ -118,10 +115,12 @@ def _is_span(value: object, size: int) -> bool:
     return bool(0 <= value[0] < value[1] <= size)
 
 
-def _usable(answer: str) -> bool:
-    return len(normalise(answer)) > 1 and normalise(answer) not in ("yes", "no")
+def gold_answers(answers: Iterable[str]) -> list[str]:
+    """Normalised gold answers that one can see in a text; yes and no are none."""
+    return [a for a in map(normalise, answers) if len(a) > 1 and a not in ("yes", "no")]
 
 
-def _mentions(text: str, answers: Sequence[str]) -> bool:
+def has_answer(text: str, answers: Sequence[str]) -> bool:
+    """Whether one of `gold_answers` stands in a text, as whole words."""
     read = f" {normalise(text)} "
-    return any(_usable(a) and f" {normalise(a)} " in read for a in answers)
+    return any(f" {answer} " in read for answer in answers)

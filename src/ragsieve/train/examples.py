@@ -1,4 +1,4 @@
-"""Questions to learn from: divided by a salted hash, as sentences with labels."""
+"""Training questions: divided by a salted hash, as sentences with labels."""
 
 from __future__ import annotations
 
@@ -8,49 +8,59 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-from ragsieve import split
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json, parse_record
-from ragsieve.datasets.parts import SALT, Part, part_of
+from ragsieve.datasets.parts import Part, part_of
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import replace_lines
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import as_documents
 from ragsieve.text import normalise
-from ragsieve.train.targets import clues
-from ragsieve.types import Document, Example, Query, Segment
+from ragsieve.train.targets import clues, sentences_of
+from ragsieve.types import Example, Query, Segment
+
+T = TypeVar("T")
 
 
-def gather(
-    sources: Sequence[Dataset], part: Part | Literal["all"], salt: str = SALT
-) -> Iterator[Example]:
+def gather(sources: Sequence[Dataset], part: Part, *, documents: bool = True) -> Iterator[Example]:
     """The questions of ``part`` from all sources, in turns, so that any beginning is balanced.
 
     A question that comes twice is taken once; one without a document or a gold answer is left out.
     Its id gets the name of its source in front.
+
+    Args:
+        sources: Data sets.
+        part: Which.
+        documents: Whether a question needs documents; they are left out where it does not.
     """
     seen: set[str] = set()
-    for turn in zip_longest(*(_own(source, part, salt) for source in sources)):
-        for example in filter(None, turn):
-            if (question := normalise(example.query.text)) not in seen:
-                seen.add(question)
-                yield example
+    for example in in_turns(_own(source, part, documents) for source in sources):
+        if (question := normalise(example.query.text)) not in seen:
+            seen.add(question)
+            yield example
 
 
-def _own(source: Dataset, part: str, salt: str) -> Iterator[Example]:
+def in_turns(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
+    """One item of each, then the next of each, while there are any."""
+    for turn in zip_longest(*iterables):
+        yield from filter(None, turn)
+
+
+def _own(source: Dataset, part: str, documents: bool) -> Iterator[Example]:
     for _, example in source.examples():
-        wanted = part in ("all", part_of(example.query.text, salt))
-        if wanted and example.documents and any(map(str.strip, example.answers)):
+        wanted = part == part_of(example.query.text)
+        known = example.documents if documents else ()
+        if wanted and (known or not documents) and any(map(str.strip, example.answers)):
             query = replace(example.query, id=f"{source.name}:{example.query.id}")
-            yield replace(example, query=query)
+            yield replace(example, query=query, documents=known)
 
 
 def write(path: Path, examples: Iterable[Example]) -> int:
     """Write questions as JSONL, as `ragsieve annotate` reads it; how many they are."""
-    made = (json.dumps(_record(example), ensure_ascii=False) for example in examples)
-    return replace_lines(path, (f"{line}\n".encode() for line in made))
+    rows = (json.dumps(_record(example), ensure_ascii=False) for example in examples)
+    return replace_lines(path, (f"{row}\n".encode() for row in rows))
 
 
 def _record(example: Example) -> dict[str, Any]:
@@ -58,12 +68,10 @@ def _record(example: Example) -> dict[str, Any]:
         "id": example.query.id,
         "question": example.query.text,
         "answers": list(example.answers),
-        "documents": [_document(d) for d in as_documents(example.documents)],
+        "documents": [
+            {"id": d.id, "title": d.title, "text": d.text} for d in as_documents(example.documents)
+        ],
     }
-
-
-def _document(document: Document) -> dict[str, Any]:
-    return {"id": document.id, "title": document.title, "text": document.text}
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ class TrainingExample:
         scores: Of the ranking.
         right: Whether the generator answers from its first 0, 1 … sentences.
         near: Places of sentences that count as clues though no answer stands in them.
+        chosen: Places of the clues in order, by whatever measure; those with an answer where None.
     """
 
     query: Query
@@ -92,6 +101,7 @@ class TrainingExample:
     scores: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
     near: tuple[int, ...] = ()
+    chosen: tuple[int, ...] | None = None
 
     @property
     def data(self) -> str:
@@ -101,6 +111,8 @@ class TrainingExample:
     @cached_property
     def clues(self) -> tuple[int, ...]:
         """Places of the sentences that hold a gold answer, and near ones; none of a yes or no."""
+        if self.chosen is not None:
+            return self.chosen
         if self.asks_whether:
             return ()
         return tuple(sorted({*clues(self.sentences, self.answers), *self.near}))
@@ -109,6 +121,11 @@ class TrainingExample:
     def asks_whether(self) -> bool:
         """Whether its answer is yes or no: one cannot see where such an answer stands."""
         return {normalise(answer) for answer in self.answers} <= {"yes", "no"}
+
+    @property
+    def shows_clues(self) -> bool:
+        """Whether it teaches to name clues: of a yes or no one cannot see them."""
+        return bool(self.sentences) and not self.asks_whether
 
     @property
     def usable(self) -> bool:
@@ -120,26 +137,24 @@ class TrainingExample:
         if not self.clues:
             return self
         vectors = embedder.embed([s.text for s in self.sentences])
-        found = clues(self.sentences, self.answers, vectors, epsilon=epsilon)
-        return replace(self, near=tuple(found))
+        near = clues(self.sentences, self.answers, vectors, epsilon=epsilon)
+        return replace(self, near=tuple(near))
 
     @classmethod
     def of(cls, example: Example, labels: dict[str, Any] | None = None) -> TrainingExample:
-        """A lesson from a question, and from its labels where they are known."""
-        documents = as_documents(example.documents)
-        given = [Segment.whole(d) for d in documents]
-        found = tuple(split.Sentences()(example.query, given))
+        """An example from a question, and from its labels where they are known."""
+        sentences = tuple(sentences_of(example))
         if labels is None:
-            return cls(example.query, example.answers, found, {})
-        if labels["sentences"] != [list(s.key) for s in found]:
+            return cls(example.query, example.answers, sentences, {})
+        if labels["sentences"] != [list(s.key) for s in sentences]:
             raise InputError(f"labels of question {example.query.id!r} are for other documents")
         useful = dict(zip(labels["clues"], labels["useful"], strict=True))
         cut = tuple(labels["ranking"]), labels["k"], tuple(labels["scores"]), tuple(labels["right"])
-        return cls(example.query, example.answers, found, useful, *cut)
+        return cls(example.query, example.answers, sentences, useful, *cut)
 
 
-def lessons(questions: Path, labels: Path | None = None) -> list[TrainingExample]:
-    """Lessons of all questions in a JSONL file; with labels only of those that have some.
+def read_examples(questions: Path, labels: Path | None = None) -> list[TrainingExample]:
+    """Examples of all questions in a JSONL file; with labels only of those that have some.
 
     Raises:
         InputError: If a file cannot be read, or labels are for other documents.
@@ -163,12 +178,14 @@ def gold(answers: Sequence[str]) -> str:
     return next(text for text in answers if text.strip())
 
 
-def check_usable(lessons: Sequence[TrainingExample], validation: Sequence[TrainingExample]) -> None:
-    """Refuse lessons of which none has both clues and other sentences.
+def check_usable(
+    examples: Sequence[TrainingExample], validation: Sequence[TrainingExample]
+) -> None:
+    """Refuse examples of which none has both clues and other sentences.
 
     Raises:
         InputError: If it is so of either.
     """
-    for name, given in (("lessons", lessons), ("validation", validation)):
-        if not any(lesson.usable for lesson in given):
-            raise InputError(f"{name} must have a question with clues and others, got {len(given)}")
+    for name, some in (("examples", examples), ("validation", validation)):
+        if not any(example.usable for example in some):
+            raise InputError(f"{name} must have a question with clues and others, got {len(some)}")

@@ -1,36 +1,23 @@
-"""Fine-tune an LLM to say whether a sentence helps, as `ragsieve.score.Helpful` asks it.
-
-WORK/train.jsonl, validation.jsonl    the questions, with the documents that are read
-WORK/adapter-…                        what was learned
-"""
+"""Fine-tune an LLM to judge whether a sentence helps, as `ragsieve.score.Helpful` uses it."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragsieve import models
 from ragsieve.datasets import Dataset
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.artifacts import (
-    PARTS,
-    RECIPE,
-    adapter_of,
-    card,
-    check_counts,
-    check_free,
-    first_documents,
-    publish,
-    recipe_of,
-    write_questions,
-)
-from ragsieve.train.examples import TrainingExample, check_usable, lessons
+from ragsieve.train.artifacts import model_card
+from ragsieve.train.examples import TrainingExample, check_usable, read_examples
+from ragsieve.train.llm import train_llm
+from ragsieve.train.plans import ExitPlan
 from ragsieve.train.ranking import Judged, figures
-from ragsieve.train.sft import Log, Sample, Tuning, tunable, tune
+from ragsieve.train.run import PARTS, Run, first_documents
+from ragsieve.train.sft import Sample, Tuning, tune_once
 
 CLUES = 2  # of a question at most, each with one sentence that is none
 MEASURED = 20  # validation questions of which all sentences are judged, before and after
@@ -41,169 +28,72 @@ It says of a sentence, read in its document, whether it helps to answer a questi
     {use}"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExitPlan:
-    """How an LLM is made to judge sentences.
-
-    Args:
-        llm: The local model that is tuned, by LoRA.
-        window: Tokens of a document that are read with a sentence; at least 1.
-        layers: Upper share of its layers that is tuned, in (0, 1]; 1/3 takes about half the time.
-        documents: So many of the first documents of a question are read; at least 1.
-        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
-            None.
-        epochs: How often all samples are read; at least 1.
-        seed: Of all chance.
-        merged: Whether the whole model is written, so that ``transformers:FOLDER`` loads it, or the
-            adapter alone.
-
-    Raises:
-        InputError: If an option breaks its rule.
-    """
-
-    llm: str = "smollm2"
-    window: int = 512
-    layers: float = 1.0
-    documents: int = 5
-    limit: int | None = None
-    epochs: int = 1
-    seed: int = 0
-    merged: bool = True
-
-    def __post_init__(self) -> None:
-        check_counts(self, "window", "documents", "limit")
-        models.check(self.llm, "LLM")
-        _ = self.tuning  # its rules
-
-    @property
-    def tuning(self) -> Tuning:
-        """How it is tuned."""
-        return Tuning(epochs=self.epochs, layers=self.layers, checks=2, seed=self.seed)
-
-
-def make_exit(
-    folder: Path, sources: Sequence[Dataset], plan: ExitPlan, *, work: Path
-) -> dict[str, Any]:
-    """Tune an LLM on questions with documents, and write it to ``folder``.
-
-    ``models.load(f"transformers:{folder}")`` is the tuned model, and ``models.load(plan.llm,
-    adapter=f"{folder}/adapter")``. What an earlier start has trained is kept.
-
-    Args:
-        folder: New, or one of an earlier training.
-        sources: Questions with documents and gold answers, divided by a salted hash.
-        plan: How.
-        work: Folder of this training; made where missing.
-
-    Returns:
-        What ``recipe.json`` says: among others ``before`` and ``after``, each with ``questions``
-        and figures in [0, 1] as `ragsieve.train.ranking.figures` gives them.
-
-    Raises:
-        InputError: If ``folder`` holds something else, the model cannot be tuned, or there is
-            nothing to learn.
-        ModelError: If the model fails.
-
-    Source: See `train_exit`.
-    """
-    check_free(folder, "extractor")
-    model = tunable(plan.llm)
-    write_questions(sources, work, plan.limit, first_documents(plan.documents))
-    files = [work / f"{part}.jsonl" for part in PARTS]
-    learned = {name: value for name, value in asdict(plan).items() if name != "merged"}
-    adapter = adapter_of(work, learned, model.identity, [file.read_bytes() for file in files])
-    if not (adapter / RECIPE).is_file():  # written last
-        taught, checked = map(lessons, files)
-        tuning = plan.tuning
-        train_exit(adapter, taught, checked, llm=plan.llm, window=plan.window, tuning=tuning)
-    recipe = recipe_of(adapter)
-    use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
-    if not plan.merged:
-        extractor = f'models.load("{plan.llm}", adapter="FOLDER/…")'
-        use = f'ragsieve.load("exit", llm, options={{"extractor": {extractor}}})'
-    told = card(
-        f"An extractor made of {plan.llm}",
-        _USE.format(use=use),
-        {name: recipe[name] for name in ("before", "after")},
-        base=plan.llm,
-        library="transformers",
-        plan=plan,
-        sources=sources,
-    )
-    publish(folder, recipe, told, adapter, model if plan.merged else None)
-    return recipe
-
-
-def train_exit(
-    folder: Path,
-    lessons: Sequence[TrainingExample],
-    validation: Sequence[TrainingExample],
-    *,
-    llm: str = "smollm2",
-    window: int = 512,
-    tuning: Tuning | None = None,
-) -> Log:
+def train_exit(folder: Path, plan: ExitPlan, run: Run) -> dict[str, Any]:
     """Tune an LLM to say Yes of clues, and No of other sentences.
 
-    ``Helpful(models.load(llm, adapter=folder))`` asks it.
+    See `ragsieve.train.llm.train_llm`.
 
-    Args:
-        folder: Becomes the adapter; see `ragsieve.train.sft.tune`.
-        lessons: Questions to learn from: those with both clues and other sentences.
-        validation: Questions of the same kind, by which the best state is chosen.
-        llm: A local model: ``"smollm2"``, ``"transformers:…"`` or ``"seq2seq:…"``.
-        window: See `ragsieve.score.Helpful`.
-        tuning: How; that of `Tuning` with 1 epoch where None.
-
-    Returns:
-        What happened, as `ragsieve.train.sft.tune` gives it.
-
-    Raises:
-        InputError: If an option breaks its rule, or no lesson of either kind has both clues and
-            other sentences.
-        ModelError: If the model cannot be loaded.
+    ``Helpful(model)`` asks it. Figures ``before`` and ``after`` are ``questions`` and those of
+    `ragsieve.train.ranking.figures`, in [0, 1].
 
     Source: EXIT (arXiv 2412.12559), section 3.4: as many Yes as No, of the No as many from the
         documents of the clues as from others.
     Differs: A clue holds a gold answer; the paper has HotpotQA's supporting sentences. Of a
         question few sentences are taken, so that more questions are seen.
     """
-    check_usable(lessons, validation)
-    tuning = tuning or Tuning(epochs=1, checks=4)
-    model = tunable(llm)
-    scorer = Helpful(model, window)
-    taught, checked = (
-        [s for lesson in some if lesson.usable for s in samples(lesson, scorer, tuning.seed)]
-        for some in (lessons, validation)
-    )
-    return tune(
-        folder,
-        taught,
-        checked,
-        llm=model,
-        tuning=tuning,
-        about={"part": "exit", "window": window},
-        measure=lambda asked: _figures(asked, window, validation),
-    )
+    documents, learn = first_documents(plan.documents), partial(learn_exit, plan)
+    return train_llm(folder, "extractor", plan, run, documents=documents, learn=learn, card=card)
+
+
+def learn_exit(
+    plan: ExitPlan, run: Run, model: Any, tuning: Tuning | None = None
+) -> tuple[Path, dict[str, Any]]:
+    """The adapter, trained where it is not there.
+
+    Raises:
+        InputError: If no question of either part has both clues and other sentences.
+    """
+    examples = [read_examples(run.path(part)) for part in PARTS]
+    check_usable(*examples)
+    scorer = Helpful(model, plan.window)
+    known = [
+        [s for example in some if example.usable for s in samples(example, scorer, plan.seed)]
+        for some in examples
+    ]
+    tuning = tuning or Tuning(epochs=plan.epochs, layers=plan.layers, checks=2, seed=plan.seed)
+    about = {"part": "exit", "window": plan.window}
+    measure = partial(_figures, window=plan.window, validation=examples[1])
+    return tune_once(run, model, known, tuning=tuning, about=about, measure=measure), {}
+
+
+def card(recipe: Mapping[str, Any], plan: ExitPlan, sources: Sequence[Dataset]) -> str:
+    """The model card: what it is, from what, how good."""
+    use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
+    if not plan.merged:
+        extractor = f'models.load("{plan.llm}", adapter="FOLDER/…")'
+        use = f'ragsieve.load("exit", llm, options={{"extractor": {extractor}}})'
+    measured = {name: recipe[name] for name in ("before", "after")}
+    title = f"An extractor made of {plan.llm}"
+    return model_card(title, _USE.format(use=use), measured, plan, sources, base=plan.llm)
 
 
 def _figures(llm: LLM, window: int, validation: Sequence[TrainingExample]) -> dict[str, float]:
     """Of a model, on the first questions of ``validation`` that have clues and others."""
-    scorer, some = Helpful(llm, window), [lesson for lesson in validation if lesson.usable]
+    scorer, some = Helpful(llm, window), [example for example in validation if example.usable]
     judged = [Judged.of(o, scorer.scores(o.query, o.sentences)) for o in some[:MEASURED]]
     return {"questions": len(judged), **figures(judged)["mean"]}
 
 
-def samples(lesson: TrainingExample, scorer: Helpful, seed: int = 0) -> list[Sample]:
+def samples(example: TrainingExample, scorer: Helpful, seed: int = 0) -> list[Sample]:
     """What ``scorer`` asks of some sentences of a question, with the word to reply.
 
     At most `CLUES` clues, and as many other sentences: in turns one of a document that has a clue,
     and one of a document that has none, while there are such.
     """
-    chance = random.Random(f"{seed} {lesson.query.id} {lesson.query.text}")
-    clues = {lesson.sentences[n].key for n in lesson.clues}
-    holding = {lesson.sentences[n].document.id for n in lesson.clues}
-    spans, prompts = scorer.asked(lesson.query, lesson.sentences)
+    chance = random.Random(f"{seed} {example.query.id} {example.query.text}")
+    clues = {example.sentences[n].key for n in example.clues}
+    holding = {example.sentences[n].document.id for n in example.clues}
+    spans, prompts = scorer.prompts(example.query, example.sentences)
     order = chance.sample(range(len(spans)), len(spans))
     yes = [n for n in order if spans[n].key in clues][:CLUES]
     others = [n for n in order if spans[n].key not in clues]

@@ -1,28 +1,27 @@
-"""FILCO's filter model: FineFilter's extractor, taught the sentences that a measure chose."""
+"""FILCO's filter model: FineFilter's extractor, trained on the sentences that a measure chose."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import best_first
 from ragsieve.score.inclusion import CXMI, Answers, Inclusion, Overlap
 from ragsieve.train.examples import TrainingExample
-from ragsieve.train.recomp import Chosen
+from ragsieve.train.options import Count, Options
 from ragsieve.types import Example
 
 Measure = Literal["strinc", "lexical", "cxmi"]
 
 
 @dataclass(frozen=True)
-class Silver:
+class Silver(Options):
     """The sentences that a filter model should write: the best by a measure of the gold answer.
 
-    ``ragsieve.train.extractor.train_extractor(folder, …, mode="write")`` makes of such lessons the
-    filter model that `ragsieve.systems.filco` takes; so does ``ragsieve train writer``. Where no
-    sentence has anything of the answer, there is none to write.
+    ``ragsieve train writer`` makes of such examples the filter model that `ragsieve.systems.filco`
+    takes. Where no sentence has anything of the answer, there is none to write.
 
     Args:
         measure: String inclusion, overlap of words with the gold answer, or CXMI.
@@ -39,24 +38,20 @@ class Silver:
 
     measure: Measure
     llm: LLM | None = None
-    k: int = 1
+    k: Count = 1
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(Measure):
-            known = ", ".join(get_args(Measure))
-            raise InputError(f"measure must be one of {known}, got {self.measure!r}")
-        if self.k < 1:
-            raise InputError(f"k must be at least 1, got {self.k!r}")
+        super().__post_init__()
         if self.measure == "cxmi" and self.llm is None:
             raise InputError("measure='cxmi' needs llm, the generator")
 
-    def __call__(self, lesson: TrainingExample) -> Chosen:
-        """The lesson whose clues are these sentences."""
-        measured = self._scorer({lesson.query.text: lesson.answers})
-        scored = measured(lesson.query, lesson.sentences)
+    def __call__(self, example: TrainingExample) -> TrainingExample:
+        """The example whose clues are these sentences."""
+        scorer = self._scorer({example.query.text: example.answers})
+        scored = scorer(example.query, example.sentences)
         place = {s.key: n for n, s in enumerate(scored)}
-        chosen = [s for s in best_first(scored)[: self.k] if s.score >= measured.least]
-        return Chosen.by(lesson, [place[s.key] for s in chosen], {})
+        chosen = [s for s in best_first(scored)[: self.k] if s.score >= scorer.least]
+        return replace(example, chosen=tuple(place[s.key] for s in chosen), useful={})
 
     def labels(self, example: Example) -> dict[str, list[int]]:
         """``clues``: their places, best first."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -12,8 +10,6 @@ from typing import Any, NamedTuple
 
 try:
     import peft
-    import torch
-    import transformers
     from datasets import Dataset
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
@@ -28,9 +24,8 @@ from ragsieve.models.loading import loaded
 from ragsieve.models.seq2seq import Seq2Seq
 from ragsieve.models.transformers import Transformers
 from ragsieve.train import sft
-from ragsieve.train.resuming import Clock, last_checkpoint
 
-Row = dict[str, list[int]]
+STRENGTH = 0.1  # DPO's beta: how dear it is to leave the reference
 
 
 class Pair(NamedTuple):
@@ -50,7 +45,6 @@ def prefer(
     adapter: Path,
     tuning: sft.Tuning,
     about: Mapping[str, Any],
-    strength: float = 0.1,
 ) -> sft.Log:
     """Write an adapter that prefers the better replies, starting from one that is tuned already.
 
@@ -65,7 +59,6 @@ def prefer(
         adapter: A PEFT adapter of it: where learning starts.
         tuning: How; ``rank`` and ``layers`` are those of ``adapter``, whatever is said here.
         about: What the recipe says beside.
-        strength: DPO's beta: how dear it is to leave the reference; over 0.
 
     Returns:
         Entries as of `ragsieve.train.sft.tune`; those of validation have ``accuracy``, too: how
@@ -79,33 +72,19 @@ def prefer(
     """
     if isinstance(llm, Seq2Seq) or llm.adapter:
         raise InputError(f"llm must be a causal model without an adapter, got {llm!r}")
-    if not strength > 0:
-        raise InputError(f"strength must be over 0, got {strength!r}")
     rows, checked = _rows(pairs, llm, "pairs"), _rows(validation, llm, "validation")
     start = (adapter / "adapter_model.safetensors").read_bytes()
-    said = repr((llm.identity, tuning, strength, rows)).encode() + start
-    work = folder.with_name(f".{folder.name}.{hashlib.sha256(said).hexdigest()[:12]}.work")
+    work = sft.checkpoints(folder, llm.identity, tuning, rows, start)
     trainer = _Preferring(
         model=_started(llm, adapter, tuning),
-        args=_arguments(work, len(rows), llm, tuning, strength),
+        args=_arguments(work, len(rows), llm, tuning),
         train_dataset=Dataset.from_list(rows),
         eval_dataset=Dataset.from_list(checked),
         processing_class=copy.deepcopy(llm._tokenizer),  # it gets a token to pad with
-        callbacks=[Clock()],
     )
-    trainer.remove_callback(transformers.PrinterCallback)
-    trainer.train(resume_from_checkpoint=last_checkpoint(work))
-    log = [entry for known in trainer.state.log_history if (entry := _entry(known))]
-    if trainer.is_world_process_zero():
-        tuned: Any = trainer.model
-        tuned.delete_adapter("ref")
-        sft._save(tuned, folder, llm)
-        known = {**asdict(tuning), "strength": strength, "log": log}
-        counts = {"pairs": len(rows), "validation": len(checked)}
-        sft._write_recipe(folder, llm, {**about, **counts, **known})
-        shutil.rmtree(work, ignore_errors=True)
-    trainer.accelerator.wait_for_everyone()
-    return log
+    counts = {"pairs": len(rows), "validation": len(checked)}
+    recipe = {**about, **counts, **asdict(tuning), "strength": STRENGTH}
+    return sft.finish(trainer, folder, work, llm, recipe)
 
 
 class _Preferring(DPOTrainer):
@@ -119,47 +98,23 @@ class _Preferring(DPOTrainer):
         """Not sent."""
 
 
-def _rows(pairs: Sequence[Pair], llm: Transformers, name: str) -> list[Row]:
-    most = min(sft.MAX_TOKENS, llm.context)
-    rows = []
+def _rows(pairs: Sequence[Pair], llm: Transformers, name: str) -> list[sft.Row]:
+    rows, sizes = [], []
     for pair in pairs[: sft.MAX_SAMPLES]:
         prompt = llm._encode(pair.prompt)
         replies = [[*ids, llm._tokenizer.eos_token_id] for ids in llm._plain(pair[1:])]
-        if len(prompt) + max(map(len, replies)) <= most:
-            rows.append(
-                {"prompt_ids": prompt, "chosen_ids": replies[0], "rejected_ids": replies[1]}
-            )
-    if not rows:
-        raise InputError(f"{name} must hold one that fits {most} tokens, got {len(pairs)}")
-    return rows
+        rows.append({"prompt_ids": prompt, "chosen_ids": replies[0], "rejected_ids": replies[1]})
+        sizes.append(len(prompt) + max(map(len, replies)))
+    return sft.fitting(rows, sizes, llm, name)
 
 
 def _started(llm: Transformers, adapter: Path, tuning: sft.Tuning) -> Any:
-    model = loaded(
-        llm.model,
-        transformers.AutoModelForCausalLM.from_pretrained,
-        llm._folder,
-        dtype=getattr(torch, llm._dtype),
-        use_safetensors=True,
-    )
-    model.config.use_cache = False
-    transformers.set_seed(tuning.seed)
-    start = peft.PeftModel.from_pretrained
+    model, start = sft.base_model(llm, tuning.seed), peft.PeftModel.from_pretrained
     return loaded(str(adapter), start, model, str(adapter), is_trainable=True)
 
 
-def _arguments(
-    work: Path, pairs: int, llm: Transformers, tuning: sft.Tuning, strength: float
-) -> DPOConfig:
-    plain = sft._arguments(work, pairs, llm, tuning)
-    known = {f.name: getattr(plain, f.name) for f in fields(plain) if f.init}
-    return DPOConfig(
-        **{**known, "train_sampling_strategy": "random"}, beta=strength, max_length=None
-    )
-
-
-def _entry(known: Mapping[str, Any]) -> dict[str, float]:
-    found = sft._entry(known)
-    if "eval_rewards/accuracies" in known:
-        found["accuracy"] = known["eval_rewards/accuracies"]
-    return found
+def _arguments(work: Path, pairs: int, llm: Transformers, tuning: sft.Tuning) -> DPOConfig:
+    plain = sft.arguments(work, pairs, llm, tuning)
+    options = {f.name: getattr(plain, f.name) for f in fields(plain) if f.init}
+    options["train_sampling_strategy"] = "random"
+    return DPOConfig(**options, beta=STRENGTH, max_length=None)

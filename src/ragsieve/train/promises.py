@@ -19,10 +19,12 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import shifted
-from ragsieve.train.pruner import gold_answers, has_answer, labelled
+from ragsieve.train.evidence import gold_answers, has_answer
+from ragsieve.train.pruner_samples import labelled
 from ragsieve.train.risk import Scored, calibrate
+from ragsieve.trained.card import page
+from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable
 
-CARD = "README.md"
 PROMISES = tuple(n / 100 for n in range(80, 100))
 """Values of ``keep_answer`` that a table of thresholds has."""
 
@@ -96,7 +98,7 @@ def _read(
         passages = [passage for passage, _ in documents]
         labels = np.concatenate([labels for _, labels in documents])
         texts = [text for passage in passages for text in passage.sentences]
-        answers = gold_answers(record)
+        answers = gold_answers(record.get("answers", []))
         named = (labels == 1) & [has_answer(text, answers) for text in texts]
         (pruned,) = pruner.prune([record["question"]], [passages])
         lengths = np.array([len(text.split()) for text in texts])
@@ -167,11 +169,7 @@ def promise(
 
 def check_free(folder: Path) -> None:
     """Raise `InputError` where a folder holds anything but what `copy` wrote."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"output must be a folder, got {str(folder)!r}")
-    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    if more := there - {*FILES, CARD}:
-        raise InputError(f"output must be new or a pruner's copy, got {min(more)!r} in it")
+    check_replaceable(folder, "pruner", SETTINGS, lambda: (*FILES, CARD))
 
 
 def copy(
@@ -190,14 +188,14 @@ def copy(
     """
     check_free(folder)
     possible(questions, confidence=confidence)
-    folder.mkdir(parents=True, exist_ok=True)
-    if pruner.folder.resolve() != folder.resolve():
+    with atomic_dir(folder) as fresh:
         for name in FILES:
-            shutil.copyfile(pruner.folder / name, folder / name)
-    made = promise(folder, questions, confidence=confidence)
-    (folder / CARD).write_text(
-        f"# {pruner.model}, calibrated anew\n\nA copy of ragsieve's sentence pruner "
-        f"`{pruner.identity}` with thresholds for `keep_answer` from {made[0]} to {made[-1]}, by "
-        f"conformal risk control on {sum(bool(q.holds.any()) for q in questions)} questions.\n",
-        encoding="utf-8",
-    )
+            shutil.copyfile(pruner.folder / name, fresh / name)
+        kept = promise(fresh, questions, confidence=confidence)
+        use = (
+            f"A copy of ragsieve's sentence pruner `{pruner.identity}` with thresholds for "
+            f"`keep_answer` from {kept[0]} to {kept[-1]}, by conformal risk control on "
+            f"{sum(bool(q.holds.any()) for q in questions)} questions."
+        )
+        card = page(f"{pruner.model}, calibrated anew", use, {})
+        (fresh / CARD).write_text(card, encoding="utf-8")

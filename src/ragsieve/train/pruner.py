@@ -4,23 +4,18 @@ Channel 0 of a token says whether its sentence is kept (the mean over the senten
 channel 1 of the first token whether the passage answers. The checkpoint is an ordinary one of
 transformers for token classification.
 
-WORK/checkpoint     the last one: weights, optimizer, and how many steps it has seen
-WORK/log.jsonl      loss, learning rate and tokens a second, every `LOG_STEPS` steps
+WORK/checkpoint-…    the last one of transformers' Trainer, with its log
 """
 
 from __future__ import annotations
 
-import json
 import math
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 try:
-    import accelerate
     import torch
     import transformers
     from torch.nn import functional
@@ -29,149 +24,26 @@ except ModuleNotFoundError as error:
 
     raise MissingExtra(error.name or "transformers", extra="train") from error
 
-from ragsieve import split
 from ragsieve.errors import InputError
 from ragsieve.models import store
-from ragsieve.models.base import Passage
 from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
-from ragsieve.text import normalise
-from ragsieve.types import Document, Query, Segment
+from ragsieve.train.pruner_samples import Sample, Samples
+from ragsieve.train.resuming import QUIET, run_trainer
 
-WINDOWS = 3  # of one question that a step reads, at most; two of them may hold evidence
 TOGETHER = {"cpu": 4}  # windows that are computed together; more take longer on a CPU
-SAVE_STEPS, LOG_STEPS = 100, 20
-IGNORED = -1.0  # label of a sentence that may answer, which nobody marked
-
-
-class Sample(NamedTuple):
-    """Windows of one question, and the labels of the sentences in them.
-
-    Args:
-        windows: Token ids; spans are numbered through all windows.
-        labels: 1 for evidence, 0 for others, -1 for what is not known, ``(n_sentences,)``.
-        holds: Of each window whether it holds evidence, in the same way, ``(n_windows,)``.
-    """
-
-    windows: list[Window]
-    labels: list[float]
-    holds: list[float]
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Makes samples of questions, each time with other augmentations.
-
-    Args:
-        tokenizer: Turns texts into windows.
-        seed: Of all chance; None reads everything as it stands.
-    """
-
-    tokenizer: WindowTokenizer
-    seed: int | None = 0
-
-    def of(self, record: Mapping[str, Any], turn: int = 0) -> Sample:
-        """A question as it is read in its ``turn``-th place of the training."""
-        chance = None if self.seed is None else random.Random(f"{self.seed} {turn}")
-        question = reworded(record["question"], chance)
-        found: list[tuple[Window, list[float]]] = []
-        for (title, sentences), labels in labelled(_some(record, chance)):
-            if chance and len(sentences) > 3 and chance.random() < 0.2:  # the lead moves
-                first = chance.randrange(1, len(sentences) - 1)
-                if 1.0 not in labels[:first]:
-                    sentences, labels = sentences[first:], labels[first:]
-            title = "" if chance and chance.random() < 0.3 else title
-            windows = self.tokenizer.lay(question, [Passage(title, sentences)]).windows[0]
-            found += ((window, [labels[n] for n, *_ in window.spans]) for window in windows)
-        return self._chosen(found, chance)
-
-    def _chosen(
-        self, found: list[tuple[Window, list[float]]], chance: random.Random | None
-    ) -> Sample:
-        if chance:
-            found = chance.sample(found, len(found))
-            good = [item for item in found if 1.0 in item[1]][: (WINDOWS + 1) // 2]
-            rest = [item for item in found if 1.0 not in item[1]][: WINDOWS - len(good)]
-            found = [*good, *rest]
-        sample = Sample([], [], [])
-        for window, labels in found:
-            first = len(sample.labels)
-            spans = [s._replace(sentence=first + n) for n, s in enumerate(window.spans)]
-            sample.windows.append(replace(window, spans=spans))
-            sample.labels.extend(labels)
-            sample.holds.append(1.0 if 1.0 in labels else min(labels, default=0.0))
-        return sample
-
-
-def _some(record: Mapping[str, Any], chance: random.Random | None) -> Mapping[str, Any]:
-    """At most `WINDOWS` of the documents, those with marked evidence first, in random order."""
-    documents = record["documents"]
-    if chance is None:
-        return record
-    order = chance.sample(range(len(documents)), len(documents))
-    good = [n for n in order if documents[n].get("evidence")]
-    if not any("evidence" in document for document in documents):
-        answers = [*map(normalise, record["answers"])]
-        good = [n for n in order if any(a in normalise(documents[n]["text"]) for a in answers)]
-    good = good[: (WINDOWS + 1) // 2]
-    rest = [n for n in order if n not in good][: WINDOWS - len(good)]
-    return {**record, "documents": [documents[n] for n in (*good, *rest)]}
-
-
-def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]:
-    """Documents as passages, and the labels of their sentences; none of one without text.
-
-    Where evidence is marked it is 1 and all else 0, but a sentence that holds a gold answer, too,
-    is ignored; where it is not, a sentence that holds a gold answer is evidence.
-    """
-    marked = any("evidence" in given for given in record["documents"])
-    answers = gold_answers(record)
-    repeated = IGNORED if marked else 1.0
-    for given in record["documents"]:
-        document = Document(given.get("id", ""), given["text"], title=given.get("title", ""))
-        spans = given.get("evidence", [])
-        labels, texts = [], []
-        for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
-            touched = any(a < sentence.end and sentence.start < b for a, b in spans)
-            named = has_answer(sentence.text, answers)
-            labels.append(1.0 if touched else repeated if named else 0.0)
-            texts.append(sentence.text)
-        if texts:
-            yield Passage(document.title, texts), labels
-
-
-def gold_answers(record: Mapping[str, Any]) -> list[str]:
-    """Normalised gold answers that one can see in a text; yes and no are none."""
-    answers = map(normalise, record.get("answers", []))
-    return [a for a in answers if len(a) > 1 and a not in ("yes", "no")]
-
-
-def has_answer(text: str, answers: Sequence[str]) -> bool:
-    """Whether one of `gold_answers` stands in a text, as whole words."""
-    read = f" {normalise(text)} "
-    return any(f" {answer} " in read for answer in answers)
-
-
-def reworded(question: str, chance: random.Random | None) -> str:
-    """The question as somebody else may type it."""
-    if chance is None:
-        return question
-    if chance.random() < 0.4:
-        question = question.rstrip("?").rstrip()
-    if chance.random() < 0.4:
-        question = question.lower()
-    draw = chance.random()
-    if draw < 0.03:
-        return f"{chance.choice(('can you tell me', 'I would like to know:', 'hi,'))} {question}"
-    return question
+SAVE_STEPS = 100
+OnStep = Callable[[int, int, float], object]
+Loss = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Net(torch.nn.Module):
-    """An encoder for token classification, with its loss."""
+    """An encoder for token classification, with the loss of a question (`loss` where None)."""
 
-    def __init__(self, encoder: Any, padding: int) -> None:
+    def __init__(self, encoder: Any, padding: int, question_loss: Loss | None = None) -> None:
         super().__init__()
         self.encoder, self.padding = encoder, padding
+        self.question_loss = question_loss or loss
 
     def forward(self, samples: Sequence[Sample]) -> torch.Tensor:
         """Mean loss of the samples."""
@@ -190,7 +62,9 @@ class Net(torch.nn.Module):
                     if end > start:
                         sentences[n][place] = row[start:end, 0].mean()
         losses = [
-            loss(torch.stack(a), torch.tensor(s.labels), torch.stack(b), torch.tensor(s.holds))
+            self.question_loss(
+                torch.stack(a), torch.tensor(s.labels), torch.stack(b), torch.tensor(s.holds)
+            )
             for a, b, s in zip(sentences, passages, samples, strict=True)
         ]
         return torch.stack(losses).mean()
@@ -258,7 +132,7 @@ def train_pruner(
     steps: int | None = None,
     seed: int = 0,
     layout: Layout | None = None,
-    on_progress: Callable[[int, int, float], object] | None = None,
+    on_progress: OnStep | None = None,
 ) -> None:
     """Train a sentence pruner, and write its checkpoint to ``folder``.
 
@@ -275,7 +149,7 @@ def train_pruner(
         steps: How many; as many as read every question once where None.
         seed: Of all chance.
         layout: Of windows; the default where None.
-        on_progress: Told after each step: how many are done, how many there are, and the loss.
+        on_progress: Called after each step with the numbers of steps done and of all, and the loss.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -283,48 +157,105 @@ def train_pruner(
     """
     if batch < 1:
         raise InputError(f"batch must be at least 1, got {batch!r}")
-    helper = accelerate.Accelerator()
     transformers.set_seed(seed)
     own = _encoder(encoder)
     file = fetched(encoder, ["tokenizer.json"]) / "tokenizer.json"
-    tokenizer = WindowTokenizer.read(file, layout)
+    samples = Samples(WindowTokenizer.read(file, layout), seed=seed)
+    arguments = _arguments(work, batch, steps, seed)
+    many = batch * arguments.world_size
+    steps = steps or math.ceil(len(records) / many)
+    arguments.max_steps = steps
     net = Net(own, own.config.pad_token_id or 0)
     learned = [w for w in net.parameters() if w.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=learning_rate, weight_decay=0.01)
-    start = _resume(work, net, optimizer)
-    model, optimizer = helper.prepare(net, optimizer)
-    many, rank = helper.num_processes, helper.process_index
-    steps = steps or math.ceil(len(records) / (batch * many))
-    samples = Samples(tokenizer, seed=seed)
-    total, tokens, since = 0.0, 0, time.monotonic()
-    for step in range(start, steps):
-        first = (step * many + rank) * batch
-        turns = range(first, first + batch)
-        given = [s for n in turns if (s := samples.of(records[n % len(records)], n)).labels]
-        _set_rate(optimizer, rate(step, steps, learning_rate))
-        value = model(given)
-        helper.backward(value)
-        helper.clip_grad_norm_(learned, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        total += (latest := float(value.detach()))
-        tokens += sum(len(w.ids) for s in given for w in s.windows)
-        if on_progress:
-            on_progress(step + 1, steps, latest)
-        if helper.is_main_process and (step + 1) % LOG_STEPS == 0:
-            speed = many * tokens / (time.monotonic() - since)
-            _log(work, step + 1, total / LOG_STEPS, speed)
-            total, tokens, since = 0.0, 0, time.monotonic()
-        if helper.is_main_process and ((step + 1) % SAVE_STEPS == 0 or step + 1 == steps):
-            _save(work, net, optimizer, step + 1)
-    helper.wait_for_everyone()
-    if helper.is_main_process:
+    schedule = _Schedule(optimizer, lambda step: rate(step, steps, 1.0))
+    trainer = _Trainer(
+        model=net,
+        args=arguments,
+        train_dataset=_Turns(records, samples, steps * many),
+        data_collator=lambda some: {"batch": _Batch([s for s in some if s.labels])},
+        optimizers=(optimizer, schedule),
+        callbacks=[_Steps(on_progress)],
+    )
+    run_trainer(trainer, work)
+    if trainer.is_world_process_zero():
         _publish(own, encoder, folder)
+    trainer.accelerator.wait_for_everyone()
 
 
-def _set_rate(optimizer: Any, value: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = value
+def _arguments(
+    work: Path, batch: int, steps: int | None, seed: int
+) -> transformers.TrainingArguments:
+    arguments = transformers.TrainingArguments(
+        output_dir=str(work),
+        max_steps=steps or 1,
+        per_device_train_batch_size=batch,
+        train_sampling_strategy="sequential",
+        max_grad_norm=1.0,
+        save_steps=SAVE_STEPS,
+        save_total_limit=1,
+        logging_steps=1,
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        seed=seed,
+        **QUIET,
+    )
+    arguments._n_gpu = min(1, arguments.n_gpu)  # several are for several processes
+    return arguments
+
+
+@dataclass(frozen=True)
+class _Turns(torch.utils.data.Dataset[Sample]):
+    """Questions in the order in which they are read, each time as another sample."""
+
+    records: Sequence[Mapping[str, Any]]
+    samples: Samples
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, turn: int) -> Sample:
+        return self.samples.of(self.records[turn % len(self.records)], turn)
+
+
+class _Schedule(torch.optim.lr_scheduler.LambdaLR):
+    """Goes on where a run with other ``steps`` ended, by the rates of this one."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the step up, and set its rate: the optimizer has the other run's."""
+        super().load_state_dict(state_dict)
+        for group, base, scale in zip(
+            self.optimizer.param_groups, self.base_lrs, self.lr_lambdas, strict=True
+        ):
+            group["lr"] = base * scale(self.last_epoch)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Samples of a step; in a list a trainer would look for tensors."""
+
+    samples: list[Sample]
+
+
+class _Trainer(transformers.Trainer):
+    """That of transformers, with the loss that `Net` gives."""
+
+    def compute_loss(self, model: Any, inputs: Any, *_: Any, **__: Any) -> Any:
+        """Mean loss of the samples."""
+        return model(inputs["batch"].samples)
+
+
+@dataclass(frozen=True)
+class _Steps(transformers.TrainerCallback):
+    """Says how far a training is."""
+
+    on_progress: OnStep | None
+
+    def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """After each step."""
+        if self.on_progress and "loss" in (logs := more["logs"]):
+            self.on_progress(state.global_step, state.max_steps, logs["loss"])
 
 
 def _publish(own: Any, name: str, folder: Path) -> None:
@@ -349,26 +280,3 @@ def _encoder(name: str) -> Any:
     own = loaded(name, load, str(store.resolve(name)), dtype=torch.float32, **options)
     own.get_input_embeddings().weight.requires_grad_(False)
     return own
-
-
-def _log(work: Path, step: int, value: float, speed: float) -> None:
-    row = {"step": step, "loss": round(value, 4), "tokens_per_second": round(speed)}
-    with (work / "log.jsonl").open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(row) + "\n")
-
-
-def _resume(work: Path, net: Net, optimizer: torch.optim.Optimizer) -> int:
-    """Load the last checkpoint, if there is one; how many steps it has seen."""
-    work.mkdir(parents=True, exist_ok=True)
-    if not (file := work / "checkpoint").is_file():
-        return 0
-    state = torch.load(file, map_location="cpu", weights_only=True)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return int(state["step"])
-
-
-def _save(work: Path, net: Net, optimizer: Any, step: int) -> None:
-    state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-    torch.save(state, work / "checkpoint.new")
-    (work / "checkpoint.new").replace(work / "checkpoint")

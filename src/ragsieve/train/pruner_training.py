@@ -1,7 +1,7 @@
 """From questions to a folder that `ragsieve.models.pruner` reads: train, calibrate, check.
 
 WORK/train.jsonl, calibration.jsonl, checking.jsonl    the questions
-WORK/run.json                                          what the run is of
+WORK/plan.json                                         what the run is of
 WORK/base                                              the checkpoint that it goes on from
 WORK/run                                               its own checkpoints, and the log
 WORK/checkpoint, WORK/made                             what was learned, and its folder
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import random
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,16 +25,16 @@ from ragsieve.errors import InputError
 from ragsieve.models.loading import fetched
 from ragsieve.models.pruner import BUNDLED, CONFIG, FILES, NET, SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
-from ragsieve.train.artifacts import atomic_dir, check_counts, check_free
+from ragsieve.train.artifacts import check_free, model_card, recipe_dir
 from ragsieve.train.evidence import RULE, SALT, Record, Share, records, share_of
 from ragsieve.train.export import export
+from ragsieve.train.plans import PrunerPlan
 from ragsieve.train.promises import figures, possible, promise, scored
-from ragsieve.train.pruner import labelled, train_pruner
+from ragsieve.train.pruner import OnStep, train_pruner
+from ragsieve.train.pruner_samples import labelled
 from ragsieve.train.restore import restore
 from ragsieve.train.risk import Scored
-from ragsieve.trained.card import hub_id, markdown_table
-
-logger = logging.getLogger(__name__)
+from ragsieve.train.run import Run, claim
 
 FEW = 200  # questions under which a warning is given
 HELD_OUT = 500  # questions to calibrate on at most, and to check on
@@ -52,42 +51,8 @@ the probability that it is evidence, and the passage the probability that it ans
 passage's is the second one of the first token."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrunerPlan:
-    """How a sentence pruner is made.
-
-    Args:
-        base: What it goes on from: ``"pruner"``, which comes with the package, ``"pruner:"`` with a
-            folder or hub id, a pruner's folder; or the name, folder or hub id of an encoder.
-        limit: Only so many questions to learn from; all where None.
-        epochs: How often each is read; at least 1.
-        batch: Questions a step; at least 1.
-        learning_rate: At its height, over 0.
-        seed: Of all chance.
-
-    Raises:
-        InputError: If a count is under 1.
-    """
-
-    base: str = "pruner"
-    limit: int | None = None
-    epochs: int = 3
-    batch: int = 4
-    learning_rate: float = 3e-5
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_counts(self, "limit", "epochs", "batch")
-
-
 def make_pruner(
-    folder: Path,
-    sources: Sequence[Dataset],
-    plan: PrunerPlan,
-    *,
-    work: Path,
-    warn: Callable[[str], object] = logger.warning,
-    on_progress: Callable[[int, int, float], object] | None = None,
+    folder: Path, plan: PrunerPlan, run: Run, *, on_step: OnStep | None = None
 ) -> dict[str, Any]:
     """Train a sentence pruner on questions, and write it to ``folder``.
 
@@ -96,11 +61,9 @@ def make_pruner(
 
     Args:
         folder: New, or one of an earlier training.
-        sources: Questions with documents, and evidence or answers; see `ragsieve.train.evidence`.
         plan: How.
-        work: Folder of this training, and of no other; made where missing.
-        warn: Told what is amiss, in a line.
-        on_progress: See `ragsieve.train.pruner.train_pruner`.
+        run: Questions with documents, and evidence or answers; see `ragsieve.train.evidence`.
+        on_step: See `ragsieve.train.pruner.train_pruner`.
 
     Returns:
         What ``recipe.json`` says: among others ``figures`` ``before`` (of a pruner as base) and
@@ -112,65 +75,55 @@ def make_pruner(
         ModelError: If the base cannot be loaded.
     """
     check_free(folder, "pruner")
-    parts = _claimed(work, sources, plan)
-    if (many := sum(map(len, parts.values()))) < FEW:
-        warn(f"{many} questions are few: with under {FEW}, the pruner may end no better")
-    base = _base(plan.base)
-    if base is None:
-        start, layout = plan.base, _layout(plan.base)
-    else:
-        start, layout = str(work / "base"), Layout(**base.settings["layout"])
-        if not (work / "base" / SETTINGS).is_file():
-            restore(base.folder, work / "base")
-    taught = parts["train"]
+    base, work = _base(plan.base), run.work  # a missing one is named before data are read
+    layout = Layout(**base.settings["layout"]) if base else _layout(plan.base)
+    parts = _divided(plan, run)
+    if (count := sum(map(len, parts.values()))) < FEW:
+        run.warn(f"{count} questions are few: with under {FEW}, the pruner may end no better")
+    if base and not (work / "base" / SETTINGS).is_file():
+        restore(base.folder, work / "base")
+    questions = parts["train"]
     train_pruner(
         work / "checkpoint",
-        taught,
+        questions,
         work=work / "run",
-        encoder=start,
+        encoder=str(work / "base") if base else plan.base,
         batch=plan.batch,
         learning_rate=plan.learning_rate,
-        steps=-(-plan.epochs * len(taught) // plan.batch),
+        steps=-(-plan.epochs * len(questions) // plan.batch),
         seed=plan.seed,
         layout=layout,
-        on_progress=on_progress,
+        on_progress=on_step,
     )
-    windows = _typical(taught, work / "checkpoint" / TOKENIZER, layout)
+    windows = _typical(questions, work / "checkpoint" / TOKENIZER, layout)
     shutil.rmtree(work / "made", ignore_errors=True)
     export(work / "checkpoint", work / "made", layout=layout, windows=windows)
     made = Pruner(str((work / "made").resolve()))
     promised = promise(work / "made", scored(made, parts["calibration"]))
     recipe = _judged(work / "made", parts["checking"], base, promised, plan)
-    with atomic_dir(folder, recipe, _card(recipe, plan, sources)) as fresh:
+    with recipe_dir(folder, recipe, _card(recipe, plan, run.sources)) as fresh:
         for name in FILES:
             shutil.copyfile(work / "made" / name, fresh / name)
     return recipe
 
 
-def _claimed(work: Path, sources: Sequence[Dataset], plan: PrunerPlan) -> dict[Share, list[Record]]:
-    """The questions of each part; ``work`` is noted to be of them, or checked."""
+def _divided(plan: PrunerPlan, run: Run) -> dict[Share, list[Record]]:
+    """The questions of each part; the folder is noted to be of them, or checked."""
     parts: dict[Share, list[Record]] = {share: [] for share in get_args(Share)}
-    for record in records(sources):
+    for record in records(run.sources):
         parts[share_of(record["question"])].append(record)
-    for some in parts.values():
-        random.Random(plan.seed).shuffle(some)
-    parts["train"] = parts["train"][: plan.limit]
-    for share in ("calibration", "checking"):
-        parts[share] = parts[share][:HELD_OUT]
+    most = {"train": plan.limit, "calibration": HELD_OUT, "checking": HELD_OUT}
     for share, some in parts.items():
+        random.Random(plan.seed).shuffle(some)
+        parts[share] = some[: most[share]]
         if not some:
             raise InputError(f"data must have questions with known evidence, got none for {share}")
     possible([_unscored(record) for record in parts["calibration"]])
     texts = {s: "".join(json.dumps(one) + "\n" for one in some) for s, some in parts.items()}
     digest = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
-    told = json.dumps({**asdict(plan), "questions": digest}, indent=1)
-    note = work / "run.json"
-    if note.is_file() and note.read_text(encoding="utf-8") != told:
-        raise InputError(f"work must be a new folder or this run's, got another's: {str(work)!r}")
-    work.mkdir(parents=True, exist_ok=True)
+    claim(run.work, {**asdict(plan), "questions": digest})
     for share, text in texts.items():
-        (work / f"{share}.jsonl").write_text(text, encoding="utf-8")
-    note.write_text(told, encoding="utf-8")
+        run.path(share).write_text(text, encoding="utf-8")
     return parts
 
 
@@ -211,7 +164,7 @@ def _judged(
     promised: Sequence[float],
     plan: PrunerPlan,
 ) -> dict[str, Any]:
-    """What is told of the pruner: how it was made, its promises, and its figures."""
+    """Description of the pruner: how it was made, its promises, and its figures."""
     keep_answer = max(promise for promise in promised if promise <= USUAL)
     both = {"before": base, "after": Pruner(str(made.resolve()))}
     settings = json.loads((made / SETTINGS).read_text(encoding="utf-8"))
@@ -228,20 +181,25 @@ def _judged(
 
 def _card(recipe: Mapping[str, Any], plan: PrunerPlan, sources: Sequence[Dataset]) -> str:
     """The model card: base, data and figures."""
-    hub = hub_id(plan.base)
-    header = f'---\nlibrary_name: ragsieve\nbase_model: "{hub}"\n---\n' if hub else ""
-    rows = [(row, *values.values()) for row, values in recipe["figures"].items()]
-    names = next(iter(recipe["figures"].values()))
-    licences = [(s.name, s.entry.licence if s.entry else "the user's own") for s in sources]
     promises = recipe["promises"]
-    return (
-        f"{header}# A sentence pruner\n\n{_USE}\n\n## How good it is\n\nOn questions of the same "
-        f"data that nothing was fitted to, at `keep_answer={recipe['keep_answer']}`: the mean AUC "
-        "inside a question, the share of questions whose evidence survives, and the share of "
-        f"words that stay.\n\n{markdown_table(('', *names), rows)}\n"
-        f"Thresholds: `keep_answer` from {promises[0]} to {promises[-1]}, by conformal risk "
-        f"control on {recipe['calibrated_on']} other questions.\n\n"
-        f"## What it was trained on\n\nIt goes on from `{plan.base}`.\n\n"
-        f"{markdown_table(('data', 'licence'), licences)}\n"
-        f"## How it was trained\n\n{markdown_table(('option', 'value'), [*asdict(plan).items()])}"
+    measured = (
+        "On questions of the same data that nothing was fitted to, at "
+        f"`keep_answer={recipe['keep_answer']}`: the mean AUC inside a question, the share of "
+        "questions whose evidence survives, and the share of words that stay."
+    )
+    thresholds = (
+        f"`keep_answer` from {promises[0]} to {promises[-1]}, by conformal risk control on "
+        f"{recipe['calibrated_on']} other questions."
+    )
+    more = {"Thresholds": thresholds, "Where it began": f"It goes on from `{plan.base}`."}
+    return model_card(
+        "A sentence pruner",
+        _USE,
+        recipe["figures"],
+        plan,
+        sources,
+        base=plan.base,
+        library="ragsieve",
+        measured=measured,
+        more=more,
     )

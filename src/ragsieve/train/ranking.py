@@ -1,4 +1,4 @@
-"""How well clues are found: order inside a question, and recall."""
+"""Measures of a ranking of clues: AUC inside a question, and recall."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Judged(NamedTuple):
     words: NDArray[np.int64]
 
     @classmethod
-    def of(cls, lesson: TrainingExample, scores: Sequence[float] | NDArray[np.float32]) -> Judged:
-        """A lesson by the scores of its sentences."""
-        clues = np.isin(np.arange(len(lesson.sentences)), lesson.clues)
-        words = np.array([len(s.text.split()) for s in lesson.sentences])
-        return cls(lesson.data, np.asarray(scores, np.float32), clues, words)
+    def of(cls, example: TrainingExample, scores: Sequence[float] | NDArray[np.float32]) -> Judged:
+        """A example by the scores of its sentences."""
+        clues = np.isin(np.arange(len(example.sentences)), example.clues)
+        words = np.array([len(s.text.split()) for s in example.sentences])
+        return cls(example.data, np.asarray(scores, np.float32), clues, words)
 
     @property
     def both(self) -> bool:

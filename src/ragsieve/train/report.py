@@ -1,4 +1,4 @@
-"""How training went, as one page: curves of loss and validation, figures before and after."""
+"""The report of a training, as one page: loss and validation curves, figures before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a pruner's folder back to a checkpoint that a training goes on from."""
+"""Turn a pruner's folder back into a checkpoint to train on from."""
 
 from __future__ import annotations
 

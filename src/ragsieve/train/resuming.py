@@ -1,8 +1,9 @@
-"""What every training by transformers' Trainer shares: its last checkpoint, and a clock."""
+"""What every training by transformers' Trainer shares: quiet, resumed, with a clock."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,18 @@ except ModuleNotFoundError as error:
     from ragsieve.errors import MissingExtra
 
     raise MissingExtra(error.name or "transformers", extra="train") from error
+
+
+QUIET: Mapping[str, Any] = {"report_to": [], "disable_tqdm": True, "log_level": "error"}
+"""Training arguments under which a trainer prints nothing and reports to nobody."""
+
+
+def run_trainer(trainer: transformers.Trainer, work: Path) -> list[dict[str, Any]]:
+    """Train from the last checkpoint in ``work``; the log, with ``seconds`` in each entry."""
+    trainer.add_callback(Clock())
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.train(resume_from_checkpoint=last_checkpoint(work))
+    return trainer.state.log_history
 
 
 def last_checkpoint(work: Path) -> str | None:

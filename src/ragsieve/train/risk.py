@@ -1,4 +1,4 @@
-"""A risk one can ask for: where to cut so that the answer survives as often as was promised.
+"""Conformal risk control: the threshold at which the answer survives as often as promised.
 
 A cut loses the answer of a question if no sentence that holds it is kept. The higher the cut, the
 fewer sentences stay, so what is lost once stays lost: the loss never falls as the cut rises, which
@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,6 @@ except ModuleNotFoundError as error:
     raise MissingExtra(error.name or "scipy", extra="train") from error
 
 from ragsieve.errors import InputError
-
-By = Literal["score", "count"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,22 +53,13 @@ class Scored:
         if not np.isfinite(self.scores).all():
             raise InputError(f"scores must be finite, got {self.scores[~np.isfinite(self.scores)]}")
 
-    def levels(self, by: By) -> NDArray[np.float64]:
-        """What is cut, higher is better: the scores, or minus the ranks from 1."""
-        if by == "score":
-            return self.scores
-        ranks = np.empty(len(self.scores))
-        ranks[np.argsort(-self.scores, kind="stable")] = np.arange(1, len(self.scores) + 1)
-        return -ranks
-
 
 @dataclass(frozen=True)
 class Promise:
     """A cut, what was promised of it, and what was measured where it was calibrated.
 
     Args:
-        by: ``"score"``: sentences scoring at least ``cut`` stay; ``"count"``: the best ``cut``.
-        cut: The threshold, or the number of sentences.
+        cut: The threshold: sentences scoring at least this stay.
         promised: The answer survives with at least this probability.
         confidence: With this probability over the draw of the calibration questions; where None,
             ``promised`` holds on average over such draws.
@@ -80,7 +68,6 @@ class Promise:
         kept: Mean share of sentences kept, over all questions given, in [0, 1].
     """
 
-    by: By
     cut: float
     promised: float
     confidence: float | None
@@ -111,13 +98,12 @@ class Coverage:
 def calibrate(
     questions: Sequence[Scored],
     *,
-    by: By = "score",
     keep_answer: float = 0.95,
     confidence: float | None = None,
 ) -> Promise:
     """The cut that keeps least and still loses the answer at most as often as is promised.
 
-    By score it is the largest observed score t, by count the smallest number k, for which
+    It is the largest observed score t for which
     ``n / (n + 1) * risk + 1 / (n + 1) <= 1 - keep_answer``, where ``risk`` is the share of the n
     questions that lose their answer. The promise then holds in expectation: on average over
     draws of calibration questions, not for each draw. With ``confidence`` it holds for each draw
@@ -127,7 +113,6 @@ def calibrate(
     Args:
         questions: Held back: no part of the filter was trained on them. Those without an answer
             in their sentences count for ``kept`` only.
-        by: What to cut by.
         keep_answer: Probability that the answer survives, over 0 and below 1.
         confidence: Over 0 and below 1; stricter.
 
@@ -135,16 +120,13 @@ def calibrate(
         InputError: If an option breaks its rule, or there are too few questions for the promise;
             it names the number that would do.
     """
-    if by not in ("score", "count"):
-        raise InputError(f"by must be 'score' or 'count', got {by!r}")
     check(keep_answer, confidence)
-    levels = [q.levels(by) for q in questions]
+    levels = [q.scores for q in questions]
     best = _best(questions, levels)
     losses = _losses(len(best), keep_answer, confidence)
     cut = float(best[losses])  # as many lie below it, at most: fewer where levels are equal
     return Promise(
-        by,
-        cut if by == "score" else -cut,
+        cut,
         keep_answer,
         confidence,
         len(best),
@@ -164,7 +146,6 @@ def check(keep_answer: float, confidence: float | None) -> None:
 def coverage(
     questions: Sequence[Scored],
     *,
-    by: By = "score",
     keep_answer: float = 0.95,
     confidence: float | None = None,
     splits: int = 200,
@@ -178,7 +159,6 @@ def coverage(
 
     Args:
         questions: See `calibrate`; those without an answer in their sentences are left out.
-        by: See `calibrate`.
         keep_answer: See `calibrate`.
         confidence: See `calibrate`.
         splits: How many divisions; at least 1.
@@ -195,11 +175,11 @@ def coverage(
     for split in range(splits):
         order = random.permutation(len(answerable))
         half = len(order) // 2
-        given = [answerable[n] for n in order[:half]]
-        promise = calibrate(given, by=by, keep_answer=keep_answer, confidence=confidence)
-        cut = promise.cut if by == "score" else -promise.cut
+        known = [answerable[n] for n in order[:half]]
+        promise = calibrate(known, keep_answer=keep_answer, confidence=confidence)
+        cut = promise.cut
         rest = [answerable[n] for n in order[half:]]
-        levels = [q.levels(by) for q in rest]
+        levels = [q.scores for q in rest]
         survived[split] = (_best(rest, levels) >= cut).mean()
         kept[split] = _kept(levels, cut)
     held = (survived >= keep_answer).mean()

@@ -1,4 +1,4 @@
-"""What a router learns from, by the generator's word, and the regressions that learn it.
+"""Labels of a router by the generator's answers, and the regressions fitted to them.
 
 Source: PruningRAG (arXiv 2409.13694), section 4.2.1.
 """
@@ -6,9 +6,8 @@ Source: PruningRAG (arXiv 2409.13694), section 4.2.1.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,11 @@ except ModuleNotFoundError as error:
     raise MissingExtra("scikit-learn", extra="train") from error
 
 from ragsieve.answer import Reader
-from ragsieve.datasets import Dataset
-from ragsieve.datasets.parts import SALT, Part, part_of
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.retrieve.route import LightRouter, Named, ask, check_names
-from ragsieve.text import normalise
-from ragsieve.trace import overheard
 from ragsieve.types import Example, Query
 
 NEAREST = 20  # questions that say which source a question without a right answer gets
@@ -44,28 +39,6 @@ KNOWN = "sources"
 
 Bools = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
-
-
-def questions(data: Sequence[Dataset], part: Part, salt: str = SALT) -> Iterator[Example]:
-    """The questions of ``part`` that have a gold answer, from all data sets in turns.
-
-    A question that comes twice is taken once. Its documents are left out: sources are asked. Its
-    id gets the name of its data set in front.
-    """
-    seen: set[str] = set()
-    for turn in zip_longest(*(_own(source, part, salt) for source in data)):
-        for example in filter(None, turn):
-            if (asked := normalise(example.query.text)) not in seen:
-                seen.add(asked)
-                yield example
-
-
-def _own(data: Dataset, part: Part, salt: str) -> Iterator[Example]:
-    for _, example in data.examples():
-        if part_of(example.query.text, salt) == part and any(map(str.strip, example.answers)):
-            query = replace(example.query, id=f"{data.name}:{example.query.id}")
-            told = {name: value for name, value in example.metadata.items() if name == KNOWN}
-            yield replace(example, query=query, documents=(), metadata=told)
 
 
 @dataclass(frozen=True)
@@ -104,12 +77,11 @@ class Labeller:
 
     def _tried(self, example: Example) -> list[bool]:
         """Which sources lead the generator to a right answer."""
-        with overheard() as told:
-            found = ask(self.sources, example.query)
+        found = ask(self.sources, example.query)
         if failed := next((one for one in found if one.error), None):
             raise ModelError(f"source {failed.name} failed: {failed.error}")
-        if told.warnings:
-            raise ModelError(f"a source failed in part: {told.warnings[0]}")
+        if partly := next((one for one in found if one.warnings), None):
+            raise ModelError(f"a source failed in part: {partly.name}: {partly.warnings[0]}")
         kept = [self.stage(example.query, one.segments) for one in found]
         answers = self.reader.answers(example.query, kept)
         return [accuracy(answer.text, example.answers) == 1.0 for answer in answers]
@@ -118,11 +90,15 @@ class Labeller:
 def _known(example: Example, names: Sequence[str]) -> list[bool]:
     """Which sources the example's metadata name."""
     said = example.metadata[KNOWN]
-    if not isinstance(said, list) or (unknown := [name for name in said if name not in names]):
-        wrong = said if not isinstance(said, list) else unknown[0]
+    if not isinstance(said, list):
+        raise InputError(
+            f"metadata {KNOWN!r} of question {example.query.id!r} must be a list of names, "
+            f"got {said!r:.80}"
+        )
+    if unknown := [name for name in said if name not in names]:
         raise InputError(
             f"metadata {KNOWN!r} of question {example.query.id!r} must name sources of "
-            f"{', '.join(names)}, got {wrong!r:.80}"
+            f"{', '.join(names)}, got {unknown[0]!r:.80}"
         )
     return [name in said for name in names]
 

@@ -1,4 +1,4 @@
-"""Supervised fine-tuning of an LLM by LoRA: prompts with the replies that they should get."""
+"""Supervised fine-tuning of an LLM by LoRA, on prompts with replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ try:
     import peft
     import torch
     import transformers
-    from huggingface_hub import snapshot_download
     from torch.nn.utils.rnn import pad_sequence
     from transformers.pytorch_utils import Conv1D
 except ModuleNotFoundError as error:
@@ -29,11 +28,15 @@ except ModuleNotFoundError as error:
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
-from ragsieve.models.loading import loaded
+from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.seq2seq import Seq2Seq
 from ragsieve.models.store import NAMED
 from ragsieve.models.transformers import Transformers
-from ragsieve.train.resuming import Clock, last_checkpoint
+from ragsieve.train.artifacts import recipe_of
+from ragsieve.train.options import Count, Options, Positive, Share
+from ragsieve.train.resuming import QUIET, run_trainer
+from ragsieve.train.run import Run
+from ragsieve.trained.weights import sha256_in
 
 MAX_SAMPLES = 10_000  # appendix A
 MAX_TOKENS = 7168  # of an input; appendix A
@@ -41,6 +44,7 @@ IGNORED = -100  # a label that the loss leaves out
 
 Row = dict[str, list[int]]
 Log = list[dict[str, float]]
+Measure = Callable[[Transformers], Mapping[str, Any]]
 
 
 class Sample(NamedTuple):
@@ -51,8 +55,8 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuning:
-    """How an LLM is tuned; the defaults are the paper's for models of 7 billion weights and more.
+class Tuning(Options):
+    """Options of tuning an LLM; defaults are the paper's for models of 7 billion weights and more.
 
     Args:
         rank: Of LoRA's matrices, on all linear layers; its alpha is twice that. At least 1.
@@ -72,24 +76,14 @@ class Tuning:
     Source: FineFilter (arXiv 2502.11811v4), appendix A; rank and layers are ours.
     """
 
-    rank: int = 16
-    layers: float = 1.0
-    lr: float = 5e-4
-    epochs: int = 16
-    max_steps: int | None = None
-    batch_size: int = 4
-    checks: int = 16
+    rank: Count = 16
+    layers: Share = 1.0
+    lr: Positive = 5e-4
+    epochs: Count = 16
+    max_steps: Count | None = None
+    batch_size: Count = 4
+    checks: Count = 16
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("rank", "epochs", "max_steps", "batch_size", "checks"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value!r}")
-        if not 0 < self.layers <= 1:
-            raise InputError(f"layers must lie in (0, 1], got {self.layers!r}")
-        if not 0 < self.lr < math.inf:
-            raise InputError(f"lr must be positive, got {self.lr!r}")
 
 
 def tune(
@@ -100,7 +94,7 @@ def tune(
     llm: Transformers,
     tuning: Tuning,
     about: Mapping[str, Any],
-    measure: Callable[[Transformers], Mapping[str, Any]] | None = None,
+    measure: Measure | None = None,
 ) -> Log:
     """Write a PEFT adapter with which ``llm`` gives the samples' replies; what happened, as a log.
 
@@ -132,28 +126,80 @@ def tune(
         raise InputError(f"llm must have no adapter yet, got {llm.adapter!r}")
     rows = _rows(samples[:MAX_SAMPLES], llm, "samples")
     checked = _rows(validation, llm, "validation")
-    work = _work(folder, rows, llm, tuning)
+    work = checkpoints(folder, llm.identity, tuning, rows)
     trainer = transformers.Trainer(
         model=_with_lora(llm, tuning),
-        args=_arguments(work, len(rows), llm, tuning),
+        args=arguments(work, len(rows), llm, tuning),
         train_dataset=rows,
         eval_dataset=checked,
         data_collator=_batch if isinstance(llm, Seq2Seq) else _right_aligned,
-        callbacks=[Clock()],
     )
-    trainer.remove_callback(transformers.PrinterCallback)
-    trainer.train(resume_from_checkpoint=last_checkpoint(work))
-    log = [entry for known in trainer.state.log_history if (entry := _entry(known))]
+    counts = {"samples": len(rows), "validation": len(checked)}
+    return finish(trainer, folder, work, llm, {**about, **counts, **asdict(tuning)}, measure)
+
+
+def finish(
+    trainer: transformers.Trainer,
+    folder: Path,
+    work: Path,
+    llm: Transformers,
+    recipe: Mapping[str, Any],
+    measure: Measure | None = None,
+) -> Log:
+    """Run a trainer, and write its adapter with ``recipe.json``; the log, as of `tune`.
+
+    Args:
+        trainer: Ready to train.
+        folder: Becomes the adapter.
+        work: Its checkpoints, removed at the end.
+        llm: The base model.
+        recipe: What ``recipe.json`` says beside base, libraries, figures and log.
+        measure: See `tune`.
+    """
+    log = [entry for known in run_trainer(trainer, work) if (entry := _entry(known))]
     if trainer.is_world_process_zero():
         _save(trainer.model, folder, llm)
     trainer.accelerator.wait_for_everyone()
     if trainer.is_world_process_zero():
         tuned = replace(llm, adapter=str(folder))
         figures = {"before": measure(llm), "after": measure(tuned)} if measure else {}
-        counts = {"samples": len(rows), "validation": len(checked)}
-        _write_recipe(folder, llm, {**about, **counts, **asdict(tuning), **figures, "log": log})
+        values = {
+            "base": _public_name(llm),
+            "base_sha256": sha256_in(fetched(llm.model, ["*.safetensors"])),
+            "made_with": {name: version(name) for name in ("torch", "transformers", "peft")},
+            **recipe,
+            **figures,
+            "log": log,
+        }
+        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+        Path(folder, "recipe.json").write_text(text, encoding="utf-8")
         shutil.rmtree(work, ignore_errors=True)
     return log
+
+
+def tune_once(
+    run: Run,
+    llm: Transformers,
+    samples: Sequence[Sequence[Sample]],
+    *,
+    tuning: Tuning,
+    about: Mapping[str, Any],
+    measure: Measure | None = None,
+) -> Path:
+    """Where the adapter of a run lies, trained with `tune` where an earlier start has not.
+
+    Args:
+        run: Where it works.
+        llm: The model to tune.
+        samples: To learn from, and of validation.
+        tuning: See `tune`; so for ``about`` and ``measure``.
+        about: What the recipe says beside.
+        measure: Figures of a model.
+    """
+    adapter = run.adapter(llm.identity, tuning, about, samples)
+    if not recipe_of(adapter):
+        tune(adapter, *samples, llm=llm, tuning=tuning, about=about, measure=measure)
+    return adapter
 
 
 def tunable(name: str) -> Transformers:
@@ -182,28 +228,44 @@ def row(sample: Sample, llm: Transformers) -> Row:
 
 
 def _rows(samples: Sequence[Sample], llm: Transformers, name: str) -> list[Row]:
+    rows = [row(sample, llm) for sample in samples]
+    return fitting(rows, [len(r["input_ids"]) for r in rows], llm, name)
+
+
+def fitting(rows: Sequence[Row], sizes: Sequence[int], llm: Transformers, name: str) -> list[Row]:
+    """The rows whose size in tokens fits the model.
+
+    Raises:
+        InputError: If none does; it names ``name``.
+    """
     most = min(MAX_TOKENS, llm.context)
-    rows = [r for s in samples if len((r := row(s, llm))["input_ids"]) <= most]
-    if not rows:
-        raise InputError(f"{name} must hold one that fits {most} tokens, got {len(samples)}")
-    return rows
+    fits = [row for row, size in zip(rows, sizes, strict=True) if size <= most]
+    if not fits:
+        raise InputError(f"{name} must hold one that fits {most} tokens, got {len(rows)}")
+    return fits
 
 
-def _work(folder: Path, rows: Sequence[Row], llm: Transformers, tuning: Tuning) -> Path:
-    """Where checkpoints lie; another run's are never taken up."""
-    said = repr((llm.identity, tuning, rows)).encode()
-    return folder.with_name(f".{folder.name}.{hashlib.sha256(said).hexdigest()[:12]}.work")
+def checkpoints(folder: Path, *inputs: object) -> Path:
+    """Where checkpoints lie, by the ``repr`` of all inputs; another run's are never taken up."""
+    digest = hashlib.sha256(repr(inputs).encode()).hexdigest()
+    return folder.with_name(f".{folder.name}.{digest[:12]}.work")
 
 
-def _with_lora(llm: Transformers, tuning: Tuning) -> Any:
-    kind = isinstance(llm, Seq2Seq)
-    auto = transformers.AutoModelForSeq2SeqLM if kind else transformers.AutoModelForCausalLM
+def base_model(llm: Transformers, seed: int) -> Any:
+    """The model to train, from here on by ``seed``."""
+    seq2seq = isinstance(llm, Seq2Seq)
+    auto = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
     dtype = getattr(torch, llm._dtype)
     model = loaded(llm.model, auto.from_pretrained, llm._folder, dtype=dtype, use_safetensors=True)
     model.config.use_cache = False
-    transformers.set_seed(tuning.seed)
+    transformers.set_seed(seed)
+    return model
+
+
+def _with_lora(llm: Transformers, tuning: Tuning) -> Any:
+    model = base_model(llm, tuning.seed)
     config = peft.LoraConfig(
-        task_type="SEQ_2_SEQ_LM" if kind else "CAUSAL_LM",
+        task_type="SEQ_2_SEQ_LM" if isinstance(llm, Seq2Seq) else "CAUSAL_LM",
         r=tuning.rank,
         lora_alpha=2 * tuning.rank,
         target_modules=_tuned(model, tuning.layers),
@@ -216,18 +278,19 @@ def _tuned(model: torch.nn.Module, share: float) -> list[str]:
 
     A layer is the first numbered module on the way down: ``model.layers.7``, ``decoder.block.7``.
     """
-    found: dict[str, list[str]] = {}
+    layers: dict[str, list[str]] = {}
     for name, module in model.named_modules():
         layer = re.match(r"(?:[^.]+\.)*?\d+\.", name)
         if layer and isinstance(module, torch.nn.Linear | Conv1D):
-            found.setdefault(layer[0], []).append(name)
-    upper = list(found)[-max(1, round(share * len(found))) :]
-    return [name for layer in upper for name in found[layer]]
+            layers.setdefault(layer[0], []).append(name)
+    upper = list(layers)[-max(1, round(share * len(layers))) :]
+    return [name for layer in upper for name in layers[layer]]
 
 
-def _arguments(
+def arguments(
     work: Path, samples: int, llm: Transformers, tuning: Tuning
 ) -> transformers.TrainingArguments:
+    """The trainer's options for so many samples."""
     processes = int(os.environ.get("WORLD_SIZE", "1"))  # as torchrun and accelerate set it
     steps = tuning.epochs * math.ceil(samples / (tuning.batch_size * processes))
     every = math.ceil(min(steps, tuning.max_steps or steps) / tuning.checks)
@@ -256,9 +319,7 @@ def _arguments(
         logging_steps=max(1, every // 5),
         include_num_input_tokens_seen="non_padding",
         seed=tuning.seed,
-        report_to=[],
-        disable_tqdm=True,
-        log_level="error",
+        **QUIET,
     )
 
 
@@ -287,12 +348,9 @@ def _right_aligned(rows: Sequence[Row]) -> dict[str, Any]:
     return {**batch, "labels": labels, "position_ids": places, "logits_to_keep": kept}
 
 
-_NAMES = {
-    "step": "step",
-    "epoch": "epoch",
-    "seconds": "seconds",
-    "loss": "loss",
+_NAMES = {name: name for name in ("step", "epoch", "seconds", "loss")} | {
     "eval_loss": "validation_loss",
+    "eval_rewards/accuracies": "accuracy",
     "learning_rate": "lr",
     "num_input_tokens_seen": "tokens",
 }
@@ -308,38 +366,14 @@ def _entry(known: Mapping[str, Any]) -> dict[str, float]:
 def _save(model: Any, folder: Path, llm: Transformers) -> None:
     """Write the adapter in the base's precision, under the base's public name."""
     config = model.peft_config["default"]
-    config.base_model_name_or_path = _base_name(llm)
+    config.base_model_name_or_path = _public_name(llm)
     config.target_modules = sorted(config.target_modules)  # a set has another order each time
     dtype = getattr(torch, llm._dtype)
     weights = {k: v.to(dtype) for k, v in peft.get_peft_model_state_dict(model).items()}
-    model.save_pretrained(folder, state_dict=weights, safe_serialization=True)
+    options = {"safe_serialization": True, "selected_adapters": ["default"]}  # no reference of DPO
+    model.save_pretrained(folder, state_dict=weights, **options)
     Path(folder, "README.md").unlink(missing_ok=True)  # peft's empty card
 
 
-def _write_recipe(folder: Path, llm: Transformers, known: Mapping[str, Any]) -> None:
-    recipe = {
-        "base": _base_name(llm),
-        "base_sha256": _sha256(llm),
-        "made_with": {name: version(name) for name in ("torch", "transformers", "peft")},
-        **known,
-    }
-    text = json.dumps(recipe, indent=1, ensure_ascii=False) + "\n"
-    Path(folder, "recipe.json").write_text(text, encoding="utf-8")
-
-
-def _base_name(llm: Transformers) -> str:
+def _public_name(llm: Transformers) -> str:
     return NAMED[llm.model].hub.partition("@")[0] if llm.model in NAMED else llm.model
-
-
-def _sha256(llm: Transformers) -> str:
-    """Of the base's weights; of several files, of their sums in order of their names."""
-    folder = Path(llm._folder)
-    if not folder.is_dir():  # the hub's, and already here
-        folder = Path(
-            snapshot_download(llm.model, allow_patterns="*.safetensors", local_files_only=True)
-        )
-    sums = []
-    for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as file:
-            sums.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()

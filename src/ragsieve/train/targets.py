@@ -1,4 +1,4 @@
-"""What FineFilter's parts learn from: clues, useful clues and cut points, by the generator's word.
+"""Targets of FineFilter's parts: clues, useful clues and cut points, by the generator's answers.
 
 Source: FineFilter (arXiv 2502.11811v4), sections 4.1 to 4.3.
 """
@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve import split
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Reader, Stage, as_documents, best_first
+from ragsieve.pipeline import Reader, Stage, best_first
 from ragsieve.text import contains_answer
+from ragsieve.train.options import Count, Distance, Options
 from ragsieve.types import Example, Query, Segment
 
 
@@ -56,8 +58,14 @@ def clues(
     return sorted({*holding, *np.flatnonzero(near).tolist()})
 
 
+def sentences_of(example: Example) -> list[Segment]:
+    """The sentences of a question's documents, in order."""
+    documents = [Segment.whole(document) for document in as_documents(example.documents)]
+    return split.Sentences()(example.query, documents)
+
+
 @dataclass(frozen=True)
-class Annotator:
+class Annotator(Options):
     """Labels of one question for all three parts of FineFilter.
 
     Each clue alone is given to the generator, then each prefix of the ranking, the empty one too:
@@ -66,7 +74,8 @@ class Annotator:
 
     Args:
         reader: Asks the generator.
-        ranker: Ranks what is cut: a scorer, as `ragsieve.score.Cosine`.
+        ranker: Ranks what is cut: a scorer, as `ragsieve.score.Cosine`; where None nothing is cut,
+            and clues alone are given to the generator.
         embedder: Finds clues near to an answer, where ``epsilon`` is over 0.
         epsilon: See `clues`.
         max_clues: Of a question at most, the first ones; of its ranking, the best; at least 1.
@@ -82,18 +91,15 @@ class Annotator:
     """
 
     reader: Reader
-    ranker: Stage
+    ranker: Stage | None
     embedder: Embedder | None = None
-    epsilon: float = 0.0
-    max_clues: int = 20
+    epsilon: Distance = 0.0
+    max_clues: Count = 20
     every: bool = False
     named: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_clues < 1:
-            raise InputError(f"max_clues must be at least 1, got {self.max_clues!r}")
-        if not 0 <= self.epsilon <= 2:
-            raise InputError(f"epsilon must be from 0 to 2, got {self.epsilon!r}")
+        super().__post_init__()
         if self.epsilon and self.embedder is None:
             raise InputError(f"epsilon={self.epsilon!r} needs an embedder")
 
@@ -109,24 +115,22 @@ class Annotator:
         """
         if not any(map(str.strip, example.answers)):
             raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
-        query = example.query
-        given = [Segment.whole(d) for d in as_documents(example.documents)]
-        sentences = split.Sentences()(query, given)
+        query, sentences = example.query, sentences_of(example)
         vectors = None
         if self.embedder and self.epsilon and sentences:
             vectors = self.embedder.embed([s.text for s in sentences])
-        found = clues(sentences, example.answers, vectors, epsilon=self.epsilon)[: self.max_clues]
+        chosen = clues(sentences, example.answers, vectors, epsilon=self.epsilon)[: self.max_clues]
         place = {s.key: n for n, s in enumerate(sentences)}
-        named = sentences if self.every else [sentences[n] for n in found]
-        ranked = best_first(self.ranker(query, named))[: self.max_clues]
+        named = sentences if self.every else [sentences[n] for n in chosen]
+        ranked = best_first(self.ranker(query, named))[: self.max_clues] if self.ranker else []
         if self.named:
-            found = [place[s.key] for s in ranked]
+            chosen = [place[s.key] for s in ranked]
         prefixes = [ranked[:k] for k in range(len(ranked) + 1)] if ranked else []
         right = [self._answers(query, prefix, example.answers) for prefix in prefixes]
         return {
             "sentences": [list(s.key) for s in sentences],
-            "clues": found,
-            "useful": [self._answers(query, [sentences[n]], example.answers) for n in found],
+            "clues": chosen,
+            "useful": [self._answers(query, [sentences[n]], example.answers) for n in chosen],
             "ranking": [place[s.key] for s in ranked],
             "scores": [s.score for s in ranked],
             "right": right,

@@ -1,4 +1,4 @@
-"""Trained filters: a folder that one can load, share and serve.
+"""Trained filters: folders to load, share and serve.
 
     filter.json   what it is made of, how it was made and how good it is: `Trained`
     README.md     the same for people; the hub shows it

@@ -1,4 +1,4 @@
-"""From a trained filter's folder to a system that runs."""
+"""Build a system from a trained filter's folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from ragsieve.trained.recipe import (
     ROLES,
     SYSTEMS,
     Base,
-    Part,
     Trained,
     check_option,
     cutting,
@@ -91,37 +90,51 @@ def load(
     if isinstance(name, str) and name in systems.SYSTEMS:
         return _by_name(name, generator, encoder, options or {}, share)
     folder = _found(name)
-    trained = read(folder)
+    return assembled(folder, read(folder), generator, encoder, options, share)
+
+
+def assembled(
+    folder: Path,
+    trained: Trained,
+    llm: LLM | None = None,
+    embedder: Embedder | None = None,
+    options: Mapping[str, Any] | None = None,
+    share: Share = lambda model: model,
+) -> System:
+    """A trained filter whose part folders lie in ``folder``; see `load`."""
+    options = options or {}
 
     @cache
-    def made(model: str, adapter: str | None = None) -> Any:
+    def loaded(model: str, adapter: str | None = None) -> Any:
         verify(Base(model, trained.sha256(model)))
         where = {"adapter": str(folder / adapter)} if adapter else {}
         return share(models.load(model, **where))
 
-    def part_of(part: Part) -> Any:
-        return made(part.model, part.adapter)
-
-    given = dict(options or {})
-    for option, value in given.items():
+    for option, value in options.items():
         if option not in ROLES or isinstance(value, str):  # a part may be a model
             check_option(trained.system, option, value)
     if trained.system == ONE_PASS:
-        return _one_pass(trained, generator or made(trained.generator.model), given, share)
-    parts = {role: part_of(p) for role, p in trained.parts.items() if role not in given}
-    chosen = {**trained.options, **parts, **given}
+        return _one_pass(trained, llm or loaded(trained.generator.model), options, share)
+    parts = {
+        role: loaded(part.model, part.adapter)
+        for role, part in trained.parts.items()
+        if role not in options
+    }
+    chosen = {**trained.options, **parts, **options}
     if "extractor" in parts and trained.extractor and trained.extractor.mode:
         chosen["mode"] = trained.extractor.mode
-    if trained.cut and "truncator" not in given:
-        if "extractor" in given:
-            raise InputError(f"another extractor needs another truncator: the cut of {name} is its")
+    if trained.cut and "truncator" not in options:
+        if "extractor" in options:
+            raise InputError(
+                f"another extractor needs another truncator: the cut of {folder} is its"
+            )
         chosen["truncator"] = cutting(trained.cut, chosen.get("min_keep", 0))
     if trained.reranker and trained.reranker.kind == "embedder" and "reranker" in parts:
-        encoder, chosen["reranker"] = parts["reranker"], "cosine"
-    elif encoder is None and (given or trained.embeds):  # importing its library takes seconds
-        encoder = made(trained.embedder.model)
-    generator = generator or made(trained.generator.model)
-    system: System = SYSTEMS[trained.system](generator, encoder, **chosen)
+        embedder, chosen["reranker"] = parts["reranker"], "cosine"
+    elif embedder is None and (options or trained.embeds):  # importing its library takes seconds
+        embedder = loaded(trained.embedder.model)
+    llm = llm or loaded(trained.generator.model)
+    system: System = SYSTEMS[trained.system](llm, embedder, **chosen)
     return system
 
 

@@ -1,4 +1,4 @@
-"""The model card of a trained filter, with the header that the hub reads."""
+"""Model cards, with the header that the hub reads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.models import store
-from ragsieve.trained.recipe import Part, Trained, place
+from ragsieve.trained.recipe import Trained, TrainedRouter, place
 
-USE = """\
+FILTER_USE = """\
 It sieves the noise out of retrieved documents before a language model reads them.
 
 ```python
@@ -20,30 +20,91 @@ sieve = ragsieve.load("FOLDER, OR OWNER/NAME ON THE HUB")
 result = sieve("Who wrote it?", ["A first document.", "A second one."])
 ```
 """
-LIMITS = (
+FILTER_LIMITS = (
     "Questions unlike those it was trained on, and other languages: its figures say nothing of "
     "them.",
     "Other generators than the one it learnt from: what they need to answer may be more or less.",
 )
+ROUTER_USE = """\
+It chooses which sources of knowledge to ask for a question, before anything is retrieved.
+
+```python
+from ragsieve.retrieve.route import Routed
+from ragsieve.trained.router import load_router
+
+source = Routed(sources, load_router("THIS FOLDER"))
+```
+"""
+ROUTER_LIMITS = (
+    "Sources that it was not trained on: a light router always asks them.",
+    "Questions unlike those it was trained on: its figures say nothing of them.",
+    "Another generator than the one it learnt from: what leads that to a right answer may differ.",
+)
+CROSSED = (
+    "`before` is the generator's accuracy from 5 documents, `after` with this filter, on the same "
+    "questions; the cut of each was fitted to the others (cross-fitted)."
+)
 
 
-def card(trained: Trained, limits: Sequence[str] = ()) -> str:
-    """Markdown that says what a trained filter is, how good, and what it is not good at.
+def page(
+    title: str, use: str, sections: Mapping[str, str], header: Mapping[str, object] | None = None
+) -> str:
+    """A model card in Markdown; sections and keys of the header that are empty are left out."""
+    lines = [f"{key}: {json.dumps(value)}" for key, value in (header or {}).items() if value]
+    front = "\n".join(["---", *lines, "---", "\n"]) if lines else ""  # what is JSON is YAML
+    texts = [f"## {name}\n\n{text.strip()}\n" for name, text in sections.items() if text]
+    return front + "\n".join([f"# {title}\n", f"{use.strip()}\n", *texts])
+
+
+def filter_card(trained: Trained, limits: Sequence[str] = ()) -> str:
+    """Model card of a trained filter: parts, figures and limits.
 
     Args:
         trained: Which.
         limits: What it is not good at, beside what no trained filter is.
     """
+    parts = [(f"{role} ({p.kind})", p.model, p.adapter or "") for role, p in trained.parts.items()]
+    used = [("generator", trained.generator.model, ""), ("embedder", trained.embedder.model, "")]
+    crossed = CROSSED if "after" in trained.figures else ""
     sections = {
-        "What it is made of": markdown_table(("part", "model", "folder"), _parts(trained)),
-        "How good it is": _figures(trained.figures),
-        "What it is not good at": "\n".join(f"- {cell(line)}" for line in (*limits, *LIMITS)),
-        "What it was trained on": _data(trained),
-        "How it was trained": _named("option", trained.training),
-        "What it was made with": _named("library", trained.versions),
+        "What it is made of": markdown_table(("part", "model", "folder"), [*used, *parts]),
+        "How good it is": f"{_figures(trained.figures)}\n{crossed}",
+        "What it is not good at": _list([*limits, *FILTER_LIMITS]),
+        **_made(trained),
     }
-    texts = [f"## {title}\n\n{text.strip()}\n" for title, text in sections.items() if text]
-    return "\n".join([_header(trained), f"# A trained {trained.system}\n", USE, *texts])
+    header = {
+        "license": trained.licence,
+        "library_name": "ragsieve",
+        "base_model": list(filter(None, map(hub_id, trained.bases))),
+        "datasets": [data.name for data in trained.data],
+        "tags": ["ragsieve", trained.system, "rag", "context-compression"],
+    }
+    return page(f"A trained {trained.system}", FILTER_USE, sections, header)
+
+
+def router_card(trained: TrainedRouter, limits: Sequence[str] = ()) -> str:
+    """Model card of a trained router: parts, figures and limits; see `filter_card`."""
+    known = {
+        "form": trained.form,
+        "model": trained.base.model,
+        "sha256 of the model": trained.base.sha256 or "not checked",
+        "taught by the answers of": trained.generator.model,
+        "a source is asked from a probability of": trained.min_probability,
+    }
+    sources = [(source.name, source.description) for source in trained.sources]
+    sections = {
+        "What it is": options_table("", known),
+        "Sources": markdown_table(("name", "description"), sources),
+        "How good it is": _figures(trained.figures),
+        "What it is not good at": _list([*limits, *ROUTER_LIMITS]),
+        **_made(trained),
+    }
+    header = {
+        "library_name": "ragsieve",
+        "base_model": list(filter(None, [hub_id(trained.base.model)])),
+        "tags": ["ragsieve", "rag", "routing"],
+    }
+    return page("A trained router of sources", ROUTER_USE, sections, header)
 
 
 def hub_id(model: str) -> str:
@@ -54,24 +115,9 @@ def hub_id(model: str) -> str:
     return "" if name == model or Path(name).is_absolute() else name
 
 
-def _header(trained: Trained) -> str:
-    values = {
-        "license": trained.licence,
-        "library_name": "ragsieve",
-        "base_model": list(filter(None, map(hub_id, trained.bases))),
-        "datasets": [data.name for data in trained.data],
-        "tags": ["ragsieve", trained.system, "rag", "context-compression"],
-    }
-    lines = [f"{key}: {json.dumps(value)}" for key, value in values.items() if value]
-    return "\n".join(["---", *lines, "---", ""])  # what is JSON is YAML
-
-
-def _parts(trained: Trained) -> list[Sequence[object]]:
-    def row(role: str, part: Part) -> tuple[str, str, str]:
-        return f"{role} ({part.kind})", part.model, part.adapter or ""
-
-    used = [("generator", trained.generator.model, ""), ("embedder", trained.embedder.model, "")]
-    return [*used, *(row(role, part) for role, part in trained.parts.items())]
+def options_table(title: str, values: Mapping[str, Any]) -> str:
+    """Values by name."""
+    return markdown_table((title, "value" if title else ""), list(values.items()))
 
 
 def _figures(figures: Mapping[str, Any]) -> str:
@@ -80,20 +126,25 @@ def _figures(figures: Mapping[str, Any]) -> str:
     sets = {k: v for k, v in figures.items() if isinstance(v, Mapping)}
     names = list(dict.fromkeys(name for row in sets.values() for name in row))
     rows = [[key, *(row.get(name, "") for name in names)] for key, row in sets.items()]
-    tables = [markdown_table(("data", *names), rows), _named("figure", single)]
-    return "\n".join(table for table in tables if table)
+    tables = [markdown_table(("data", *names), rows), options_table("figure", single)]
+    return "\n".join(filter(None, tables))
 
 
-def _data(trained: Trained) -> str:
+def _made(trained: Trained | TrainedRouter) -> dict[str, str]:
+    """How it was trained: data, options, libraries."""
     rows = [(data.name, data.questions, data.licence) for data in trained.data]
-    table = markdown_table(("data", "questions", "licence"), rows)
-    if not trained.split:
-        return table
-    return f"{table}\nDivided by the salt `{trained.split.salt}`: {cell(trained.split.rule)}.\n"
+    data = markdown_table(("data", "questions", "licence"), rows)
+    if how := trained.split:
+        data += f"\nDivided by the salt `{how.salt}`: {cell(how.rule)}.\n"
+    return {
+        "What it was trained on": data,
+        "How it was trained": options_table("option", trained.training),
+        "What it was made with": options_table("library", trained.versions),
+    }
 
 
-def _named(title: str, values: Mapping[str, Any]) -> str:
-    return markdown_table((title, "value"), list(values.items()))
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {cell(line)}" for line in lines)
 
 
 def markdown_table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:

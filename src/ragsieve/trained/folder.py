@@ -1,4 +1,4 @@
-"""The folder of a trained filter: read, written whole or not at all, and shared by the hub."""
+"""The folder of a trained filter: read, written in one step, and shared on the hub."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.trained.card import card, hub_id
+from ragsieve.trained.card import filter_card, hub_id
 from ragsieve.trained.recipe import MAX_BYTES, Trained, place, read_json
 from ragsieve.trained.weights import ADAPTER, check_part
 
@@ -65,16 +66,12 @@ def save(
         wanted = ", ".join(sorted(trained.folders)) or "none"
         raise InputError(f"parts must be {wanted}, got {', '.join(sorted(parts)) or 'none'}")
     check_free(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            _write(work / folder.name, trained, parts, limits)
-            _swap(work / folder.name, folder)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise InputError(f"folder must be writable, got {str(folder)!r}: {error}") from error
+    with atomic_dir(folder) as fresh:
+        for name, source in parts.items():
+            copy_part(source, fresh / name, hub_id(trained.folders[name].model))
+        (fresh / FILTER).write_text(to_json(trained.to_dict()), encoding="utf-8")
+        (fresh / CARD).write_text(filter_card(trained, limits), encoding="utf-8")
+        read(fresh)
     return folder
 
 
@@ -134,60 +131,92 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _write(
-    folder: Path, trained: Trained, parts: Mapping[str, Path], limits: Sequence[str]
-) -> None:
-    folder.mkdir()
-    for name, source in parts.items():
-        base = hub_id(trained.folders[name].model)
-        for file in shipped(source):
-            _copy(source / file, folder / name / file, base)
-    (folder / FILTER).write_text(_json(trained), encoding="utf-8")
-    (folder / CARD).write_text(card(trained, limits), encoding="utf-8")
-    read(folder)
+def copy_part(source: Path, target: Path, base: str | None = None) -> None:
+    """Copy what is shared of a part; the configuration of an adapter then names ``base``."""
+    for file in shipped(source):
+        (target / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / file, target / file)
+    if base is not None and (config := target / ADAPTER[0]).is_file():
+        values = read_json(config)
+        if isinstance(values, dict):  # PEFT writes where the base lay: a path of this machine
+            values["base_model_name_or_path"] = base
+        config.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
-def _swap(made: Path, folder: Path) -> None:
-    old = made.with_name(f"{made.name}.old")
+@contextmanager
+def atomic_dir(folder: Path) -> Iterator[Path]:
+    """A new folder to write to, which then takes the place of ``folder``: whole or not at all.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            fresh = work / folder.name
+            fresh.mkdir()
+            yield fresh
+            _swap(fresh, folder)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"folder must be writable, got {str(folder)!r}: {error}") from error
+
+
+def _swap(fresh: Path, folder: Path) -> None:
+    old = fresh.with_name(f"{fresh.name}.old")
     if folder.exists():
         folder.replace(old)
     try:
-        made.replace(folder)
+        fresh.replace(folder)
     except BaseException:  # also an interrupt: the old one must come back
         if old.exists():
             old.replace(folder)
         raise
 
 
-def _copy(source: Path, target: Path, base: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.name != ADAPTER[0]:
-        shutil.copyfile(source, target)
-        return
-    values = read_json(source)
-    if isinstance(values, dict):  # PEFT writes where the base lay: a path of this machine
-        values["base_model_name_or_path"] = base
-    target.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-
-
 def check_free(folder: Path) -> None:
     """Refuse to replace what is no trained filter, or has more in it than one."""
+    check_replaceable(folder, "filter", FILTER, lambda: (CARD, *read(folder).folders))
+
+
+def check_replaceable(
+    folder: Path, what: str, marker: str, names: Callable[[], Iterable[str]]
+) -> None:
+    """Refuse to replace a folder that is no trained ``what``, or has more in it than one.
+
+    Args:
+        folder: May be new or empty.
+        what: What it may be.
+        marker: The file that tells it.
+        names: Gives names of all else that such a folder may hold.
+
+    Raises:
+        InputError: If it holds something else.
+    """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"folder must be a folder, got {str(folder)!r}")
-    there = {file.name for file in folder.iterdir()} if folder.exists() else set()
-    if not there:
+    present = {file.name for file in folder.iterdir()} if folder.exists() else set()
+    if not present:
         return
-    if FILTER not in there:
-        raise InputError(f"folder must be new or a trained filter, got {str(folder)!r}")
-    if more := there - {FILTER, CARD, *read(folder).folders}:
-        raise InputError(f"folder must hold nothing beside a trained filter, got {min(more)!r}")
+    if marker not in present:
+        raise InputError(f"folder must be new or a trained {what}, got {str(folder)!r}")
+    if more := present - {marker, *names()}:
+        raise InputError(f"folder must hold nothing beside a trained {what}, got {min(more)!r}")
 
 
-def _json(trained: Trained) -> str:
+def to_json(values: object) -> str:
+    """Text of a JSON file of moderate size, of finite numbers.
+
+    Raises:
+        InputError: If it is none.
+    """
     try:
-        text = json.dumps(trained.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InputError(f"a trained filter must be values of finite JSON: {error}") from error
+        raise InputError(f"what is trained must be values of finite JSON: {error}") from error
     if len(text.encode()) >= MAX_BYTES:
-        raise InputError(f"{FILTER} must have at most {MAX_BYTES} bytes, it has {len(text)}")
+        raise InputError(f"a JSON file must have at most {MAX_BYTES} bytes, it has {len(text)}")
     return text + "\n"

@@ -1,4 +1,4 @@
-"""The hub's side of trained filters."""
+"""Trained filters on the Hugging Face hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``filter.json`` says: read strictly, as it may come from anyone."""
+"""The schema of ``filter.json``, read strictly, as it may come from anyone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -116,6 +116,23 @@ class Split(Schema, frozen=True):
     rule: str
 
 
+class Saved(Schema, frozen=True, kw_only=True):
+    """What a JSON file of a trained folder says, with the number of its format."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"format": FORMAT, **msgspec.to_builtins(self)}
+
+    @classmethod
+    def parse(cls, values: object) -> Self:
+        """From JSON values.
+
+        Raises:
+            InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
+        """
+        return read_format(cls, values, FORMAT)
+
+
 class _Cut(Schema, frozen=True):
     """A filter's ``cut``: odds, price and the score that they read."""
 
@@ -125,7 +142,7 @@ class _Cut(Schema, frozen=True):
     reads: str = ""
 
 
-class Trained(Schema, frozen=True, kw_only=True):
+class Trained(Saved, frozen=True, kw_only=True):
     """A trained filter, as ``filter.json`` says.
 
     Args:
@@ -189,8 +206,7 @@ class Trained(Schema, frozen=True, kw_only=True):
     @property
     def parts(self) -> dict[str, Part]:
         """Its trained parts by role."""
-        found = {role: getattr(self, role) for role in ROLES}
-        return {role: part for role, part in found.items() if part is not None}
+        return {role: part for role in ROLES if (part := getattr(self, role)) is not None}
 
     @property
     def folders(self) -> dict[str, Part]:
@@ -216,19 +232,10 @@ class Trained(Schema, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
-        values = msgspec.to_builtins(self)
+        values = super().to_dict()
         for role in self.parts:
             values[role] = {k: v for k, v in values[role].items() if v is not None}
-        return {"format": FORMAT, **values}
-
-    @classmethod
-    def parse(cls, values: object) -> Trained:
-        """From JSON values.
-
-        Raises:
-            InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
-        """
-        return read_format(cls, values, FORMAT)
+        return values
 
     def _check_options(self) -> None:
         make = SYSTEMS[self.system]
@@ -241,6 +248,56 @@ class Trained(Schema, frozen=True, kw_only=True):
                 known = ", ".join(sorted(names))
                 raise InputError(f"options must be of {known}, got {short(name)}")
             check_option(self.system, name, value)
+
+
+Form = Literal["light", "llm"]
+
+
+class Known(Schema, frozen=True):
+    """A source that a router was trained on: its name, and its description then."""
+
+    name: str
+    description: str
+
+
+class TrainedRouter(Saved, frozen=True, kw_only=True):
+    """A trained router, as ``router.json`` says.
+
+    Args:
+        form: ``"light"``: regressions on the question's embedding; ``"llm"``: a LoRA adapter.
+        sources: What it chooses among, in the order of its weights.
+        base: The embedder, or the LLM below the adapter.
+        identity: What its embedder said it was; empty of an LLM.
+        generator: The LLM by whose answers it was taught.
+        min_probability: From which a source is chosen, in [0, 1].
+        data: What it was trained on.
+        split: How questions were divided; None where they were not.
+        training: How it was trained.
+        figures: How good it is, on questions it has not learnt from.
+        versions: Of the libraries it was made with.
+
+    Raises:
+        InputError: If a field breaks its rule.
+    """
+
+    form: Form
+    sources: tuple[Known, ...]
+    base: Base
+    generator: Base
+    identity: str = ""
+    min_probability: Probability = 0.5
+    data: tuple[Data, ...] = ()
+    split: Split | None = None
+    training: Mapping[str, Any] = {}
+    figures: Mapping[str, Any] = {}
+    versions: Mapping[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        models.check(self.base.model, "embedder" if self.form == "light" else "LLM")
+        models.check(self.generator.model, "LLM")
+        names = [source.name for source in self.sources]
+        if not names or len({*names}) < len(names):
+            raise InputError(f"sources must have names of their own, got {names!r:.200}")
 
 
 def check_option(system: str, name: str, value: object) -> None:
@@ -264,7 +321,7 @@ def cutting(values: Mapping[str, Any], min_keep: int = 0) -> Cut:
 
 
 def place(model: str) -> str:
-    """What a backend is told of ``model``: the name without its prefix.
+    """Name of ``model`` for its backend: without the prefix.
 
     Raises:
         InputError: If it is neither a name, a hub id nor an absolute path, where it is local.

@@ -1,4 +1,4 @@
-"""A trained router's folder: JSON and safetensors, read strictly; nothing of it is run.
+"""A trained router's folder: JSON and safetensors, read strictly; no code of it is run.
 
 router.json               what it is, how it was made and how good it is: `TrainedRouter`
 router.safetensors        of a light one: ``weights`` and ``bias``
@@ -9,14 +9,9 @@ README.md                 the same for people
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from ragsieve import models
@@ -24,79 +19,15 @@ from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
-from ragsieve.schema import Probability, Schema, read_format
-from ragsieve.trained.folder import CARD, shipped
-from ragsieve.trained.recipe import Base, Data, Split, read_json
-from ragsieve.trained.router_card import card
+from ragsieve.trained.card import router_card
+from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable, copy_part, to_json
+from ragsieve.trained.recipe import TrainedRouter, read_json
 from ragsieve.trained.weights import check_part, verify
 
-FORMAT = 1
 ROUTER = "router.json"
 WEIGHTS = "router.safetensors"
 ADAPTER = "adapter"
 MAX_BYTES = 1 << 26  # of the weights
-
-Form = Literal["light", "llm"]
-
-
-class Known(Schema, frozen=True):
-    """A source that a router was trained on: its name, and its description then."""
-
-    name: str
-    description: str
-
-
-class TrainedRouter(Schema, frozen=True, kw_only=True):
-    """A trained router, as ``router.json`` says.
-
-    Args:
-        form: ``"light"``: regressions on the question's embedding; ``"llm"``: a LoRA adapter.
-        sources: What it chooses among, in the order of its weights.
-        base: The embedder, or the LLM below the adapter.
-        identity: What its embedder said it was; empty of an LLM.
-        generator: The LLM by whose answers it was taught.
-        min_probability: From which a source is chosen, in [0, 1].
-        data: What it was trained on.
-        split: How questions were divided; None where they were not.
-        training: How it was trained.
-        figures: How good it is, on questions it has not learnt from.
-        versions: Of the libraries it was made with.
-
-    Raises:
-        InputError: If a field breaks its rule.
-    """
-
-    form: Form
-    sources: tuple[Known, ...]
-    base: Base
-    generator: Base
-    identity: str = ""
-    min_probability: Probability = 0.5
-    data: tuple[Data, ...] = ()
-    split: Split | None = None
-    training: Mapping[str, Any] = {}
-    figures: Mapping[str, Any] = {}
-    versions: Mapping[str, Any] = {}
-
-    def __post_init__(self) -> None:
-        models.check(self.base.model, "embedder" if self.form == "light" else "LLM")
-        models.check(self.generator.model, "LLM")
-        names = [source.name for source in self.sources]
-        if not names or len({*names}) < len(names):
-            raise InputError(f"sources must have names of their own, got {names!r:.200}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return {"format": FORMAT, **msgspec.to_builtins(self)}
-
-    @classmethod
-    def parse(cls, values: object) -> TrainedRouter:
-        """From JSON values.
-
-        Raises:
-            InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
-        """
-        return read_format(cls, values, FORMAT)
 
 
 def read_router(folder: Path | str) -> TrainedRouter:
@@ -226,39 +157,20 @@ def save_router(
     if (light is None, adapter is None) != (trained.form == "llm", trained.form == "light"):
         raise InputError(f"a router of form {trained.form} needs its weights, and no others")
     check_router_folder(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            made = work / "made"
-            made.mkdir()
-            if light:
-                _write_weights(made / WEIGHTS, light)
-            if adapter:
-                for file in shipped(adapter):
-                    (made / ADAPTER / file).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(adapter / file, made / ADAPTER / file)
-            text = json.dumps(trained.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-            (made / ROUTER).write_text(text + "\n", encoding="utf-8")
-            (made / CARD).write_text(card(trained.to_dict(), limits), encoding="utf-8")
-            read_router(made)
-            if folder.exists():
-                folder.replace(work / "old")
-            made.replace(folder)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    except (OSError, ValueError) as error:
-        raise InputError(f"folder must be writable, got {str(folder)!r}: {error}") from error
+    with atomic_dir(folder) as fresh:
+        if light:
+            _write_weights(fresh / WEIGHTS, light)
+        if adapter:
+            copy_part(adapter, fresh / ADAPTER)
+        (fresh / ROUTER).write_text(to_json(trained.to_dict()), encoding="utf-8")
+        (fresh / CARD).write_text(router_card(trained, limits), encoding="utf-8")
+        read_router(fresh)
     return folder
 
 
 def check_router_folder(folder: Path) -> None:
     """Raise `InputError` where ``folder`` holds anything but a trained router."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"folder must be a folder, got {str(folder)!r}")
-    there = {file.name for file in folder.iterdir()} if folder.exists() else set()
-    if there and (ROUTER not in there or there - {ROUTER, WEIGHTS, ADAPTER, CARD}):
-        raise InputError(f"folder must be new or a trained router, got {str(folder)!r}")
+    check_replaceable(folder, "router", ROUTER, lambda: (WEIGHTS, ADAPTER, CARD))
 
 
 def _write_weights(path: Path, light: LightRouter) -> None:

@@ -1,4 +1,4 @@
-"""The weights that a trained filter rests on: which they are, and that a part is safe to load."""
+"""The weights under a trained filter: their identity, and a check that they are safe to load."""
 
 from __future__ import annotations
 
@@ -38,12 +38,18 @@ def sha256_of(model: str) -> str:
         folder = pulled(folder, ["*.safetensors"])
     elif name in store.NAMED:
         return str(json.loads((folder / "ragsieve.json").read_text(encoding="utf-8"))["sha256"])
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise ModelError(f"model {model!r} must have safetensors, it has none")
-    found = [_sha256(file) for file in files]
-    lines = [f"{sha256}  {file.name}\n" for sha256, file in zip(found, files, strict=True)]
-    return found[0] if len(found) == 1 else hashlib.sha256("".join(lines).encode()).hexdigest()
+    if digest := sha256_in(folder):
+        return digest
+    raise ModelError(f"model {model!r} must have safetensors, it has none")
+
+
+def sha256_in(folder: Path) -> str:
+    """Of the safetensors in a folder, as `sha256_of` has it; empty where there are none."""
+    digests = {file.name: _sha256(file) for file in sorted(folder.glob("*.safetensors"))}
+    if len(digests) < 2:
+        return "".join(digests.values())
+    lines = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def verify(base: Base) -> None:

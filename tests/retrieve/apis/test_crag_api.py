@@ -17,7 +17,7 @@ from ragsieve.datasets.local import lines
 from ragsieve.errors import InputError
 from ragsieve.retrieve.apis.api import DOMAINS, Api, crag
 from ragsieve.retrieve.apis.entities import Rules
-from ragsieve.retrieve.apis.wording import render
+from ragsieve.retrieve.apis.sentences import render
 from ragsieve.retrieve.fetch import Http
 from ragsieve.retrieve.records import Records
 from ragsieve.trace import Trace, step
@@ -54,16 +54,16 @@ def test_the_bundled_tables_are_whole() -> None:
     ],
 )
 def test_no_answer_crashes_a_bundled_template(answer: Any) -> None:
-    """What does not fit is told by rules; no template prints what is no value."""
+    """What does not fit is written by rules; no template prints what is no value."""
     arguments = ("query", "date", "team_name", "rank", "song_name", "game_ids")
     seen = {"reply": answer, "args": dict.fromkeys(arguments, "X"), "name": "X", "names": {}}
     for endpoint in crag().endpoints:
         try:
-            told = render(endpoint.template, {**seen, "dates": ["2001-02-03"]})
+            text = render(endpoint.template, {**seen, "dates": ["2001-02-03"]})
         except InputError as error:
-            told = str(error)
+            text = str(error)
 
-        assert "<" not in told.replace("<class", "")
+        assert "<" not in text.replace("<class", "")
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import date
 
 import pytest
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.retrieve.apis.entities import Entities, Entity, Rules, apart
+from ragsieve.retrieve.apis.entities import Entities, Entity, Rules, apart, relative_dates
 
 
 def found(text: str, by: Entities | None = None) -> list[tuple[str, str]]:
@@ -49,6 +50,23 @@ def test_runs_of_capitalised_words_are_names(text: str, named: list[str]) -> Non
 def test_dates_become_iso_dates(text: str, when: str, kind: str) -> None:
     """Of a date only the longest reading counts; what has no day has none."""
     assert [(when, kind)] == found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("How much did funko open at today?", ["2024-03-13"]),
+        ("yesterday and Tomorrow", ["2024-03-12", "2024-03-14"]),
+        ("last Friday, this friday, next Wednesday", ["2024-03-08", "2024-03-15", "2024-03-20"]),
+        ("last month, 4 months ago", ["2024-02", "2023-11"]),
+        ("last year, 2 years ago, next year", ["2023", "2022", "2025"]),
+        ("3 weeks ago", ["2024-02-21"]),
+        ("its lasting years, 999 weeks", []),
+    ],
+)
+def test_relative_dates_count_from_a_day(text: str, when: list[str]) -> None:
+    """From Wednesday, 13 March 2024."""
+    assert when == [entity.text for entity in relative_dates(text, date(2024, 3, 13))]
 
 
 @pytest.mark.parametrize(

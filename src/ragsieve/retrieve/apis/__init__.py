@@ -1,1 +1,1 @@
-"""What an HTTP/JSON API is asked, by a table of its endpoints, and how its answers become text."""
+"""HTTP/JSON APIs as sources: a table of endpoints, and sentences from their replies."""

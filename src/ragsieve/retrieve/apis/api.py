@@ -1,4 +1,4 @@
-"""An API as a table: its endpoints, and how what a question names becomes their arguments.
+"""An API as a table: its endpoints, and the arguments that they take from a question.
 
 A TOML file has ``name``, ``description``, ``at`` (see `Api`) and any number of ``[[endpoint]]`` and
 ``[[link]]`` tables with the fields of `Endpoint` and `Link`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from msgspec.structs import force_setattr
 from ragsieve import schema
 from ragsieve.errors import InputError
 from ragsieve.retrieve.apis.entities import NAMES, Entity
-from ragsieve.retrieve.apis.wording import check
+from ragsieve.retrieve.apis.sentences import check
 from ragsieve.schema import Schema
 from ragsieve.text import stemmed
 
@@ -45,7 +45,7 @@ class Endpoint(Schema, frozen=True, kw_only=True, dict=True):
         fixed: Arguments that are always the same.
         pick: Key of the name of a record, where the answer is a list of records of which only
             those of the linked name count.
-        template: Jinja: the answer as sentences, see `wording.render`; by rules where empty. It
+        template: Jinja: the answer as sentences, see `sentences.render`; by rules where empty. It
             sees ``reply``, ``args``, ``name`` (as linked), ``names`` (argument → name), and
             ``dates`` (of the question).
     """
@@ -76,6 +76,11 @@ class Endpoint(Schema, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _topics(self) -> tuple[str, ...]:
         return tuple(f" {stemmed(topic)} " for topic in self.about)
+
+    @property
+    def kinds(self) -> set[str]:
+        """Kinds of value that it takes, needed or not."""
+        return {*self.takes.values(), *self.may.values()}
 
     def fit(self, question: str) -> int:
         """How many words or phrases of ``about`` are in the stemmed ``question``."""
@@ -123,11 +128,9 @@ class Link(Schema, frozen=True, kw_only=True):
 
     def suits(self, entity: Entity) -> bool:
         """Whether ``entity`` can be one of this kind."""
-        if self.pattern:
-            return False
-        if entity.kind == "name":
-            return not NAMES.isdisjoint(self.entities)
-        return entity.kind in self.entities or ("name" in self.entities and entity.kind in NAMES)
+        kinds = {*self.entities, *(NAMES if "name" in self.entities else ())}
+        any_name = entity.kind == "name" and not NAMES.isdisjoint(kinds)
+        return not self.pattern and (any_name or entity.kind in kinds)
 
 
 class Api(Schema, frozen=True, rename={"endpoints": "endpoint", "links": "link"}):
@@ -156,15 +159,15 @@ class Api(Schema, frozen=True, rename={"endpoints": "endpoint", "links": "link"}
         if twice := {name for name in names if names.count(name) > 1}:
             raise InputError(f"endpoints must have names of their own, got {sorted(twice)} twice")
         for link in self.links:
-            for asked in filter(None, (link.search, link.then)):
-                if asked not in names or TEXT not in self[asked].takes.values():
+            for name in filter(None, (link.search, link.then)):
+                if name not in names or TEXT not in self[name].takes.values():
                     raise InputError(
                         f"link {link.kind!r} must search an endpoint that takes {TEXT!r}, "
-                        f"got {asked!r}"
+                        f"got {name!r}"
                     )
-        known = {TEXT, *(link.kind for link in self.links)}
+        kinds = {TEXT, *(link.kind for link in self.links)}
         for endpoint in self.endpoints:
-            if lacking := {*endpoint.takes.values(), *endpoint.may.values()} - known:
+            if lacking := endpoint.kinds - kinds:
                 raise InputError(
                     f"endpoint {endpoint.name!r} must take kinds that a link gives, "
                     f"got {sorted(lacking)}"
@@ -209,20 +212,10 @@ def crag(*domains: str) -> Api:
         parse((folder / f"crag_{domain}.toml").read_text(encoding="utf-8"), domain)
         for domain in chosen
     ]
-    return merged("crag", parts) if len(parts) > 1 else parts[0]
-
-
-def merged(name: str, apis: Iterable[Api]) -> Api:
-    """Several tables of one server as one.
-
-    Raises:
-        InputError: If their replies hold the answer at different places, or endpoints share a name.
-    """
-    parts = list(apis)
-    if len(places := {part.at for part in parts}) != 1:
-        raise InputError(f"tables to merge must have the same 'at', got {sorted(places)}")
+    if len(parts) == 1:
+        return parts[0]
     return Api(
-        name,
+        "crag",
         tuple(endpoint for part in parts for endpoint in part.endpoints),
         tuple(link for part in parts for link in part.links),
         " ".join(part.description for part in parts),

@@ -1,21 +1,18 @@
-"""Calls of an API: made at once, none of them twice for a question, none of them fatal."""
+"""Calls of an API: concurrent, none twice for a question, none fatal."""
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ragsieve.errors import InputError, NotFound, RagsieveError
 from ragsieve.retrieve.apis.api import TEXT, Api, Endpoint
-from ragsieve.retrieve.apis.wording import bounded
+from ragsieve.retrieve.apis.sentences import bounded
+from ragsieve.retrieve.threads import start
 from ragsieve.trace import note
-
-_CONCURRENCY = 8
 
 
 class Http(Protocol):
@@ -54,7 +51,7 @@ class Call(NamedTuple):
         return f"{self.endpoint.method} {self.endpoint.path} {arguments}"
 
 
-class Asker:
+class ApiClient:
     """Asks an API for one question, and remembers the answers.
 
     ``failed`` says, a line a call, what the server did not answer. That it has nothing by a name
@@ -74,47 +71,27 @@ class Asker:
         return Call(endpoint, {key: Value(text, text)})
 
     def ask(self, calls: Iterable[Call]) -> None:
-        """Make the calls that were not made yet, all at once; note what fails."""
+        """Make the calls that were not made yet, all at once; note what fails.
+
+        A server that hangs keeps no process alive.
+        """
         new = {call.label: call for call in calls if call.label not in self._known}
-        replies = self._replies(new)
-        for label, call in new.items():
-            reply = self._known[label] = replies[label]
-            if isinstance(reply, Exception):
-                self._known[label] = None
-                if not isinstance(reply, RagsieveError):
-                    raise reply
-                note(f"left out, {label} failed: {reply}")
-                unknown = isinstance(reply, NotFound) and "{" in call.endpoint.path
-                if not unknown and not isinstance(reply, InputError):
-                    self.failed.append(f"{label} failed: {reply}")
+        running = {label: start(partial(self._reply, call)) for label, call in new.items()}
+        for label, reply in running.items():
+            self._known[label] = None
+            try:
+                self._known[label] = reply.result()
+            except RagsieveError as error:
+                note(f"left out, {label} failed: {error}")
+                unknown = isinstance(error, NotFound) and "{" in new[label].endpoint.path
+                if not unknown and not isinstance(error, InputError):
+                    self.failed.append(f"{label} failed: {error}")
 
     def answer(self, call: Call) -> Any:
-        """The answer of a call that was made, as `wording.bounded` JSON; None where it has none."""
+        """The `sentences.bounded` answer of a call that was made; None where it has none."""
         return self._known.get(call.label)
 
-    def _replies(self, calls: Mapping[str, Call]) -> dict[str, Any]:
-        """By label, what came back, or the error; a server that hangs keeps no process alive."""
-        left: SimpleQueue[Call] = SimpleQueue()
-        for call in calls.values():
-            left.put(call)
-        replies: dict[str, Any] = {}
-
-        def work() -> None:
-            with suppress(Empty):
-                while call := left.get_nowait():
-                    try:
-                        replies[call.label] = self._made(call)
-                    except Exception as error:  # anyone's client: raised where it can be seen
-                        replies[call.label] = error
-
-        threads = [threading.Thread(target=work, daemon=True) for _ in calls][:_CONCURRENCY]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return replies
-
-    def _made(self, call: Call) -> Any:
+    def _reply(self, call: Call) -> Any:
         arguments, path = call.arguments, call.endpoint.path
         ask = self._http.get_json if call.endpoint.method == "GET" else self._http.post_json
         for key in re.findall(r"\{(\w+)\}", path):

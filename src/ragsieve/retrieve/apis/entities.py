@@ -1,11 +1,12 @@
-"""What a question names: people, works, places, dates, tickers, and where they stand in it."""
+"""Entities of a question: people, works, places, dates, tickers, with their spans."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from ragsieve.text import safe, words
@@ -50,12 +51,16 @@ _COMMON = frozenset(
         "you your"
     )
 )
-_WHEN = frozenset(
-    [
-        *_MONTHS,
-        *words("monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday"),
-    ]
+_WEEKDAYS = words("monday tuesday wednesday thursday friday saturday sunday")
+_DAYS = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
+_WHEN = frozenset([*_MONTHS, *_WEEKDAYS, *_DAYS])
+_RELATIVE = re.compile(
+    rf"\b(?:(?P<day>{'|'.join(_DAYS)})"
+    rf"|(?P<which>last|past|this|next) (?P<unit>year|month|{'|'.join(_WEEKDAYS)})"
+    r"|(?P<count>\d{1,3}) (?P<units>day|week|month|year)s? ago)\b",
+    re.IGNORECASE,
 )
+_LENGTHS = {"date": 10, "month": 7, "year": 4}  # of a date by ISO 8601
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,49 @@ class Rules:
     """
 
     def __call__(self, text: str, /) -> list[Entity]:
-        shown = safe(text[:MAX_CHARS])
-        return apart([*marked(shown), *runs(shown)], titles(shown))
+        text = safe(text[:MAX_CHARS])
+        return apart([*marked(text), *runs(text)], titles(text))
 
 
 def marked(text: str) -> list[Entity]:
     """Dates and tickers."""
     return [*_tickers(text), *_dates(text)]
+
+
+def query_date(time: str) -> date | None:
+    """The day of a question's ``time``: ISO 8601, or as in ``03/13/2024, 09:30:59 PT``."""
+    for form in ("%Y-%m-%d", "%m/%d/%Y"):
+        with suppress(ValueError):
+            return datetime.strptime(time.strip()[:10], form).date()
+    return None
+
+
+def relative_dates(text: str, today: date) -> list[Entity]:
+    """Dates that count from ``today``: ``yesterday``, ``last month``, ``2 years ago``."""
+    entities = []
+    for match in _RELATIVE.finditer(text):
+        with suppress(ValueError, OverflowError):  # before the year 1
+            kind, when = _counted(match, today)
+            entities.append(Entity(when.isoformat()[: _LENGTHS[kind]], kind, *match.span()))
+    return entities
+
+
+def _counted(match: re.Match[str], today: date) -> tuple[str, date]:
+    day, which, unit, count, units = (part and part.lower() for part in match.groups())
+    if day:
+        return "date", today + timedelta(_DAYS[day])
+    sign = {"last": -1, "past": -1, "next": 1}.get(which, 0)
+    if unit in _WEEKDAYS:
+        ahead = (_WEEKDAYS.index(unit) - today.weekday()) % 7
+        return "date", today + timedelta(ahead - 7 if sign < 0 else ahead or 7 * sign)
+    steps = -int(count) if count else sign
+    unit = unit or units
+    if unit in ("day", "week"):
+        return "date", today + timedelta(steps * (7 if unit == "week" else 1))
+    if unit == "year":
+        return "year", date(today.year + steps, 1, 1)
+    months = today.year * 12 + today.month - 1 + steps
+    return "month", date(months // 12, months % 12 + 1, 1)
 
 
 def is_common(word: str) -> bool:
@@ -110,36 +151,32 @@ def is_common(word: str) -> bool:
 
 def titles(text: str) -> list[Entity]:
     """What stands in quotation marks."""
-    found = []
-    for match in _QUOTED.finditer(text):
-        name = match[match.lastindex or 0].strip(" ,.?")
-        found.append(Entity(name, "work", match.start(), match.end()))
-    return found
+    return [
+        Entity(match[match.lastindex or 0].strip(" ,.?"), "work", match.start(), match.end())
+        for match in _QUOTED.finditer(text)
+    ]
 
 
 def runs(text: str) -> list[Entity]:
     """Runs of capitalised words, with small words between them and figures behind them."""
-    found: list[Entity | None] = []
-    run: list[re.Match[str]] = []
+    tokens: list[list[re.Match[str]]] = [[]]
     for token in _TOKEN.finditer(text):
         word = token.group().strip("'‘*_-") or "-"
+        run = tokens[-1]
         if run and not text[run[-1].end() : token.start()].isspace():  # a bracket, a quotation mark
-            found.append(_run(text, run))
-            run = []
+            tokens.append(run := [])
         goes_on = bool(run) and (word in JOINTS or word.rstrip("?.,!;:").isdigit())
-        if word[:1].isupper() or goes_on:
+        if is_name := word[:1].isupper() or goes_on:
             run.append(token)
-            if not _ENDING.search(word):
-                continue
-        found.append(_run(text, run))
-        run = []
-    return [entity for entity in [*found, _run(text, run)] if entity]
+        if not is_name or _ENDING.search(word):
+            tokens.append([])
+    return [entity for entity in (_run(text, run) for run in tokens) if entity]
 
 
-def apart(found: Iterable[Entity], sure: Iterable[Entity] = ()) -> list[Entity]:
+def apart(entities: Iterable[Entity], sure: Iterable[Entity] = ()) -> list[Entity]:
     """Entities in order: ``sure``, and of those beside them the longest, of equals the first."""
     kept = [entity for entity in sure if entity.text]
-    for entity in sorted(found, key=lambda e: e.start - e.end):
+    for entity in sorted(entities, key=lambda e: e.start - e.end):
         if entity.text and all(entity.end <= k.start or k.end <= entity.start for k in kept):
             kept.append(entity)
     return sorted(kept, key=lambda e: e.start)
@@ -184,8 +221,7 @@ def _dates(text: str) -> Iterable[Entity]:
             except ValueError:  # no such day
                 continue
             kind = "date" if day else "month" if month else "year"
-            length = {"date": 10, "month": 7, "year": 4}[kind]
-            yield Entity(when[:length], kind, match.start(), match.end())
+            yield Entity(when[: _LENGTHS[kind]], kind, match.start(), match.end())
 
 
 def _month(word: str) -> int:

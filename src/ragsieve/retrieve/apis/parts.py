@@ -1,4 +1,4 @@
-"""Parts of a question that may be names, where what a recogniser found is none."""
+"""Parts of a question that may be names, where the recogniser found none."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ _VERBS = frozenset(
 _TICKER = re.compile(r"[A-Za-z]{2,5}")
 
 
-def said_topics(question: str, topics: Iterable[str]) -> list[str]:
+def topics_of(question: str, topics: Iterable[str]) -> list[str]:
     """The stemmed words or phrases of ``topics`` that the question has, longest first."""
-    asked = f" {stemmed(question)} "
-    said = {topic for topic in map(stemmed, topics) if topic and f" {topic} " in asked}
-    return sorted(said, key=lambda topic: (-len(topic), topic))
+    padded = f" {stemmed(question)} "
+    present = {topic for topic in map(stemmed, topics) if topic and f" {topic} " in padded}
+    return sorted(present, key=lambda topic: (-len(topic), topic))
 
 
 def parts(question: str, entity: Entity, topics: Collection[str]) -> list[Entity]:
     """Names inside a name: its runs without joining, common and topic words; longest first."""
-    found = _runs(question, entity.start, entity.end, topics, titles=False)
-    kind = entity.kind
-    return [replace(e, kind=kind) for e in found if e.text != entity.text]
+    runs = _runs(question, entity.start, entity.end, topics, titles=False)
+    return [replace(e, kind=entity.kind) for e in runs if e.text != entity.text]
 
 
 def rest(question: str, topics: Collection[str]) -> list[Entity]:
@@ -59,41 +58,32 @@ def _runs(
     question: str, start: int, end: int, topics: Collection[str], *, titles: bool
 ) -> list[Entity]:
     """Runs of words, ended by topics, signs, possessives, and unless ``titles`` common words."""
-    found: list[Entity] = []
+    entities = []
     for run in _split(question, start, end, {w for topic in topics for w in topic.split()}, titles):
-        first, last = run[0].start(), run[-1].end()
-        if titles:
-            made: Entity | None = _stretch(question, first, last)
-        else:
-            made = trimmed(question, first, last, "name")
-        if made and stemmed(made.text) not in topics:
-            found.append(made)
-    return sorted(found, key=lambda e: e.start - e.end)
+        span = question, run[0].start(), run[-1].end()
+        entity = _stretch(*span) if titles else trimmed(*span, "name")
+        if entity and stemmed(entity.text) not in topics:
+            entities.append(entity)
+    return sorted(entities, key=lambda e: e.start - e.end)
 
 
 def _split(
     question: str, start: int, end: int, breaks: Collection[str], titles: bool
 ) -> Iterator[list[re.Match[str]]]:
-    run: list[re.Match[str]] = []
+    runs: list[list[re.Match[str]]] = [[]]
     behind = start
     for word in _WORD.finditer(question, start, end):
         plain = _ENDING.sub("", word.group()).lower()
-        apart = bool(question[behind : word.start()].strip())
+        if question[behind : word.start()].strip():
+            runs.append([])
         behind = word.end()
-        if run and apart:
-            yield run
-            run = []
         if stemmed(plain) in breaks or (not titles and _ends(plain)):
-            if run:
-                yield run
-            run = []
+            runs.append([])
             continue
-        run.append(word)
+        runs[-1].append(word)
         if _ENDING.search(word.group()):
-            yield run
-            run = []
-    if run:
-        yield run
+            runs.append([])
+    return filter(None, runs)
 
 
 def _ends(word: str) -> bool:

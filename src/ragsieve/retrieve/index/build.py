@@ -1,15 +1,14 @@
-"""How an index comes to its next state: cut and embed what is new, then serve all of it at once."""
+"""A build of an index: stage what is new, then serve all of it in one transaction."""
 
 from __future__ import annotations
 
 import logging
-import shutil
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -19,37 +18,27 @@ from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.prompts import titled
-from ragsieve.retrieve.index import bm25, exact
-from ragsieve.retrieve.index.draft import Draft, Pending, Spans
-from ragsieve.retrieve.index.store import (
-    LOCK,
-    Settings,
-    State,
-    batched,
-    current,
-    digest_of,
-    key_of,
-    metadata_of,
-    raw,
-    storing,
-    sweep,
-    switch,
-)
+from ragsieve.retrieve.index import store, vectors
+from ragsieve.retrieve.index.postings import Changes
+from ragsieve.retrieve.index.store import LOCK, Settings, batched, key_of, raw, storing, text_of
 from ragsieve.types import Document, Query, Segment
-
-if TYPE_CHECKING:
-    from ragsieve.retrieve.index.chroma import Vectors
 
 logger = logging.getLogger(__name__)
 
-_DOCUMENTS, _CHARS = 64, 200_000  # what is cut at a time
+_DOCUMENTS, _CHARS = 64, 200_000  # cut at a time
 _EMBEDDED = 256  # what a killed build can lose
 _ANY = Query("any")  # a splitter takes a question and does not read it
+_RUN = """
+CREATE TEMP TABLE kept(number INTEGER PRIMARY KEY);
+CREATE TEMP TABLE gone(number INTEGER PRIMARY KEY);
+CREATE TEMP TABLE described(number INTEGER PRIMARY KEY, source BLOB, metadata TEXT, crc INTEGER);
+"""
+_OF = "SELECT number FROM main.chunks WHERE document IN (SELECT number FROM gone)"
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of the documents of an index.
+    """Result of a change of an index.
 
     Args:
         added: Documents that were not there.
@@ -67,7 +56,7 @@ class Change:
 
 
 class Build:
-    """The next state of an index, in the making; held by one process at a time.
+    """The next state of an index; one process at a time has one.
 
     Args:
         folder: The index.
@@ -76,7 +65,7 @@ class Build:
         splitter: Documents to chunks; None for whole documents.
 
     Raises:
-        StoreError: If another build is running, or the disk fails.
+        StoreError: If another build is running, or the index cannot be read or written.
     """
 
     def __init__(
@@ -88,6 +77,7 @@ class Build:
     ) -> None:
         self.change = Change()
         self._folder, self._embedder, self._splitter = folder, embedder, splitter
+        self._titles = settings.titles
         self._seen: dict[str, bytes] = {}
         self._lock = FileLock(folder / LOCK, timeout=0)
         with storing(folder):
@@ -100,177 +90,249 @@ class Build:
                     "try again when that is done"
                 ) from error
         try:
-            self._begin(settings)
+            self._open(settings)
         except BaseException:
             self._lock.release()
             raise
 
-    def _begin(self, settings: Settings) -> None:
-        path = current(self._folder)
-        self._served = State(path) if path else None
-        if self._served and replace(self._served.settings, url=settings.url) != settings:
-            raise StoreError(f"the index {str(self._folder)!r} was just built anew: open it again")
-        sweep(self._folder, path)
-        self._pending = Pending(self._folder)
+    def _open(self, settings: Settings) -> None:
+        with storing(self._folder):
+            if not store.exists(self._folder):
+                store.create(self._folder, settings)
+            self._db = store.open_to_write(self._folder)
         try:
-            begun = self._pending.settings()
-            if begun and replace(settings, name=begun.name, label=begun.label) == begun:
-                settings = replace(begun, label=settings.label)
-            else:
-                self._pending.begin(settings)
-            self._settings = settings
-            if settings.embedder:
-                self._check_vectors()
-            self._draft = Draft(self._folder, self._served)
+            with self._writing():
+                self._meta = store.meta_of(self._db)
+                built = replace(self._meta.settings, label=settings.label)
+                if self._meta.builds and built != settings:
+                    raise StoreError(
+                        f"the index {str(self._folder)!r} was just built anew: open it again"
+                    )
+                if not self._meta.builds and built != settings:  # a killed build with others
+                    store.reset(self._db, settings)
+                    self._meta = store.meta_of(self._db)
+            self._db.executescript(_RUN)
         except BaseException:
-            self._pending.close()
+            self._db.close()
             raise
 
-    def _vectors(self, folder: Path) -> Vectors:
-        from ragsieve.retrieve.index.chroma import Vectors  # optional: BM25 alone needs none
-
-        return Vectors(folder, self._settings.url, self._settings.name, create=True)
-
-    def _check_vectors(self) -> None:
-        """Raise what will keep vectors from being written, before hours of embedding."""
-        import_module("ragsieve.retrieve.index.chroma")
-        if self._settings.url:
-            with closing(self._vectors(self._folder)) as vectors:
-                vectors.check(self._served.vectors() if self._served else 0)
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction: all of it, or nothing."""
+        with storing(self._folder):
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
 
     def add(self, documents: Sequence[Document]) -> None:
-        """Add documents, each in the place of any with its id.
+        """Stage documents, each in the place of any with its id.
 
         Raises:
             InputError: If a document cannot be kept, or two of one id differ.
             ModelError: If the embedder fails.
             StoreError: If the disk fails.
         """
-        new = [document for document in documents if self._is_new(document)]
-        chunks = self._cut(new)
-        keyed = {id_: [(s, key_of(self._shown(s))) for s in found] for id_, found in chunks.items()}
+        with self._writing():
+            new = [document for document in documents if self._is_new(document)]
+        staged = self._stage(new)
         if self._embedder is not None:
-            texts = {key: self._shown(s) for found in keyed.values() for s, key in found}
-            self._embed(self._embedder, texts)
-        for document in new:
-            self._draft.put(document, digest_of(document), keyed[document.id])
-
-    def _shown(self, segment: Segment) -> str:
-        return titled(segment) if self._settings.titles else segment.text
+            self._embed(self._embedder, staged)
 
     def _is_new(self, document: Document) -> bool:
-        """Whether it is to be cut and embedded; what stands in its place then is gone."""
+        """Whether a document is to be staged; notes what becomes of the one in its place."""
         if document.written_by or not isinstance(document.source, str):
             rule = "have a source that is a string, and be written by no model"
             raise InputError(f"document {document.id!r} must {rule}, to be kept in an index")
-        digest, metadata = digest_of(document), metadata_of(document)
+        id_, *_, source, metadata, digest, crc = store.row_of(document)
         if (seen := self._seen.setdefault(document.id, digest)) is not digest:
             if seen != digest:
                 raise InputError(f"documents must have unique ids, got two of {document.id!r}")
             return False
-        known = self._draft.known(document.id)
-        if known is None:
+        served = self._served(id_)
+        if served is None:
             self._count(added=1)
-        elif known.digest != digest:
-            self._draft.drop(known.number)
-            self._count(changed=1)
-        elif (known.source, known.metadata) != (raw(document.source), metadata):
-            self._draft.describe(known.number, document)
-            self._count(changed=1)
-            return False
-        else:
+        elif served[1:] == (digest, crc):
             self._count(unchanged=1)
             return False
+        else:
+            self._count(changed=1)
+            if served[1] == digest:
+                row = (served[0], source, metadata, crc)
+                self._db.execute("REPLACE INTO described VALUES (?, ?, ?, ?)", row)
+                return False
+            self._db.execute("INSERT OR IGNORE INTO gone VALUES (?)", served[:1])
         return True
+
+    def _served(self, id_: bytes) -> tuple[int, bytes, int] | None:
+        """Number, digest and checksum of the document that is served under an id."""
+        statement = "SELECT number, digest, crc FROM documents WHERE id=? AND number<?"
+        row: tuple[int, bytes, int] | None = self._db.execute(
+            statement, (id_, self._meta.staged_documents)
+        ).fetchone()
+        return row
 
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self.change, name) + value for name, value in more.items()}
         self.change = replace(self.change, **counts)
 
+    def _stage(self, documents: Sequence[Document]) -> list[int]:
+        """Write documents with their chunks, unless a killed build did; their numbers."""
+        rows = [store.row_of(document) for document in documents]
+        staged = [self._staged(row[0], row[-1]) for row in rows]
+        chunks = self._cut([d for d, number in zip(documents, staged, strict=True) if not number])
+        with self._writing():
+            for place, (document, row) in enumerate(zip(documents, rows, strict=True)):
+                staged[place] = staged[place] or self._write(row, chunks[document.id])
+            self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", [(n,) for n in staged])
+        return [number for number in staged if number]
+
+    def _staged(self, id_: bytes, crc: int) -> int | None:
+        statement = "SELECT number FROM documents WHERE id=? AND crc=? AND number>=?"
+        with storing(self._folder, "read"):
+            row = self._db.execute(statement, (id_, crc, self._meta.staged_documents)).fetchone()
+        return row[0] if row else None
+
+    def _write(self, row: tuple[Any, ...], chunks: Sequence[Segment]) -> int:
+        place = "INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
+        number = self._db.execute(place, row).lastrowid or 0
+        rows = [(number, s.start, s.end, key_of(to_index(s, self._titles))) for s in chunks]
+        columns = "chunks(document, start, end, key)"
+        self._db.executemany(f"INSERT INTO {columns} VALUES (?, ?, ?, ?)", rows)
+        return number
+
     def _cut(self, documents: Sequence[Document]) -> dict[str, list[Segment]]:
         """Chunks by document's id, in order; blank ones are none."""
-        digests = {document.id: digest_of(document) for document in documents}
-        spans = {id_: self._pending.spans(digest) for id_, digest in digests.items()}
-        missing = {d.id: d for d in documents if spans[d.id] is None}
-        cut: dict[str, Spans] = {id_: [] for id_ in missing}
-        segments = [Segment.whole(document) for document in missing.values()]
+        segments = [Segment.whole(document) for document in documents]
+        cut: dict[str, list[Segment]] = {document.id: [] for document in documents}
+        whole = {document.id: document for document in documents}
         for segment in self._splitter(_ANY, segments) if self._splitter else segments:
-            if segment.document != missing.get(segment.document.id):
+            if segment.document != whole.get(segment.document.id):
                 raise InputError(f"a splitter must not change documents, got {segment.key!r:.100}")
             if segment.text.strip():
-                cut[segment.document.id].append((segment.start, segment.end))
-        if self._splitter:
-            self._pending.keep_spans({digests[id_]: found for id_, found in cut.items()})
-        return {
-            d.id: [Segment(d, *span) for span in spans[d.id] or cut.get(d.id, [])]
-            for d in documents
-        }
+                cut[segment.document.id].append(segment)
+        return cut
 
-    def _embed(self, embedder: Embedder, texts: dict[bytes, str]) -> None:
-        known = (self._draft.has_vector, self._pending.has_vector)
-        missing = [key for key in texts if not any(has(key) for has in known)]
-        for keys in batched(missing, _EMBEDDED):
-            vectors = _checked(embedder, embedder.embed([texts[key] for key in keys]), len(keys))
-            self._pending.keep_vectors(keys, vectors)
+    def _embed(self, embedder: Embedder, documents: Sequence[int]) -> None:
+        """Give each chunk of some documents a vector; one text is embedded once."""
+        numbers: dict[bytes, list[int]] = {}
+        texts: dict[bytes, str] = {}
+        with storing(self._folder, "read"):
+            for document in documents:
+                for number, key, embedded, text in self._chunks(document):
+                    if not embedded:
+                        numbers.setdefault(key, []).append(number)
+                        texts.setdefault(key, text)
+        with self._writing():
+            known = {key: self._vector(key) for key in numbers}
+            self._put(numbers, {k: v for k, v in known.items() if v is not None})
+        for keys in batched([key for key in numbers if known[key] is None], _EMBEDDED):
+            rows = _checked(embedder, embedder.embed([texts[key] for key in keys]), len(keys))
+            with self._writing():
+                self._put(numbers, dict(zip(keys, rows, strict=True)))
             self._count(chunks=len(keys))
 
+    def _chunks(self, document: int) -> Iterator[tuple[int, bytes, bool, str]]:
+        """Number, key, whether it has a vector, and text of each chunk of a document."""
+        texts = "SELECT text, title FROM documents WHERE number=?"
+        text, title = map(text_of, self._db.execute(texts, (document,)).fetchone())
+        whole = Document("", text, title)
+        spans = "SELECT number, key, embedded, start, end FROM chunks WHERE document=?"
+        for number, key, embedded, *span in self._db.execute(spans, (document,)):
+            yield number, key, bool(embedded), to_index(store.chunk(whole, *span), self._titles)
+
+    def _vector(self, key: bytes) -> NDArray[np.float32] | None:
+        row = self._db.execute(
+            "SELECT number FROM chunks WHERE key=? AND embedded LIMIT 1", (key,)
+        ).fetchone()
+        return vectors.vector_of(self._db, row[0]) if row else None
+
+    def _put(
+        self, numbers: dict[bytes, list[int]], by_key: dict[bytes, NDArray[np.float32]]
+    ) -> None:
+        rows = [(number, vector) for key, vector in by_key.items() for number in numbers[key]]
+        if rows:
+            places, embedded = zip(*rows, strict=True)
+            vectors.put(self._db, places, np.stack(embedded))
+            self._db.executemany(
+                "UPDATE chunks SET embedded=1 WHERE number=?", [(place,) for place in places]
+            )
+
     def remove(self, ids: Iterable[str]) -> None:
-        """Remove the documents of these ids, where they are there."""
-        for id_ in ids:
-            if known := self._draft.known(id_):
-                self._draft.drop(known.number)
-                self._count(removed=1)
+        """Note that the documents of these ids are to go, where they are there."""
+        stored = [raw(id_) for id_ in ids]
+        with self._writing():
+            for id_ in stored:
+                if served := self._served(id_):
+                    gone = self._db.execute("INSERT OR IGNORE INTO gone VALUES (?)", served[:1])
+                    self._count(removed=gone.rowcount)
 
     def finish(self) -> Change:
         """Serve the new state.
 
         Raises:
-            StoreError: If the disk or the server of vectors fails; the old state is served on.
+            StoreError: If the disk fails; the old state is served on.
         """
-        if self._served is None or replace(self.change, unchanged=0) != Change():
-            bm25.write(self._draft.path / "bm25", self._draft.texts(self._settings.titles))
-            gone = self._write_vectors() if self._settings.embedder else []
-            self._draft.seal(self._settings)
-            switch(self._folder, self._draft.path)
-            sweep(self._folder, self._draft.path)
-            if gone:
-                self._tidy(gone)
-        self._pending.remove()
+        self._db.execute("PRAGMA synchronous=FULL")
+        with self._writing():
+            changes = Changes(self._db)
+            for number, text in self._texts("gone", "<"):
+                changes.remove(number, text)
+            for number, text in self._texts("kept", ">="):
+                changes.add(number, text)
+            changes.flush()
+            self._drop()
+            self._serve(changes)
+        self._shrink()
         return self.change
 
-    def _write_vectors(self) -> list[bytes]:
-        """Vectors of the new state; keys that are to go once it is served, which a server keeps."""
-        folder, url = self._draft.path / "chroma", self._settings.url
-        if self._served and not url:
-            with storing(self._folder):
-                shutil.copytree(self._served.path / "chroma", folder)
-        gone = self._draft.gone()
-        with closing(self._vectors(folder)) as vectors:
-            vectors.put(self._draft.fresh(), self._pending.vectors)
-            if not url:
-                vectors.drop(gone)
-            needed = self._draft.vectors()
-            vectors.check(needed)
-            if not url and 0 < needed <= exact.EXACT:
-                exact.write(self._draft.path, *vectors.read())
-        return gone if url else []
+    def _texts(self, table: str, bound: str) -> Iterator[tuple[int, str]]:
+        """Chunks of the documents in a table, on one side of the bound, with their texts."""
+        statement = f"SELECT number FROM {table} WHERE number{bound}?"
+        for (document,) in self._db.execute(statement, (self._meta.staged_documents,)):
+            for number, _, _, text in self._chunks(document):
+                yield number, text
 
-    def _tidy(self, gone: Sequence[bytes]) -> None:
-        """Remove vectors from a server that no chunk has; what fails here goes another time."""
+    def _drop(self) -> None:
+        """Remove what is gone, and what killed builds staged and this one does not keep."""
+        staged = (self._meta.staged_documents,)
+        left = "SELECT number FROM documents WHERE number>=? AND number NOT IN (SELECT * FROM kept)"
+        self._db.execute(f"INSERT OR IGNORE INTO gone {left}", staged)
+        vectors.remove(self._db, [number for (number,) in self._db.execute(f"{_OF} AND embedded")])
+        self._db.execute(f"DELETE FROM chunks WHERE number IN ({_OF})")
+        self._db.execute("DELETE FROM documents WHERE number IN (SELECT number FROM gone)")
+
+    def _serve(self, changes: Changes) -> None:
+        described = self._db.execute("SELECT source, metadata, crc, number FROM described")
+        self._db.executemany(
+            "UPDATE documents SET source=?, metadata=?, crc=? WHERE number=?", described.fetchall()
+        )
+        bounds = [f"(SELECT ifnull(max(number), 0) + 1 FROM {t})" for t in store.TABLES[:2]]
+        self._db.execute(
+            f"UPDATE meta SET builds=builds+1, staged_documents={bounds[0]}, "
+            f"staged_chunks={bounds[1]}, chunks=chunks+?, words=words+?",
+            (changes.chunks, changes.words),
+        )
+
+    def _shrink(self) -> None:
+        """Give free pages back to the disk; what fails here goes another time."""
         try:
-            with closing(self._vectors(self._folder)) as vectors:
-                vectors.drop(gone)
-        except StoreError as error:
-            logger.warning("vectors that nothing uses stay: %s", error)
+            self._db.execute("PRAGMA busy_timeout=1000")  # for those who read just now
+            self._db.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after a page
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            logger.warning("the index %s did not shrink: %s", self._folder, error)
 
     def __enter__(self) -> Build:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give up what is not served, keep what is embedded, and let others build."""
+        """Keep what is staged for the next build, and let others build."""
         try:
-            self._draft.discard()
-            self._pending.close()
+            self._db.close()
         finally:
             self._lock.release()
 
@@ -287,6 +349,11 @@ def portions(documents: Iterable[Document]) -> Iterator[list[Document]]:
             portion, chars = [], 0
     if portion:
         yield portion
+
+
+def to_index(segment: Segment, titles: bool) -> str:
+    """The text that is searched: behind the document's title, if asked for."""
+    return titled(segment) if titles else segment.text
 
 
 def _checked(embedder: Embedder, vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:

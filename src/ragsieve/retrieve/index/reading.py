@@ -1,117 +1,101 @@
-"""A state of an index, opened for searching: chunks by BM25, by cosine, as segments."""
+"""One state of an index: chunks by BM25, by cosine, as segments."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ragsieve.models.base import Embedder
-from ragsieve.retrieve.index import exact
-from ragsieve.retrieve.index.bm25 import Words
-from ragsieve.retrieve.index.store import State
-from ragsieve.types import Segment
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from ragsieve.retrieve.index.chroma import Vectors
-
-
-_LEAST = 50  # which of equally near chunks come does not hang on how many are asked for
+from ragsieve.retrieve.index import postings, store
+from ragsieve.retrieve.index.build import to_index
+from ragsieve.retrieve.index.store import key_of, rows_with, storing, text_of
+from ragsieve.retrieve.index.vectors import Cache
+from ragsieve.types import Document, Segment
 
 
-class Opened(State):
-    """A state with what searches it, opened when it is first asked.
+class State:
+    """What is served, as long as the transaction lasts."""
 
-    Searching up to `exact.EXACT` vectors, or words, writes nothing. With more, Chroma writes when
-    it opens: the disk must be writable and have room.
+    def __init__(self, db: sqlite3.Connection, cache: Cache) -> None:
+        self.meta = store.meta_of(db)
+        self._db, self._cache = db, cache
 
-    Args:
-        path: The state's folder.
-        url: Where the server with its vectors is now; empty: where it was.
-    """
+    def bm25(self, text: str, k: int) -> dict[int, float]:
+        """BM25 of the best ``k`` chunks by their numbers, best first."""
+        return postings.search(self._db, self.meta, text, k)
 
-    def __init__(self, path: Path, url: str = "") -> None:
-        super().__init__(path)
-        self._url = url or self.settings.url
-        self._lock = threading.Lock()
-        self._words: Words | None = None
-        self._vectors: exact.Exact | Vectors | None = None
-        self._readers, self._closed = 0, False
-
-    def held(self) -> Opened:
-        """Itself, for a block at whose end it is let go of; until then it stays open."""
-        with self._lock:
-            self._readers += 1
-        return self
-
-    def __enter__(self) -> Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._readers -= 1
-            self._shut()
-
-    def bm25(self, text: str, n: int) -> dict[int, float]:
-        """BM25 scores of the best ``n`` chunks by their numbers, best first."""
-        with self._lock:
-            if self._words is None:
-                self._words = Words(self.path / "bm25")
-            found = self._words
-        return dict(found.search(text, n))
-
-    def dense(self, embedder: Embedder, text: str, n: int) -> dict[int, float]:
-        """Cosines of the nearest ``n`` chunks by their numbers, best first."""
-        if not self.count("chunks"):
-            return {}
-        vectors = self._open()
-        asked = embedder.embed([text], query=True)[0]  # (dim,)
-        wanted = max(n, _LEAST)
-        while True:
-            near = vectors.search(asked, wanted)
-            chunks = self.with_keys(key for key, _ in near)
-            found = {number: cosine for key, cosine in near for number in chunks.get(key, ())}
-            if len(found) >= n or len(near) < wanted:
-                break
-            wanted *= 4  # a server may hold vectors of another state
-        best = sorted(found, key=lambda number: (-found[number], number))
-        return {number: found[number] for number in best[:n]}
-
-    def _open(self) -> exact.Exact | Vectors:
-        with self._lock:
-            if self._vectors is None:
-                found = self._found()
-                found.check(self.vectors())
-                self._vectors = found
-            return self._vectors
-
-    def _found(self) -> exact.Exact | Vectors:
-        if exact.held(self.path):
-            return exact.Exact(self.path)
-        from ragsieve.retrieve.index.chroma import Vectors  # optional: a small index needs none
-
-        return Vectors(self.path / "chroma", self._url, self.settings.name)
+    def dense(self, vector: NDArray[np.float32], k: int) -> dict[int, float]:
+        """Cosines of the nearest ``k`` chunks by their numbers, best first."""
+        return self._cache.search(self._db, self.meta, vector, k)
 
     def segments(self, scored: Mapping[int, Mapping[str, float]]) -> list[Segment]:
         """Chunks by their numbers as segments, in order; documents rank by their best chunk."""
-        chunks = self.chunks(scored)
+        columns = "number, document, start, end, key"
+        chunks = {number: row for number, *row in rows_with(self._db, columns, "chunks", scored)}
         ranks: dict[int, int] = {}
         for number in scored:
-            ranks.setdefault(chunks[number].document, len(ranks))
-        documents = self.documents(ranks)
-        return [
-            Segment(documents[chunk.document], chunk.start, chunk.end, scores)
-            for chunk, scores in ((chunks[number], found) for number, found in scored.items())
-        ]
+            ranks.setdefault(chunks[number][0], len(ranks))
+        documents = self._documents(ranks)
+        segments = []
+        for number, scores in scored.items():
+            document, start, end, key = chunks[number]
+            segment = store.chunk(documents[document], start, end, scores)
+            if key_of(to_index(segment, self.meta.settings.titles)) != key:
+                raise ValueError(f"chunk {number} is damaged (checksum)")
+            segments.append(segment)
+        return segments
 
-    def close(self) -> None:
-        """Let go of files and connections, as soon as nobody reads it."""
-        with self._lock:
-            self._closed = True
-            self._shut()
+    def _documents(self, ranks: dict[int, int]) -> dict[int, Document]:
+        names = "number, crc, id, text, title, source, metadata, digest"
+        documents = {}
+        for number, crc, *columns in rows_with(self._db, names, "documents", ranks):
+            store.check(crc, f"document {number} is", *columns)
+            id_, text, title, source, metadata = map(text_of, columns[:-1])
+            documents[number] = Document(
+                id_, text, title, source, ranks[number], json.loads(metadata)
+            )
+        return documents
 
-    def _shut(self) -> None:
-        if self._closed and not self._readers and self._vectors:
-            self._vectors.close()
-            self._vectors = None
+    def count(self) -> int:
+        """How many documents there are."""
+        return int(self._column("count(*)")[0])
+
+    def ids(self) -> list[str]:
+        """Ids of the documents, in the order in which they were added."""
+        return [text_of(id_) for id_ in self._column("id")]
+
+    def digests(self) -> set[bytes]:
+        """`store.digest_of` each document."""
+        return set(self._column("digest"))
+
+    def _column(self, name: str) -> list[Any]:
+        statement = f"SELECT {name} FROM documents WHERE number<? ORDER BY number"
+        return [value for (value,) in self._db.execute(statement, (self.meta.staged_documents,))]
+
+
+@contextmanager
+def reading(folder: Path, cache: Cache) -> Iterator[State | None]:
+    """The state that is served; None where nothing was built to its end.
+
+    Raises:
+        StoreError: If it cannot be read, or is damaged.
+    """
+    with storing(folder, "read"):
+        if not store.exists(folder):
+            yield None
+            return
+        with store.snapshot(folder) as db:
+            state = State(db, cache)
+            yield state if state.meta.builds else None
+
+
+def built(folder: Path) -> bool:
+    """Whether there is an index whose first build came to its end."""
+    with reading(folder, Cache()) as state:
+        return state is not None

@@ -1,76 +1,101 @@
-"""What an index knows of its documents and chunks, and which state of it is served.
+"""The database of an index: one SQLite file that holds documents, chunks, postings and vectors.
 
 INDEX/
-├── current                 the name of the state that is served
-├── 000007-5f0c11d2/        a state: never changed once it is served, removed when another is
-│   ├── documents.sqlite        documents, spans of chunks, what the index was built with
-│   ├── bm25/                   words, memory-mapped
-│   ├── keys.npy, vectors.npy   vectors, memory-mapped, where they are few
-│   └── chroma/                 vectors, unless they lie on a server; opened where they are many
-├── pending.sqlite          what a build that is not done has cut and embedded
-└── lock                    held by the one that builds
+├── index.sqlite    everything; `meta` says which rows are served
+└── lock            held by the process that writes
+
+A build stages documents, chunks and vectors in small transactions, under numbers from `meta.staged`
+on, which no reader looks at. One last transaction removes what is gone, adds the postings and moves
+that bound: a reader has the state before it or the state after it, and so has one after a kill.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-import shutil
 import sqlite3
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ragsieve.errors import InputError, StoreError
-from ragsieve.types import Document
+import numpy as np
+from numpy.typing import NDArray
 
-FORMAT = 1
-LOCK = "lock"
-"""The file that one who builds holds."""
+from ragsieve.errors import InputError, RagsieveError, StoreError
+from ragsieve.types import Document, Segment
 
-DAMAGED = (ValueError, TypeError, AttributeError, LookupError, EOFError, zipfile.BadZipFile)
-"""What NumPy and bm25s raise for files that hold something else than they wrote."""
-
-_STATE = re.compile(r"[0-9]{6,}-[0-9a-f]{8}")
+FORMAT = 2
+FILE, LOCK = "index.sqlite", "lock"
+_OLD = "current"  # what format 1 kept beside its folders
+_BUSY_S = 30.0
+_SCHEMA = """
+CREATE TABLE meta(
+    settings TEXT NOT NULL, builds INTEGER NOT NULL, staged_documents INTEGER NOT NULL,
+    staged_chunks INTEGER NOT NULL, chunks INTEGER NOT NULL, words INTEGER NOT NULL
+);
+CREATE TABLE documents(
+    number INTEGER PRIMARY KEY, id BLOB NOT NULL, text BLOB NOT NULL, title BLOB NOT NULL,
+    source BLOB NOT NULL, metadata BLOB NOT NULL, digest BLOB NOT NULL, crc INTEGER NOT NULL
+);
+CREATE INDEX documents_by_id ON documents(id);
+CREATE INDEX documents_by_digest ON documents(digest);
+CREATE TABLE chunks(
+    number INTEGER PRIMARY KEY, document INTEGER NOT NULL, start INTEGER NOT NULL,
+    end INTEGER NOT NULL, key BLOB NOT NULL, embedded INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX chunks_by_document ON chunks(document);
+CREATE INDEX chunks_by_key ON chunks(key);
+CREATE TABLE postings(
+    word BLOB, block INTEGER, data BLOB NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (word, block)
+) WITHOUT ROWID;
+CREATE TABLE vectors(
+    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, places BLOB NOT NULL,
+    data BLOB NOT NULL, crc INTEGER NOT NULL
+);
+"""
+TABLES = ("documents", "chunks", "postings", "vectors")
+_FAILURES = (OSError, sqlite3.Error, ValueError, TypeError, LookupError, OverflowError)
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What an index was built with; ``name`` is its collection's on a server of vectors."""
+    """The options an index was built with; identities and representations, not objects."""
 
     embedder: str
     splitter: str
     titles: bool
-    url: str
-    name: str
     label: str
     format: int = FORMAT
 
 
-class Chunk(NamedTuple):
-    """A span of a document by their numbers, which give the order in which they were added."""
+class Meta(NamedTuple):
+    """The state that is served: rows below the two bounds, and totals for BM25."""
 
-    number: int
-    document: int
-    start: int
-    end: int
+    settings: Settings
+    builds: int
+    staged_documents: int
+    staged_chunks: int
+    chunks: int
+    words: int
 
 
 @contextmanager
-def storing(folder: Path, what: str = "written") -> Iterator[None]:
-    """Tell what goes wrong on the disk in one line."""
+def storing(folder: Path, action: str = "written") -> Iterator[None]:
+    """Turn errors of the disk, of SQLite and of damaged contents into one line."""
     try:
         yield
-    except (OSError, sqlite3.Error) as error:
+    except RagsieveError:
+        raise
+    except _FAILURES as error:
         reason = getattr(error, "strerror", None) or error
-        raise StoreError(f"the index {str(folder)!r} could not be {what}: {reason}") from error
+        if isinstance(error, (TypeError, LookupError)):  # whose texts say little
+            reason = f"it is damaged ({type(error).__name__}: {error})"
+        raise StoreError(f"the index {str(folder)!r} could not be {action}: {reason}") from error
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -86,150 +111,165 @@ def raw(text: str) -> bytes:
 
 
 def text_of(stored: bytes) -> str:
+    """The inverse of `raw`."""
     return stored.decode("utf-8", "surrogatepass")
 
 
 def key_of(text: str) -> bytes:
-    """What a text's vector is known by, 16 bytes."""
+    """16 bytes that stand for a text."""
     return hashlib.sha256(raw(text)).digest()[:16]
 
 
 def digest_of(document: Document) -> bytes:
-    """The same for title and text of a document, 32 bytes."""
+    """32 bytes that stand for the title and text of a document."""
     title = raw(document.title)
     return hashlib.sha256(b"%d:%b%b" % (len(title), title, raw(document.text))).digest()
 
 
-def metadata_of(document: Document) -> str:
-    """Metadata as JSON.
+def row_of(document: Document) -> tuple[Any, ...]:
+    """A document's columns after its number: id, text, title, source, metadata, digest, checksum.
 
     Raises:
-        InputError: If it is more than JSON can hold.
+        InputError: If its metadata is more than JSON can hold.
     """
     try:
-        return json.dumps(dict(document.metadata), sort_keys=True)
+        metadata = json.dumps(dict(document.metadata), sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"metadata of document {document.id!r} must be JSON: {error}") from error
+    texts = [raw(t) for t in (document.text, document.title, document.source)]
+    columns = (raw(document.id), *texts, raw(metadata), digest_of(document))
+    return (*columns, checksum(*columns))
 
 
-def current(folder: Path) -> Path | None:
-    """The state that is served; None where nothing was built yet."""
-    with storing(folder, "read"):
+def checksum(*parts: bytes | int) -> int:
+    """CRC-32 of parts, one after another."""
+    crc = 0
+    for part in parts:
+        crc = zlib.crc32(part.to_bytes(8, "little") if isinstance(part, int) else part, crc)
+    return crc
+
+
+def check(crc: int, what: str, *parts: bytes | int) -> None:
+    """Raise `ValueError` where the checksum of parts is not ``crc``."""
+    if checksum(*parts) != crc:
+        raise ValueError(f"{what} damaged (checksum): build it again in another folder")
+
+
+def chunk(
+    document: Document, start: int, end: int, scores: Mapping[str, float] | None = None
+) -> Segment:
+    """A segment; `ValueError` where its span is damaged."""
+    if not 0 <= start <= end <= len(document.text):
+        raise ValueError(f"a chunk of document {document.id!r:.80} is damaged (span)")
+    return Segment(document, start, end, scores or {})
+
+
+def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> dict[int, float]:
+    """The ``k`` highest scores by number, rounded to five digits; the lower number on ties."""
+    if len(scores) > k:
+        keep = scores >= np.partition(scores, -k)[-k] - 1e-4  # what may round to the k-th
+        numbers, scores = numbers[keep], scores[keep]
+    rounded = np.round(scores.astype(np.float64), 5)
+    order = np.lexsort((numbers, -rounded))[:k]
+    return dict(zip(numbers[order].tolist(), rounded[order].tolist(), strict=True))
+
+
+def exists(folder: Path) -> bool:
+    """Whether there is a database.
+
+    Raises:
+        StoreError: If the folder holds an index of an older format.
+    """
+    if (folder / FILE).exists():
+        return True
+    if (folder / _OLD).exists():
+        raise StoreError(
+            f"the index {str(folder)!r} has format 1, this ragsieve reads {FORMAT}: "
+            "build it again in another folder"
+        )
+    return False
+
+
+def create(folder: Path, settings: Settings) -> None:
+    """Make an empty database; one that is there is whole."""
+    half = folder / f"{FILE}.new"
+    for path in folder.glob(f"{half.name}*"):
+        path.unlink()
+    with closing(_connect(half, "rwc")) as db:
+        for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", "journal_mode=WAL"):
+            db.execute(f"PRAGMA {pragma}")
+        db.executescript(_SCHEMA)
+        reset(db, settings)
+    half.replace(folder / FILE)
+
+
+def reset(db: sqlite3.Connection, settings: Settings) -> None:
+    """Empty a database in which nothing is served."""
+    for table in ("meta", *TABLES):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("INSERT INTO meta VALUES (?, 0, 1, 1, 0, 0)", (json.dumps(asdict(settings)),))
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=_BUSY_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def open_to_write(folder: Path) -> sqlite3.Connection:
+    """A connection outside of any transaction."""
+    db = _connect(folder / FILE, "rw")
+    db.execute("PRAGMA synchronous=NORMAL")
+    return db
+
+
+@contextmanager
+def snapshot(folder: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that sees one state, whatever is written meanwhile."""
+    with closing(_begun(folder / FILE)) as db:
+        yield db
+
+
+def _begun(path: Path) -> sqlite3.Connection:
+    """A connection in a read transaction; where the disk cannot be written, past SQLite's log."""
+    for mode in ("rw", "ro&immutable=1"):
+        db = _connect(path, mode)
         try:
-            name = (folder / "current").read_text(encoding="ascii", errors="replace").strip()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-    if not _STATE.fullmatch(name):
-        raise StoreError(f"the index {str(folder)!r} could not be read: no state {name!r:.40}")
-    return folder / name
+            db.execute("BEGIN")
+            db.execute("SELECT 1 FROM meta").fetchone()
+            return db
+        except sqlite3.OperationalError:
+            db.close()
+            log = path.with_name(f"{path.name}-wal")
+            if mode != "rw" or (log.exists() and log.stat().st_size):
+                raise
+        except BaseException:
+            db.close()
+            raise
+    raise AssertionError
 
 
-def switch(folder: Path, state: Path) -> None:
-    """Serve ``state`` from now on, once all of it is on the disk."""
-    with storing(folder):
-        for path in (*state.rglob("*"), state):
-            _flush(path)
-        beside = folder / "current.new"
-        beside.write_text(state.name, encoding="ascii")
-        _flush(beside)
-        beside.replace(folder / "current")
-        _flush(folder)
+def meta_of(db: sqlite3.Connection) -> Meta:
+    """The state that is served.
+
+    Raises:
+        ValueError: If it cannot be read, or is of another format.
+    """
+    row = db.execute("SELECT * FROM meta").fetchone()
+    settings = json.loads(row[0])
+    if settings["format"] != FORMAT:
+        raise ValueError(f"format {settings['format']!r}, not {FORMAT}: build it again")
+    return Meta(Settings(**settings), *row[1:])
 
 
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sweep(folder: Path, keep: Path | None) -> None:
-    """Remove every state but ``keep``; one that cannot go now goes with the next build."""
-    with storing(folder):
-        for path in folder.iterdir():
-            if _STATE.fullmatch(path.name) and path != keep:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-class State:
-    """A state that is served, to be read by any number of threads and processes."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.settings = self._settings()
-
-    def _connect(self) -> sqlite3.Connection:
-        name = (self.path / "documents.sqlite").absolute().as_uri()
-        return sqlite3.connect(f"{name}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-
-    def _settings(self) -> Settings:
-        rows = self.rows("SELECT json FROM settings")
-        try:
-            found = json.loads(rows[0][0])
-            if found["format"] != FORMAT:
-                raise StoreError(
-                    f"the index {str(self.path.parent)!r} has format {found['format']!r}, "
-                    f"this ragsieve reads {FORMAT}: build it again"
-                )
-            return Settings(**found)
-        except (ValueError, TypeError, LookupError) as error:
-            raise StoreError(
-                f"the index {str(self.path.parent)!r} could not be read: no settings"
-            ) from error
-
-    def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a statement finds."""
-        with storing(self.path.parent, "read"), closing(self._connect()) as connection:
-            return connection.execute(statement, values).fetchall()
-
-    def count(self, table: str) -> int:
-        """Rows of ``documents`` or ``chunks``."""
-        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
-
-    def vectors(self) -> int:
-        """How many vectors its chunks need: one for each key."""
-        return int(self.rows("SELECT count(DISTINCT key) FROM chunks")[0][0])
-
-    def ids(self) -> list[str]:
-        """Ids of the documents, in the order in which they were added."""
-        rows = self.rows("SELECT id FROM documents ORDER BY number")
-        return [text_of(row[0]) for row in rows]
-
-    def digests(self) -> set[bytes]:
-        """`digest_of` each document."""
-        return {digest for (digest,) in self.rows("SELECT digest FROM documents")}
-
-    def with_keys(self, keys: Iterable[bytes]) -> dict[bytes, list[int]]:
-        """Numbers of the chunks that have each key, in order."""
-        found: dict[bytes, list[int]] = {}
-        for some in batched(keys, 500):
-            marks = ",".join("?" * len(some))
-            statement = f"SELECT key, number FROM chunks WHERE key IN ({marks}) ORDER BY number"
-            for key, number in self.rows(statement, some):
-                found.setdefault(key, []).append(number)
-        return found
-
-    def chunks(self, numbers: Iterable[int]) -> dict[int, Chunk]:
-        """Chunks by their numbers."""
-        found = {}
-        for some in batched(numbers, 500):
-            marks = ",".join("?" * len(some))
-            statement = f"SELECT number, document, start, end FROM chunks WHERE number IN ({marks})"
-            found.update({row[0]: Chunk(*row) for row in self.rows(statement, some)})
-        return found
-
-    def documents(self, ranks: dict[int, int]) -> dict[int, Document]:
-        """Documents by their numbers, with the ranks that ``ranks`` gives them."""
-        found = {}
-        for some in batched(ranks, 500):
-            marks = ",".join("?" * len(some))
-            statement = (
-                "SELECT number, id, text, title, source, metadata "
-                f"FROM documents WHERE number IN ({marks})"
-            )
-            for number, *texts, metadata in self.rows(statement, some):
-                id_, text, title, source = map(text_of, texts)
-                kept = json.loads(metadata)
-                found[number] = Document(id_, text, title, source, ranks[number], kept)
-        return found
+def rows_with(
+    db: sqlite3.Connection, columns: str, table: str, numbers: Iterable[int]
+) -> Iterator[Sequence[Any]]:
+    """Columns of the rows of a table with these numbers."""
+    among = "(SELECT value FROM json_each(?))"
+    statement = f"SELECT {columns} FROM {table} WHERE number IN {among}"
+    yield from db.execute(statement, (json.dumps([*numbers]),))

@@ -1,0 +1,101 @@
+"""`ragsieve calibrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragsieve import datasets, models
+from ragsieve.cli.base import DATA, FOLDER, INFO, info
+from ragsieve.cli.train import questions
+from ragsieve.errors import InputError
+from ragsieve.systems.registry import SYSTEMS
+
+if TYPE_CHECKING:
+    from ragsieve.train.risk import Promise, Scored
+
+
+@click.command("calibrate", short_help="Promise that the answer survives.")
+@click.argument("name", metavar="FILTER")
+@questions("SOURCE")
+@DATA
+@click.option(
+    "--part",
+    type=click.Choice(["train", "validation", "test", "all"]),
+    show_default="all of your own files, validation of others",
+    help="all: of your own questions, if the pruner has seen none of them.",
+)
+@click.option("--keep-answer", type=float, default=0.95, help="Over 0 and below 1.")
+@click.option("--confidence", type=float, help="Over 0 and below 1; stricter.")
+@click.option("--splits", type=click.IntRange(1), default=200, help="Halves that it is tried on.")
+@click.option("--pruner", default="pruner", help="pruner, or pruner:FOLDER.")
+@click.option("--output", type=FOLDER, required=True, help="A new folder for the pruner.")
+def calibrate_command(
+    name: str, questions: Sequence[str], data: Path | None, part: Any, splits: int, **options: Any
+) -> None:
+    """Cut a filter so that the answer survives as often as you ask.
+
+    Sentences of at least a probability stay, and the probability is set on questions that the
+    sentence pruner was not trained on: those of SOURCE… in the part that is named. The promise
+    holds on average over such questions; with --confidence for this calibration, too.
+
+    FILTER is finefilter: its sentence pruner is copied to --output, with thresholds for every
+    --keep-answer that there are enough questions for. Questions may mark evidence, see `ragsieve
+    train pruner --help`.
+
+    \b
+      ragsieve calibrate finefilter questions.jsonl --output my-pruner
+      ragsieve filter --pruner pruner:my-pruner --keep-answer 0.9 -q "Who sang it?" notes.txt
+      ragsieve calibrate finefilter mine.jsonl --output my-pruner --keep-answer 0.9 --confidence 0.9
+    """
+    from ragsieve.train import evidence
+
+    if name not in SYSTEMS or "keep_answer" not in SYSTEMS[name].options:
+        raise InputError(f"what is calibrated must be finefilter, got {name!r}")
+    sources = [datasets.load(one, folder=data) for one in questions]
+    rule = {key: options[key] for key in ("keep_answer", "confidence")}
+    records = evidence.records(sources, part or "")
+    scored, promise = _recalibrated(options["pruner"], options["output"], records, **rule)
+    click.echo(
+        f"promised: the answer survives in {promise.promised:.1%} of questions that have one\n"
+        f"measured: {promise.measured:.1%} of {promise.questions}, at a probability of at least "
+        f"{promise.cut:.4f}, {promise.kept:.1%} of the sentences kept"
+    )
+    _print_coverage(scored, splits=splits, **rule)
+
+
+def _recalibrated(
+    name: str, output: Path, records: Any, **rule: Any
+) -> tuple[list[Scored], Promise]:
+    """Write a copy of a pruner with other thresholds; the questions and the promise it keeps."""
+    from ragsieve.models.pruner import Pruner
+    from ragsieve.train import promises, risk
+
+    pruner = models.load(name)
+    if not isinstance(pruner, Pruner):
+        raise InputError(f"--pruner must be pruner or pruner:FOLDER, got {name!r}")
+    promises.check_free(output)
+    with INFO.status("scoring sentences …"):
+        scored = promises.scored(pruner, records)
+    promise = risk.calibrate(scored, **rule)
+    promises.copy(pruner, output, scored, confidence=rule["confidence"])
+    info(f"written: {output}")
+    return scored, promise
+
+
+def _print_coverage(scored: Sequence[Scored], **rule: Any) -> None:
+    """Calibrate on random halves, and print how often the promise holds on the others."""
+    from ragsieve.train import risk
+
+    try:
+        coverage = risk.coverage(scored, **rule)
+    except InputError as error:
+        click.echo(f"not tried on halves: {error}")
+        return
+    click.echo(
+        f"tried: {coverage.survival:.1%} on average over {coverage.splits} random halves, at least "
+        f"{coverage.promised:.1%} in {coverage.held:.1%} of them"
+    )

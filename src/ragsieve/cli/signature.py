@@ -1,0 +1,125 @@
+"""Options read off a signature: name, type, default, and the help text of its docstring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from inspect import Parameter, cleandoc, signature
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import click
+
+Api = Callable[..., Any]
+Changes = Mapping[str, Mapping[str, Any]]
+"""Keyword arguments of `click.Option` by the parameter's name, which win over the signature."""
+
+_ARGS = re.compile(r"^Args:\n((?:(?: .*)?\n)*)", re.MULTILINE)
+_ARG = re.compile(r"^    (\w+): ((?:.|\n(?!    \w+: ))*)", re.MULTILINE)
+
+
+def argument_texts(docstring: str | None) -> dict[str, str]:
+    """The texts under ``Args:`` of a docstring, by the argument, as a terminal shows them."""
+    section = _ARGS.search(cleandoc(docstring or "") + "\n")
+    pairs = _ARG.findall(section[1]) if section else []
+    return {name: _plain(text) for name, text in pairs}
+
+
+def _plain(text: str) -> str:
+    text = re.sub('``"?(.*?)"?``', r"\1", " ".join(text.split()))
+    return text.replace("where None", "by default")
+
+
+def options_of(
+    api: Api, skip: Collection[str] = (), changes: Changes | None = None, prefix: str = ""
+) -> list[click.Parameter]:
+    """Click options for the parameters of ``api``, a function or a dataclass.
+
+    A ``Literal`` is a choice, a ``bool`` a switch, a ``tuple`` an option that may come several
+    times, and ``Annotated`` may name a type of click; a parameter without a default is required.
+
+    Args:
+        api: What the options are passed to.
+        skip: Parameters that are no options.
+        changes: What differs from the signature, as ``{"base": {"flags": ["--from"]}}``.
+        prefix: Stands before every name, in which parameters of two APIs would be equal.
+    """
+    parameters = signature(api).parameters
+    hints, texts = get_type_hints(api, include_extras=True), argument_texts(api.__doc__)
+    return [
+        _option(prefix + name, one, hints[name], texts.get(name, ""), (changes or {}).get(name, {}))
+        for name, one in parameters.items()
+        if name not in skip
+    ]
+
+
+def _option(
+    name: str, parameter: Parameter, hint: Any, text: str, changes: Mapping[str, Any]
+) -> click.Option:
+    values: dict[str, Any] = {
+        "flags": ["--" + name.replace("_", "-")],
+        "type": click_type(hint),
+        "is_flag": hint is bool,
+        "multiple": get_origin(hint) is tuple,
+        "show_default": True,
+        "help": text,
+    }
+    if parameter.default is parameter.empty:
+        values["required"] = True
+    else:
+        values["default"] = parameter.default
+    values |= changes
+    return click.Option([name, *values.pop("flags")], **values)
+
+
+def click_type(hint: Any) -> Any:
+    """The type of an option whose parameter is annotated with ``hint``."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return click_type(*({*inner} - {type(None)}))
+    if origin is Literal:
+        return click.Choice(inner)
+    if origin is Annotated:
+        return next((one for one in inner if isinstance(one, click.ParamType)), inner[0])
+    return inner[0] if origin is tuple else hint
+
+
+def taken(api: Api, options: dict[str, Any]) -> Any:
+    """The result of ``api`` for those of the options that it has; they are taken out."""
+    names = [name for name in signature(api).parameters if name in options]
+    return api(**{name: options.pop(name) for name in names})
+
+
+class ApiCommand(click.Command):
+    """A command whose options are those of an API that is imported when they are first needed.
+
+    Args:
+        api: Where it is, as ``"package.module:Name"``.
+        skip: See `options_of`.
+        changes: The same.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        api: str,
+        skip: Collection[str] = (),
+        changes: Changes | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(*args, **more)
+        self._path, self._skip, self._changes = api, skip, changes
+        self._read: list[click.Parameter] = []
+
+    @property
+    def api(self) -> Api:
+        """The API itself."""
+        module, _, name = self._path.partition(":")
+        api: Api = getattr(import_module(module), name)
+        return api
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own arguments and options, with those of the API before them."""
+        self._read = self._read or options_of(self.api, self._skip, self._changes)
+        return [*self._read, *super().get_params(ctx)]

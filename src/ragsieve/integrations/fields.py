@@ -1,0 +1,51 @@
+"""An adapter as a pydantic model, for LangChain and LlamaIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ragsieve.errors import MissingExtra
+from ragsieve.integrations.base import Adapter
+from ragsieve.pipeline import OnError, Result, System
+
+try:
+    from pydantic import BaseModel, Field, PrivateAttr
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "pydantic", extra="langchain") from error
+
+
+class AdapterFields(BaseModel):
+    """The fields of an adapter.
+
+    Args:
+        on_result: Called with each question's `ragsieve.Result`: what was dropped, why, and what
+            all cost; in the thread that filters. Not called where the filter failed.
+        system: This and the others as in `ragsieve.integrations.base.Adapter`.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    system: Any  # a System or a name, which Adapter checks: pydantic would look into its fields
+    llm: str | None
+    embedder: str | None
+    options: Mapping[str, Any]
+    max_tokens: int | None
+    on_error: OnError
+    on_result: Callable[[Result], object] | None = Field(exclude=True)
+    _adapter: Adapter = PrivateAttr()
+
+    def __init__(
+        self,
+        system: System | str = "finefilter",
+        llm: str | None = None,
+        embedder: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        on_error: OnError = "keep",
+        on_result: Callable[[Result], object] | None = None,
+    ) -> None:
+        adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
+        super().__init__(**{**adapter.arguments, "on_result": on_result})
+        self._adapter = adapter

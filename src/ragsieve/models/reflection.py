@@ -1,0 +1,36 @@
+"""Self-RAG's reflection tokens, and the prompt that a model trained to write them continues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, groupby
+from typing import Any
+
+TOKENS: Mapping[str, tuple[str, ...]] = {
+    "retrieve": ("[Retrieval]", "[No Retrieval]"),
+    "relevant": ("[Relevant]", "[Irrelevant]"),
+    "supported": ("[Fully supported]", "[Partially supported]", "[No support / Contradictory]"),
+    "useful": ("[Utility:1]", "[Utility:2]", "[Utility:3]", "[Utility:4]", "[Utility:5]"),
+}
+"""Reflection tokens by what they say; arXiv 2310.11511, table 1, as its authors' model has them."""
+
+NEEDED = (*chain(*TOKENS.values()), "<paragraph>", "</paragraph>")
+"""What a model needs for Self-RAG."""
+
+ALL = frozenset({*NEEDED, "[Continue to Use Evidence]"})
+
+RAW = "raw"
+"""The role of a prompt's only message, where its text is continued without the chat format."""
+
+
+def decoded(tokenizer: Any, reply: Sequence[int]) -> str:
+    """A reply's text without control tokens, but for reflection tokens.
+
+    Args:
+        tokenizer: One of transformers.
+        reply: Its tokens.
+    """
+    own = tokenizer.get_added_vocab()
+    marks = {own[token] for token in ALL & own.keys()}
+    runs = groupby(reply, key=marks.__contains__)
+    return "".join(tokenizer.decode([*run], skip_special_tokens=not m) for m, run in runs)

@@ -1,0 +1,121 @@
+"""Requests to model servers: options, retries, and every failure as an error of one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from ragsieve.errors import InputError, ModelError, check_range, needs_extra
+from ragsieve.models import protocol
+from ragsieve.text import safe
+
+with needs_extra("openai"):
+    import openai
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A model behind an HTTP server; requests go through OpenAI's client, whatever their path.
+
+    Args:
+        model: The model's name on the server.
+        base_url: What stands before the path of a request.
+        api_key: The key; unset, ``none``, for servers that need none.
+        timeout_s: Seconds that the server may stay silent, for each attempt.
+        max_retries: Attempts after the first where the server is busy, broken, silent or away, up
+            to 8 s apart, or up to the 120 s that a server may ask for.
+        concurrency: Requests in flight at once, for each call.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    model: str
+    base_url: str = field(default="", kw_only=True)
+    api_key: str = field(default="", kw_only=True, repr=False)
+    timeout_s: float = field(default=60.0, kw_only=True)
+    max_retries: int = field(default=4, kw_only=True)
+    concurrency: int = field(default=8, kw_only=True)
+
+    backend: ClassVar[str]
+    size: ClassVar[str]  # the option that limits a request
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
+        object.__setattr__(self, "api_key", self.api_key or "none")
+        if not self.model.strip():
+            raise InputError(f"model must not be blank, got {self.model!r}")
+        if not protocol.is_plain_url(self.base_url):
+            secret = set("@?") & set(self.base_url)
+            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
+            raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
+        if not re.fullmatch("[!-~]+", self.api_key):
+            raise InputError("api_key must be printable ASCII without spaces (value not shown)")
+        check_range(self, max_retries=(0, None), concurrency=(1, None))
+        check_range(self, **{self.size: (1, None)})
+        if not 0 < self.timeout_s < math.inf:
+            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
+
+    @property
+    def identity(self) -> str:
+        """The model and where it is served; a server does not tell its weights."""
+        return f"{self.backend}:{self.model}@{self.base_url}"
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        return openai.OpenAI(
+            api_key=self.api_key,
+            base_url=self.base_url,
+            timeout=self.timeout_s,
+            max_retries=self.max_retries,
+            http_client=openai.DefaultHttpxClient(follow_redirects=False),
+        )
+
+    def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
+        """Ended futures, one an item; those not begun when one failed are cancelled."""
+        if not items:
+            return []
+        with ThreadPoolExecutor(min(self.concurrency, len(items))) as pool:
+            futures = [pool.submit(function, item) for item in items]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                for future in futures:
+                    future.cancel()
+        return futures
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The JSON value that the server replies with."""
+        try:
+            data = self._client.post(path, cast_to=object, body=body)
+            # a string is JSON that the server did not declare as such
+            return json.loads(data) if isinstance(data, str) else data
+        except openai.APITimeoutError as error:
+            attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
+            raise self._failed(f"no reply in {self.timeout_s} s, {attempts}") from error
+        except openai.APIStatusError as error:
+            leaks = self.api_key != "none" and self.api_key in str(error)
+            raise self._translated(error, body) from (None if leaks else error)
+        except openai.APIConnectionError as error:
+            raise self._failed(f"no connection: {error.__cause__ or error}") from error
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
+            raise self._failed(f"reply is not JSON: {error}") from error
+
+    def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
+        if error.status_code < 400:
+            return self._failed(f"HTTP {error.status_code}: a redirect, which is not followed")
+        return self._failed(f"HTTP {error.status_code}: {protocol.error_text(error.body)}")
+
+    def _failed(self, what: str) -> ModelError:
+        if self.api_key != "none":
+            what = what.replace(self.api_key, "(key)")
+        return ModelError(f"{self.identity}: {' '.join(safe(what).split())[:400]}")

@@ -1,0 +1,281 @@
+"""Documents of a chat request: find them, and replace them by fewer."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, repeat
+from typing import Any
+
+from ragsieve.errors import InputError
+from ragsieve.pipeline import Result
+from ragsieve.prompts import joined
+from ragsieve.types import Document, Segment
+
+OPEN, CLOSE = "<documents>", "</documents>"
+_TAG = re.compile(r'<document((?:\s{1,9}[a-z]{1,20}="[^"<>\n]{0,2000}")*)\s{0,9}>')
+_ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
+_SPACE = re.compile(r"\s*")
+_END = "</document>"
+_MARKUP = re.compile(r"<(?=/?documents?\b)", re.IGNORECASE)
+_TEXTS = ("text", "content", "snippet", "contents", "body")
+_HEAD = "Answer from these documents where they help.\n"
+
+Kept = Mapping[int, Sequence[Segment]]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A document of a tagged block, with its place.
+
+    Args:
+        tag: Its opening tag, as it came.
+        text: What stands between its tags.
+    """
+
+    tag: str
+    text: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """As `System.__call__` takes it."""
+        attributes = dict(_ATTRIBUTE.findall(self.tag))
+        named = {k: v for k, v in attributes.items() if k in ("id", "title", "source")}
+        return {"text": self.text, **named}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A tagged block of a text: characters ``start`` to ``end``."""
+
+    start: int
+    end: int
+    documents: tuple[Tagged, ...]
+
+
+@dataclass(frozen=True)
+class ChatDocuments:
+    """A chat request with documents.
+
+    Args:
+        body: The request; nothing in it is changed.
+        query: The last user message without its documents.
+        documents: What there is to filter, as `System.__call__` takes it.
+        fill: The request with these in the documents' places: segments by the documents' places,
+            in the order in which they are to be read, and texts that no place is for.
+    """
+
+    body: dict[str, Any]
+    query: str
+    documents: tuple[dict[str, Any], ...]
+    fill: Callable[[Kept, Sequence[str]], dict[str, Any]]
+
+    def filtered(self, result: Result) -> dict[str, Any]:
+        """The request with what a system kept; texts that a model wrote stand at the end."""
+        places = {d.id: n for n, d in enumerate(result.documents[: len(self.documents)])}
+        kept: dict[int | str, list[Segment]] = {}
+        for segment in result.kept:
+            name = segment.document.id
+            kept.setdefault(places.get(name, name), []).append(segment)
+        known = {place: spans for place, spans in kept.items() if isinstance(place, int)}
+        others = [joined(spans) for place, spans in kept.items() if isinstance(place, str)]
+        return self.fill(known, others)
+
+    @property
+    def unfiltered(self) -> dict[str, Any]:
+        """The request with all documents whole."""
+        texts = (Document(str(n), d["text"]) for n, d in enumerate(self.documents))
+        return self.fill({n: [Segment.whole(one)] for n, one in enumerate(texts)}, [])
+
+
+def documents_of(body: dict[str, Any]) -> ChatDocuments | None:
+    """The documents of a request: of its field ``documents``, else of its last user message.
+
+    None where there are none, or nothing that could be a question.
+
+    Raises:
+        InputError: If documents cannot be read; the message says why.
+    """
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return None
+    users = [n for n, m in enumerate(messages) if isinstance(m, dict) and m.get("role") == "user"]
+    if not users:
+        return None
+    values = body.get("documents")
+    if isinstance(values, list) and values:
+        question = _joined(text for _, text in _texts(messages[users[-1]]))
+        return _of_field(body, users[-1], question, values) if question else None
+    return _of_message(body, users[-1])
+
+
+def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
+    documents = tuple(_of_value(value, place) for place, value in enumerate(values))
+
+    def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
+        tagged = [(_tag(documents[n]), _escaped(joined(spans))) for n, spans in kept.items()]
+        messages = list(body["messages"])
+        # no system message: documents are nobody's word
+        messages[at] = _with_lead(messages[at], _HEAD + _block(tagged, others))
+        rest = {k: v for k, v in body.items() if k != "documents"}
+        return {**rest, "messages": messages}
+
+    return ChatDocuments(body, question, documents, fill)
+
+
+def _of_value(value: Any, place: int) -> dict[str, Any]:
+    """A string, ``{text, …}``, or Cohere's ``{id, data}``, whose data may have any fields."""
+    data = value.get("data", value) if isinstance(value, dict) else value
+    title = None
+    if isinstance(data, str):
+        text = data
+    elif isinstance(data, dict):
+        title = data.get("title")
+        fields = [(k, v) for k, v in data.items() if k not in ("id", "title")]
+        lines = "\n".join(f"{k}: {v}" for k, v in fields if isinstance(v, str | int | float))
+        text = next((data[k] for k in _TEXTS if isinstance(data.get(k), str)), lines)
+    else:
+        raise InputError(f"documents must be strings or objects, got {data!r:.80} at {place}")
+    name = value.get("id") if isinstance(value, dict) else None
+    document = {"id": str(place) if name is None else str(name), "text": text}
+    return {**document, "title": title} if isinstance(title, str) else document
+
+
+def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
+    """The tagged blocks of one message."""
+    message = body["messages"][at]
+    texts = dict(_texts(message))
+    parts = {part: blocks(text) for part, text in texts.items()}
+    placed = [block for some in parts.values() for block in some]
+    starts = [*accumulate((len(block.documents) for block in placed), initial=0)]
+    tagged = [one for block in placed for one in block.documents]
+    question = _joined(_replaced(text, parts[part], repeat("")) for part, text in texts.items())
+    if not tagged or not question:
+        return None
+
+    def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
+        own: list[dict[int, Sequence[Segment]]] = [{} for _ in placed]
+        for place, spans in kept.items():
+            n = bisect_right(starts, place) - 1
+            own[n][place - starts[n]] = spans
+        more = [*[()] * (len(placed) - 1), others]
+        insides = iter([*map(_inside, placed, own, more)])
+        filled = {part: _replaced(text, parts[part], insides) for part, text in texts.items()}
+        messages = list(body["messages"])
+        messages[at] = _with_texts(message, filled)
+        return {**body, "messages": messages}
+
+    return ChatDocuments(body, question, tuple(one.document for one in tagged), fill)
+
+
+def _inside(block: Block, kept: Kept, others: Sequence[str]) -> str:
+    """A block with what was kept, in the order in which it is to be read."""
+    tagged = [(block.documents[place].tag, joined(spans)) for place, spans in kept.items()]
+    return _block(tagged, others)
+
+
+def _block(tagged: Iterable[tuple[str, str]], others: Sequence[str]) -> str:
+    """A tagged block: opening tags with their texts, then texts without attributes."""
+    documents = [*tagged, *(("<document>", _escaped(text)) for text in others)]
+    return "\n".join([OPEN, *(f"{tag}\n{text}\n{_END}" for tag, text in documents), CLOSE])
+
+
+def _tag(document: Mapping[str, Any]) -> str:
+    named = [(name, document[name]) for name in ("id", "title") if document.get(name)]
+    attributes = "".join(f' {name}="{_attribute(str(value))}"' for name, value in named)
+    return f"<document{attributes}>"
+
+
+def blocks(text: str) -> list[Block]:
+    """The tagged blocks of a text, in order.
+
+    A block is ``<documents>``, documents, ``</documents>``, with white space between; a document is
+    ``<document id="…" title="…" source="…">``, its text as it is, ``</document>``; no attribute is
+    needed. Nothing is unescaped or expanded.
+
+    Raises:
+        InputError: If a block has another form.
+    """
+    result = []
+    at = 0
+    while (start := text.find(OPEN, at)) >= 0:
+        documents = []
+        at = _after_space(text, start + len(OPEN))
+        while not text.startswith(CLOSE, at):
+            tag = _TAG.match(text, at)
+            end = text.find(_END, tag.end()) if tag else -1
+            if not tag or end < 0:
+                raise InputError(
+                    f"a documents block must hold documents, got {text[at : at + 40]!r}"
+                )
+            inner = text[tag.end() : end]
+            if _MARKUP.search(inner):
+                raise InputError("a document must not hold the tags of another one")
+            documents.append(Tagged(tag.group(), inner.strip("\n")))
+            at = _after_space(text, end + len(_END))
+        at += len(CLOSE)
+        result.append(Block(start, at, tuple(documents)))
+    return result
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(texts).strip()
+
+
+def _replaced(text: str, places: Sequence[Block], others: Iterator[str]) -> str:
+    """``text`` with the next of ``others`` in the place of each block."""
+    pieces = []
+    at = 0
+    for block in places:
+        pieces += [text[at : block.start], next(others)]
+        at = block.end
+    return "".join([*pieces, text[at:]])
+
+
+def _texts(message: Mapping[str, Any]) -> list[tuple[int | None, str]]:
+    """The texts of a message: its content, or its content's parts of type ``text``, with places."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [(None, content)]
+    parts = content if isinstance(content, list) else []
+    return [
+        (place, part["text"])
+        for place, part in enumerate(parts)
+        if isinstance(part, dict)
+        and part.get("type") == "text"
+        and isinstance(part.get("text"), str)
+    ]
+
+
+def _with_texts(message: dict[str, Any], texts: Mapping[int | None, str]) -> dict[str, Any]:
+    if None in texts:
+        return {**message, "content": texts[None]}
+    parts = message["content"]
+    return {
+        **message,
+        "content": [{**p, "text": texts[n]} if n in texts else p for n, p in enumerate(parts)],
+    }
+
+
+def _with_lead(message: dict[str, Any], text: str) -> dict[str, Any]:
+    """A message with a text before its content."""
+    content = message["content"]
+    if isinstance(content, str):
+        return {**message, "content": f"{text}\n\n{content}"}
+    return {**message, "content": [{"type": "text", "text": text}, *content]}
+
+
+def _escaped(text: str) -> str:
+    """``text`` with a space in what would end or begin a document."""
+    return _MARKUP.sub("< ", text)
+
+
+def _attribute(text: str) -> str:
+    return " ".join(re.sub('["<>]', " ", text).split())

@@ -1,0 +1,70 @@
+"""Tune an LLM for any part: examples, samples, training, figures, a folder with a card."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ragsieve.datasets import Dataset
+from ragsieve.train.artifacts import ADAPTER, check_free, recipe_dir, recipe_of
+from ragsieve.train.run import Change, Run
+
+Learn = Callable[[Run, Any], tuple[Path, Mapping[str, Any]]]
+
+
+def train_llm(
+    folder: Path,
+    what: str,
+    plan: Any,
+    run: Run,
+    *,
+    documents: Change,
+    learn: Learn,
+    card: Callable[[Mapping[str, Any], Any, Sequence[Dataset]], str],
+) -> dict[str, Any]:
+    """Tune an LLM on questions with documents, and write it to ``folder``.
+
+    ``models.load(f"transformers:{folder}")`` is the tuned model where the plan does not want the
+    adapter alone, and ``models.load(plan.llm, adapter=f"{folder}/adapter")``.
+
+    Args:
+        folder: New, or one of an earlier training.
+        what: What is trained, for errors.
+        plan: Options with ``llm`` and ``limit``.
+        run: What is read, and where it works.
+        documents: The documents of a question that are read.
+        learn: The recipe: of the run and the model the adapter, and figures beside its own.
+        card: Makes the model card of what ``recipe.json`` says.
+
+    Returns:
+        What ``recipe.json`` says: among others figures ``before`` and ``after``.
+
+    Raises:
+        InputError: If ``folder`` holds something else, the model cannot be tuned, or there is
+            nothing to learn.
+        ModelError: If a model fails.
+    """
+    check_free(folder, what)
+    from ragsieve.train.sft import tunable  # labels need none of its libraries
+
+    model = tunable(plan.llm)
+    run.write_questions(plan.limit, documents)
+    adapter, figures = learn(run, model)
+    recipe = {**recipe_of(adapter), **figures}
+    with recipe_dir(folder, recipe, card(recipe, plan, run.sources)) as fresh:
+        shutil.copytree(adapter, fresh / ADAPTER)
+        if getattr(plan, "merged", True):
+            merge(fresh, model, adapter)
+    return recipe
+
+
+def merge(folder: Path, model: Any, adapter: Path) -> None:
+    """Write a model of transformers with an adapter merged into its weights, and its tokenizer."""
+    from ragsieve.models.loading import loaded
+
+    tuned = replace(model, adapter=str(adapter))
+    loaded(model.model, tuned._decoder.model.save_pretrained, folder)
+    model._tokenizer.save_pretrained(folder)

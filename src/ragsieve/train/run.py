@@ -1,0 +1,179 @@
+"""One training: its questions and its folder.
+
+WORK/plan.json          what the folder is of, where the training says so
+WORK/PART.jsonl         the questions of a part, with the documents that are read
+WORK/PART.KIND.jsonl    what is known of them
+WORK/adapter-…          what an LLM learned
+WORK/cache.sqlite       replies of models
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ragsieve.datasets import Dataset, parts
+from ragsieve.errors import InputError
+from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
+from ragsieve.models.sharing import Share, sharing
+from ragsieve.train.examples import gather, write
+from ragsieve.trained.recipe import Data
+from ragsieve.types import Example
+
+logger = logging.getLogger(__name__)
+
+PARTS: tuple[parts.Part, ...] = ("train", "validation")
+HELD_OUT = 5  # under a limit, a question of validation to so many of training
+OnProgress = Callable[[str, Iterator[Done], int | None], list[Done]]
+Change = Callable[[Example, Sequence[Example]], Example]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Options of every training beside its plan; work of an earlier start is kept.
+
+    Args:
+        sources: Questions with gold answers, divided by a salted hash.
+        work: Folder of this training, and of no other; made where missing.
+        workers: Questions at once, where models are asked.
+        on_progress: Runs through questions as they are done; it is given the file's name and how
+            many there are.
+        warn: Given a line where something is amiss.
+    """
+
+    sources: Sequence[Dataset]
+    work: Path
+    workers: int = 16
+    on_progress: OnProgress = lambda _name, done, _total: [*done]
+    warn: Callable[[str], object] = logger.warning
+
+    def claim(self, plan: Mapping[str, Any]) -> None:
+        """Note what ``work`` is of.
+
+        Raises:
+            InputError: If it is of another plan or other data, or cannot be written.
+        """
+        data = [[source.origin, source.sha256()] for source in self.sources]
+        claim(self.work, {**plan, "data": data})
+
+    def write_questions(self, limit: int | None, change: Change) -> None:
+        """Write the questions of each part.
+
+        Args:
+            limit: Only so many to learn from, and a fifth of that to choose by; all where None.
+            change: Gives of a question, and all of its part, the question with the documents to
+                read.
+
+        Raises:
+            InputError: If a part has no question.
+        """
+        self.work.mkdir(parents=True, exist_ok=True)
+        for part, most in limits(limit).items():
+            examples = list(islice(gather(self.sources, part), most))
+            path = self.path(part)
+            if not write(path, (change(one, examples) for one in examples)):
+                path.unlink()
+                raise InputError(f"data must have a question with documents and answers in {part}")
+
+    def path(self, part: str, kind: str = "") -> Path:
+        """Where the questions of a part lie, or what of this kind is known of them."""
+        return self.work / (f"{part}.{kind}.jsonl" if kind else f"{part}.jsonl")
+
+    def label(self, kind: str, process: Process, *, by: str) -> None:
+        """Write what ``process`` says of the questions of both parts; see `ask`."""
+        for part in PARTS:
+            self.ask(part, self.path(part, kind).name, process, by=by)
+
+    def ask(
+        self,
+        part: str,
+        name: str,
+        process: Process,
+        *,
+        by: str,
+        limit: int | None = None,
+        max_failed: float = 0.0,
+    ) -> list[Done]:
+        """Write what ``process`` says of each question of a part into ``WORK/NAME``.
+
+        What an earlier start wrote ``by`` it stays.
+
+        Args:
+            part: Whose questions.
+            name: Of the file.
+            process: What is asked.
+            by: What the results depend on.
+            limit: Only so many questions; all where None.
+            max_failed: Share of the questions that may fail; the next start tries these again.
+
+        Raises:
+            InputError: If a file is of another ``by``, or of other questions.
+            ModelError: If a model fails too often; the first such error, when all others are asked.
+        """
+        with Batch(self.path(part), self.work / name, label=by) as batch:
+            done = batch.run(process, workers=self.workers, limit=limit)
+            results = self.on_progress(name, done, batch.total(limit))
+        errors = [one.error for one in results if one.error]
+        if len(errors) > max_failed * len(results):
+            raise errors[0]
+        return results
+
+    def sharing(self) -> AbstractContextManager[Share]:
+        """Wraps models, so that questions are asked together and replies are kept."""
+        return sharing(self.workers, cache=self.work / "cache.sqlite")
+
+    def adapter(self, *learned: object) -> Path:
+        """Where an adapter lies that was learned so, by the ``repr`` of all of it."""
+        mark = hashlib.sha256(repr(learned).encode("utf-8", "surrogatepass")).hexdigest()
+        return self.work / f"adapter-{mark[:12]}"
+
+
+def claim(work: Path, values: Mapping[str, Any]) -> None:
+    """Note what ``work`` is of, or check that it says the same; see `Run.claim`."""
+    path, text = work / "plan.json", json.dumps(values, indent=1)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        if not path.is_file():
+            replace_lines(path, [text.encode()])
+        if path.read_text(encoding="utf-8") != text:
+            raise InputError(f"work must be a new folder or that of this plan, got {str(work)!r}")
+    except OSError as error:
+        raise InputError(f"work cannot be used: {error.strerror or error}") from error
+
+
+def limits(limit: int | None) -> dict[parts.Part, int | None]:
+    """How many questions of each part are read; all where None."""
+    return {"train": limit, "validation": limit and -(-limit // HELD_OUT)}
+
+
+def first_documents(most: int) -> Change:
+    """Leaves of each question's documents the first."""
+    return lambda example, _: replace(example, documents=example.documents[:most])
+
+
+def labels_of(name: str, plan: Any) -> str:
+    """By what labels are made: all options of a plan but those that are for the training."""
+    known = {k: v for k, v in asdict(plan).items() if k not in ("limit", "epochs", "seed")}
+    return f"{name} {json.dumps(known)}"
+
+
+def counted(sources: Sequence[Dataset], ids: Iterable[str]) -> tuple[Data, ...]:
+    """Data sets with the number of questions learned from, by ids that begin with their names."""
+    known = Counter(one.partition(":")[0] for one in ids)
+    return tuple(
+        Data(source.name, licence, known[source.name], source.sha256())
+        for source, (_, licence) in zip(sources, licences(sources), strict=True)
+    )
+
+
+def licences(sources: Sequence[Dataset]) -> list[tuple[str, str]]:
+    """Names of data sets with their licences."""
+    return [(s.name, s.entry.licence if s.entry else "the user's own") for s in sources]

@@ -1,0 +1,95 @@
+"""Options read off a signature and its docstring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ragsieve.cli.signature import ApiCommand, argument_texts, options_of, taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What is trained.
+
+    Args:
+        llm: The model that is tuned; needed.
+        form: ``"light"``: regressions,
+            or ``"deep"``.
+        limit: So many questions; all where None.
+        share: In (0, 1].
+        names: Of parts.
+        merged: Whether one model is written.
+
+    Raises:
+        InputError: Never.
+    """
+
+    llm: str
+    form: Literal["light", "deep"] = "light"
+    limit: int | None = None
+    share: Annotated[float, click.FloatRange(0, 1)] = 0.5
+    names: tuple[str, ...] = ()
+    merged: bool = False
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """Exit code and output of a command that prints the recipe."""
+
+    def callback(**options: object) -> None:
+        click.echo(repr(taken(Recipe, options)) + repr(options))
+
+    changes = {"names": {"flags": ["--name"]}}
+    own: list[click.Parameter] = [click.Option(["--more"], default=1)]
+    command = ApiCommand(
+        "train", callback=callback, params=own, api=f"{__name__}:Recipe", changes=changes
+    )
+    result = CliRunner().invoke(command, arguments, terminal_width=200)
+    return result.exit_code, result.output
+
+
+def test_arguments_are_those_of_the_signature() -> None:
+    """Types, defaults and repetition; options of the command itself are left to it."""
+    code, out = run("--llm", "m", "--limit", "3", "--name", "a", "--name", "b", "--merged")
+
+    expected = Recipe(llm="m", limit=3, names=("a", "b"), merged=True)
+    assert (0, repr(expected) + "{'more': 1}\n") == (code, out)
+
+
+def test_help_is_that_of_the_docstring() -> None:
+    """Without its markup, and without the sections below the arguments."""
+    code, out = run("--help")
+
+    assert 0 == code
+    assert "light: regressions, or deep.  [default: light]" in out
+    assert "So many questions; all by default." in out
+    assert "Raises" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing option '--llm'"),
+        (("--llm", "m", "--form", "x"), "'x' is not one of 'light', 'deep'"),
+        (("--llm", "m", "--share", "2"), "2.0 is not in the range 0<=x<=1"),
+        (("--llm", "m", "--limit", "x"), "'x' is not a valid integer"),
+    ],
+)
+def test_values_have_the_types_of_the_signature(arguments: tuple[str, ...], message: str) -> None:
+    """Click says which option, which rule and which value."""
+    code, out = run(*arguments)
+
+    assert 2 == code
+    assert message in out
+
+
+def test_parameters_may_be_left_out_and_prefixed() -> None:
+    """So that two signatures with one name in common make one command."""
+    options = options_of(Recipe, skip={"llm", "form", "names"}, prefix="of_")
+
+    assert ["--of-limit", "--of-share", "--of-merged"] == [o.opts[0] for o in options]
+    assert {} == argument_texts("A line.") == argument_texts(None)
