@@ -1,7 +1,7 @@
 # The server, or any other command of ragsieve, on a CPU: see docs/how-to/docker.md.
 FROM python:3.11-slim AS build
 
-ARG EXTRAS="local,openai,serve"
+ARG EXTRAS="html,local,openai,serve"
 ARG TORCH_INDEX="https://download.pytorch.org/whl/cpu"
 # Named weights to put into the image (`ragsieve models list`), with spaces between; empty for none.
 ARG MODELS="smollm2 minilm"

@@ -27,6 +27,7 @@ import numpy as np
 from pruner_hops import bridges, joined
 from pruner_structures import as_page, as_thread, made_up
 
+from ragsieve import models
 from ragsieve.datasets.parts import part_of
 from ragsieve.evaluate.evidence import gold_sentences
 from ragsieve.text import normalise
@@ -65,15 +66,43 @@ def place(text: str, of: int = 100) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) % of
 
 
-def annotated(name: str, folder: Path, chance: random.Random) -> Iterator[tuple[Record, bool]]:
-    """Questions with marked evidence, with hard negatives; whether each is for validation."""
-    passages = {p["id"]: p for p in read(folder / f"{name}.passages.jsonl.gz")}
-    questions = read(folder / f"{name}.questions.jsonl.gz")
-    texts, ids = [p["text"] for p in passages.values()], list(passages)
+def by_words(questions: list[str], texts: list[str], k: int) -> np.ndarray:
+    """Places of the ``k`` best texts by BM25, ``(n_questions, k)``."""
     index = bm25s.BM25()
     index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
-    asked = bm25s.tokenize([q["question"] for q in questions], show_progress=False)
-    near, _ = index.retrieve(asked, k=min(20, len(ids)), show_progress=False)
+    tokens = bm25s.tokenize(questions, show_progress=False)
+    places, _ = index.retrieve(tokens, k=k, show_progress=False)
+    return np.asarray(places)
+
+
+def by_embedding(questions: list[str], texts: list[str], k: int) -> np.ndarray:
+    """Places of the ``k`` best texts by MiniLM's cosine of their first 600 characters."""
+    embedder = models.load("minilm")
+    similar = embedder.embed(questions) @ embedder.embed([t[:600] for t in texts]).T
+    return np.argsort(-similar, axis=1)[:, :k]  # (n_questions, k)
+
+
+NEAREST = {"words": by_words, "embedding": by_embedding}
+
+
+def annotated(
+    name: str, folder: Path, chance: random.Random, nearest: str, most: int | None
+) -> Iterator[tuple[Record, bool]]:
+    """Questions with marked evidence, with hard negatives; whether each is for validation.
+
+    Where `most` is given, so many questions with the passages of their groups, and others up to
+    five times as many.
+    """
+    passages = {p["id"]: p for p in read(folder / f"{name}.passages.jsonl.gz")}
+    questions = read(folder / f"{name}.questions.jsonl.gz")
+    if most is not None and most < len(questions):
+        questions = chance.sample(questions, most)
+        needed = {i for q in questions for i in q["passages"]}
+        others = chance.sample(list(passages), min(len(passages), 5 * most))
+        kept = {*needed, *others}
+        passages = {i: p for i, p in passages.items() if i in kept}
+    texts, ids = [p["text"] for p in passages.values()], list(passages)
+    near = NEAREST[nearest]([q["question"] for q in questions], texts, min(20, len(ids)))
     held = {i: place(p["group"]) < HELD_OUT for i, p in passages.items()}
     groups: dict[str, list[str]] = {}
     for i, p in passages.items():
@@ -192,6 +221,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of retrieved passages")
     parser.add_argument("--count", type=int, default=60_000, help="questions of train.jsonl")
     parser.add_argument(
+        "--nearest", choices=list(NEAREST), default="words", help="what finds hard negatives"
+    )
+    parser.add_argument("--most", type=int, help="questions of each annotated set; all by default")
+    parser.add_argument(
         "--validation", type=int, default=150, help="questions of each set, at most"
     )
     options = parser.parse_args()
@@ -199,13 +232,13 @@ def main() -> None:
     learned: dict[str, list[Record]] = {}
     checked: list[Record] = []
     for name in [*SHARES, *RETRIEVED]:
-        found = (
-            annotated(name, options.sets, chance)
+        records = (
+            annotated(name, options.sets, chance, options.nearest, options.most)
             if name in SHARES
             else retrieved(name, options.data)
         )
         both: tuple[list[Record], list[Record]] = ([], [])
-        for item, validation in found:
+        for item, validation in records:
             both[validation].append(item)
         learned[name] = both[0]
         checked += chance.sample(both[1], min(options.validation, len(both[1])))

@@ -60,6 +60,7 @@ OPTIONAL = [
     "dspy",
     "gguf",
     "haystack",
+    "html_to_markdown",
     "jinja2",
     "langchain_classic",
     "langchain_community",
@@ -70,6 +71,7 @@ OPTIONAL = [
     "matplotlib",
     "openai",
     "peft",
+    "rapidfuzz",
     "rouge_score",
     "sentence_transformers",
     "sklearn",
@@ -228,6 +230,23 @@ def test_the_command_line_filters_without_an_extra() -> None:
     assert ["Blocks", "Pruner", "Threshold", "Order"] == stages
     assert result["kept"]
     assert 0 <= result["answerable"] <= 1
+
+
+def test_html_names_its_extra(tmp_path: Path) -> None:
+    """A page is refused with the line that installs what reads it."""
+    (page := tmp_path / "page.html").write_text("<p>Gustave Eiffel designed it.</p>")
+    code = f"""
+from ragsieve import cli
+sys.stderr = sys.stdout
+try:
+    cli.main(["filter", "-q", "Who?", {str(page)!r}])
+except SystemExit as end:
+    print(end.code)
+"""
+    error, exit_code = with_core_alone(code).splitlines()
+
+    assert "error: html_to_markdown is not installed: pip install 'ragsieve[html]'" == error
+    assert "2" == exit_code
 
 
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in (*OWN, *PEERS)])

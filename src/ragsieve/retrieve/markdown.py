@@ -22,15 +22,16 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from html_to_markdown import (
-    ConversionError,
-    ConversionOptions,
-    PreprocessingOptions,
-    WarningKind,
-    convert,
-)
+from ragsieve.errors import InputError, SourceError, needs_extra
 
-from ragsieve.errors import InputError, SourceError
+with needs_extra("html"):
+    from html_to_markdown import (
+        ConversionError,
+        ConversionOptions,
+        PreprocessingOptions,
+        WarningKind,
+        convert,
+    )
 
 _NO_TEXT = [
     *("nav", "footer", "aside", "dialog", "button", "select", "textarea", "input"),

@@ -16,7 +16,6 @@ from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, check_choice, check_range
-from ragsieve.retrieve.markdown import to_markdown
 from ragsieve.text import legacy_charset, normalise, safe, stemmed, words
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
@@ -54,6 +53,8 @@ def page_text(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tupl
         InputError: If the page cannot be read in that time, or nests so deep that text of it would
             be lost.
     """
+    from ragsieve.retrieve.markdown import to_markdown  # the extra "html"
+
     title, text = to_markdown(safe(html), name=name, timeout_s=timeout_s)
     return safe(title), safe(text)
 

@@ -12,7 +12,6 @@ from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import best_first, packed
 from ragsieve.prompts import context, numbered, render, titled
-from ragsieve.select.repeats import repeated
 from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
@@ -119,6 +118,8 @@ class Extract:
 
     def _aligned(self, reply: str, window: Sequence[Segment]) -> list[Segment]:
         """The segments that the reply's lines repeat, in the order of the lines."""
+        from ragsieve.select.repeats import repeated  # the extras of LLMs bring what it needs
+
         sources = [normalise(s.text) for s in window]
         lines = [repeated(o, sources, min_match=self.min_match) for o in reply.splitlines()]
         clues = [window[place] for places in lines for place in places or ()]

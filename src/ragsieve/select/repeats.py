@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rapidfuzz import fuzz, process
-
+from ragsieve.errors import needs_extra
 from ragsieve.text import normalise, sentence_spans
+
+with needs_extra("openai"):
+    from rapidfuzz import fuzz, process
 
 _NUMBER = re.compile(
     r"^[\s*_#]*(?:sentence\s*\[?\d+\]?\s*[:.)-]|\[\d+\]\s*[:.)-]?|\(?\d+\s*[:.)-]|[-•])[\s*_]*",

@@ -7,14 +7,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rapidfuzz import fuzz
-
+from ragsieve.errors import needs_extra
 from ragsieve.retrieve.apis.api import Endpoint, Link
 from ragsieve.retrieve.apis.calls import ApiClient, Value
 from ragsieve.retrieve.apis.entities import NAMES, Entity
 from ragsieve.retrieve.apis.parts import bare_tickers, parts, rest, topics_of
 from ragsieve.text import stemmed, words
 from ragsieve.trace import note
+
+with needs_extra("records"):
+    from rapidfuzz import fuzz
 
 Pair = tuple[Link, Entity]
 _MOST_NAMES = 1000  # of a search's reply: comparing ten thousand takes seconds

@@ -1,0 +1,91 @@
+"""Run the small variant of every recipe to its end, and list how long each takes.
+
+    python experiments/recipes.py --data ../shared/data
+    python experiments/recipes.py --data ../shared/data --only winnowrag chunkrag --limit 3
+
+Runs in the current folder, where it first makes what recipes name: indexes, routers and filters,
+each from few questions. What exists is not made again; a recipe starts anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+INDEXED = ("popqa", "nq", "hotpotqa", "multihoprag")
+ROUTED = ("popqa", "multihoprag", "nq")
+EPSILONS = ("0", "0.3", "0.4", "0.5")
+OUTPUT = Path("runs/recipes")
+
+
+def ragsieve(*arguments: str) -> float:
+    """Seconds that a command took; what it prints stays in a file.
+
+    Raises:
+        SystemExit: If it fails.
+    """
+    start = time.monotonic()
+    with (OUTPUT / "log.txt").open("a", encoding="utf-8") as log:
+        print("$ ragsieve", *arguments, file=log, flush=True)
+        code = subprocess.run(
+            [sys.executable, "-m", "ragsieve", *arguments], stdout=log, stderr=log
+        ).returncode
+    if code:
+        raise SystemExit(f"ragsieve {' '.join(arguments)} ended with {code}: see {log.name}")
+    return time.monotonic() - start
+
+
+def questions(path: Path, names: tuple[str, ...], data: Path, count: int) -> str:
+    """A file of the first questions of each set that names the set as their source."""
+    with path.open("w", encoding="utf-8") as out:
+        for name in names:
+            with gzip.open(data / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+                for line, _ in zip(lines, range(count), strict=False):
+                    record = json.loads(line)
+                    record["metadata"] = {"sources": [name]}
+                    out.write(json.dumps(record) + "\n")
+    return str(path)
+
+
+def prepare(data: Path) -> None:
+    """Indexes, routers and filters that small variants name."""
+    folder = ["--data", str(data)]
+    for name in INDEXED:
+        if not Path("indexes", name).exists():
+            ragsieve("index", "build", f"indexes/{name}", name, *folder)
+    routed = questions(OUTPUT / "routed.jsonl", ROUTED, data, 40)
+    for form in ("light", "llm"):
+        if not Path("routers", f"three-{form}").exists():
+            sources = ["--sources", str(HERE / "sources/three.toml"), "--form", form]
+            ragsieve("train", "router", f"routers/three-{form}", routed, *sources, "--epochs", "1")
+    few = questions(OUTPUT / "few.jsonl", ("nq",), data, 60)
+    little = ["--extractor", "write", "--epochs", "1", "--labelled", "4"]
+    for name, epsilon in (("tuned", "0"), *((f"epsilon-{e}", e) for e in EPSILONS)):
+        if not Path("filters", name).exists():
+            ragsieve("train", "finefilter", f"filters/{name}", few, *little, "--epsilon", epsilon)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of data sets")
+    parser.add_argument("--only", nargs="+", default=[""], help="beginnings of recipes' names")
+    parser.add_argument("--limit", type=int, default=1, help="questions of each data set")
+    options = parser.parse_args()
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    prepare(options.data)
+    for recipe in sorted(HERE.glob("*.toml")):
+        if recipe.stem.startswith(tuple(options.only)):
+            output = OUTPUT / f"{recipe.stem}-{time.time_ns()}"
+            run = ["--small", "--limit", str(options.limit), "--data", str(options.data)]
+            seconds = ragsieve("bench", str(recipe), *run, "--output", str(output))
+            print(f"{recipe.stem:26} {seconds:6.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
