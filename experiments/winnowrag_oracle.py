@@ -2,7 +2,7 @@
 
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web simpleqa_web
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --poisoned
-    python experiments/winnowrag_oracle.py --data ../shared/data popqa --index indexes/popqa
+    python experiments/winnowrag_oracle.py --data ../shared/data popqa --index windows/popqa
 
 An ideal agent answers with the gold answer where a document of its cluster holds it, else with
 words of its first title, so that wrong agents disagree. Documents are embedded with their

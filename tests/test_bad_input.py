@@ -14,7 +14,7 @@ from ragsieve.models.fake import (
     OverlapPruner,
     ScriptedLLM,
 )
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.retrieve.files import read_documents
 from ragsieve.systems import SYSTEMS, build
 from ragsieve.types import Segment

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 

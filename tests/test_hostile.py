@@ -11,8 +11,8 @@ import pytest
 from ragsieve import finefilter
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Result
 from ragsieve.prompts import numbered, render
+from ragsieve.result import Result
 from ragsieve.text import safe
 
 QUESTION = "Who sang Quizzacious?"  # a word that no document below has

@@ -19,8 +19,9 @@ from ragsieve.answer import Reader
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System, Tokens, Verdict, best_first, fit
+from ragsieve.pipeline import Pipeline, System, best_first, fit
 from ragsieve.prompts import context
+from ragsieve.result import Tokens, Verdict
 from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 

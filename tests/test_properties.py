@@ -19,7 +19,8 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
 from ragsieve.text import sentence_spans
 from ragsieve.types import Example
 

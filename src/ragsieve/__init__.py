@@ -5,7 +5,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
-from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
 from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Example, Query, Segment
 
@@ -48,6 +49,8 @@ def __getattr__(name: str) -> Any:
     """Modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
     if name == "finefilter":
         return import_module("ragsieve.systems.finefilter").finefilter
+    if name == "__version__":
+        return import_module("importlib.metadata").version("ragsieve")
     if name == "load":
         return import_module("ragsieve.trained").load
     if name in __all__:

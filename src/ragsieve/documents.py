@@ -1,17 +1,58 @@
-"""Make documents from strings, mappings or documents."""
+"""Make documents from strings, mappings, and documents of ours or of other frameworks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from ragsieve.errors import InputError
 from ragsieve.trace import note
 from ragsieve.types import Document
 
-AnyDocument = Document | Mapping[str, Any] | str
+TEXT_KEYS = ("text", "page_content", "content", "body")
+"""Keys of a mapping, and fields of another framework's document, under which its text may be."""
+
+
+@runtime_checkable
+class PageDocument(Protocol):
+    """A document of LangChain."""
+
+    page_content: str
+    metadata: dict[str, Any]
+
+
+@runtime_checkable
+class ContentDocument(Protocol):
+    """A document of Haystack."""
+
+    content: str | None
+    meta: dict[str, Any]
+
+
+@runtime_checkable
+class TextNode(Protocol):
+    """A node of LlamaIndex."""
+
+    node_id: str
+    metadata: dict[str, Any]
+
+    def get_content(self) -> str:
+        """Its text."""
+
+
+@runtime_checkable
+class ScoredNode(Protocol):
+    """A node of LlamaIndex with its score."""
+
+    node: Any
+    score: float | None
+
+
+AnyDocument = (
+    Document | Mapping[str, Any] | str | PageDocument | ContentDocument | TextNode | ScoredNode
+)
 
 
 def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...]:
@@ -39,17 +80,38 @@ def _as_document(value: AnyDocument, rank: int) -> Document:
         return value
     if isinstance(value, str):
         return Document(str(rank), value)
-    if not isinstance(value, Mapping) or "text" not in value:
+    values = value if isinstance(value, Mapping) else _fields(value)
+    key = next((key for key in TEXT_KEYS if key in values), None)
+    if key is None:
         raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
-    metadata = value.get("metadata") or {}
+    metadata = values.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         raise InputError(f"a document's metadata must be a mapping, got {metadata!r:.80}")
-    known = ("id", "text", "title", "source", "metadata")
-    rest = {k: v for k, v in value.items() if k not in known}
+    known = ("id", key, "title", "source", "metadata")
+    rest = {k: v for k, v in values.items() if k not in known}
     return Document(
-        id=str(rank if value.get("id") is None else value["id"]),
-        text=value["text"],
-        title=value.get("title") or "",
-        source=str(value.get("source") or value.get("url") or ""),
+        id=str(rank if values.get("id") is None else values["id"]),
+        text=values[key],
+        title=values.get("title") or "",
+        source=str(values.get("source") or values.get("url") or ""),
         metadata={**metadata, **rest},
     )
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """Fields of another framework's document, with title and source of its metadata."""
+    if isinstance(value, ScoredNode):
+        value = value.node
+    if isinstance(value, TextNode):
+        fields: dict[str, Any] = {"id": value.node_id, "text": value.get_content()}
+        metadata: Any = value.metadata
+    elif isinstance(value, PageDocument):
+        fields = {"id": getattr(value, "id", None), "text": value.page_content}
+        metadata = value.metadata
+    elif isinstance(value, ContentDocument):
+        fields = {"id": getattr(value, "id", None), "text": value.content or ""}
+        metadata = value.meta
+    else:
+        return {}
+    named = {key: str(metadata[key]) for key in ("title", "source", "url") if metadata.get(key)}
+    return {**named, **fields, "metadata": metadata}

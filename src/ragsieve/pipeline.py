@@ -12,11 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
+from typing import Literal, Protocol, Self, TypeVar, runtime_checkable
 
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
-from ragsieve.trace import Trace, note, record_drop, segment_to_dict, step
+from ragsieve.many import Question, in_thread, run_many
+from ragsieve.result import Result, Tokens
+from ragsieve.trace import Trace, note, record_drop, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
@@ -160,81 +162,6 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Se
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """Tokens of the context before and after, in the reader's own tokenizer."""
-
-    before: int
-    after: int
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on a span: kept where ``stage`` is empty, else dropped by it, and why."""
-
-    segment: Segment
-    stage: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """Result of a system for a question.
-
-    Args:
-        query: The question.
-        documents: The documents as the system took them: in the caller's order, with unique ids.
-        kept: Verbatim spans in the order in which the reader reads them.
-        text: The context made of ``kept``, as it stands in the reader's prompt.
-        tokens: Tokens of the context before and after.
-        trace: What every stage did.
-        answer: The reader's answer, where one was asked for.
-    """
-
-    query: Query
-    documents: tuple[Document, ...]
-    kept: tuple[Segment, ...]
-    text: str
-    tokens: Tokens
-    trace: Trace
-    answer: Answer | None = None
-
-    @property
-    def compression_ratio(self) -> float:
-        """Tokens before / tokens after, at least 1; infinite where nothing of something stayed."""
-        if not self.tokens.after:
-            return math.inf if self.tokens.before else 1.0
-        return self.tokens.before / self.tokens.after
-
-    @property
-    def answerable(self) -> float | None:
-        """Probability that some document answers, in [0, 1]; None if no stage gives one."""
-        return self.trace.answerable
-
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """Verdict on every finest span, in the order of the documents."""
-        found = {
-            drop.segment.key: Verdict(drop.segment, record.stage, drop.reason)
-            for record in self.trace.steps
-            for drop in record.dropped
-        }
-        found.update({s.key: Verdict(s, "", "") for s in self.kept})
-        return sorted(found.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values; ``answer`` only where one was asked for."""
-        return {
-            "query": self.query.text,
-            "kept": [segment_to_dict(s) for s in self.kept],
-            "text": self.text,
-            "tokens": {"before": self.tokens.before, "after": self.tokens.after},
-            **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
-            "trace": self.trace.to_dict(),
-            **({} if self.answer is None else {"answer": self.answer.text}),
-        }
-
-
-@dataclass(frozen=True)
 class System:
     """A whole method: documents in, the spans that matter out, and an answer when asked.
 
@@ -265,9 +192,11 @@ class System:
         Args:
             query: The question, not blank.
             documents: Best first; a string is a document without a title, a mapping one with the
-                keys ``text``, and where known ``id``, ``title``, ``source``. Of equal ids, the
-                later ones become ``id#2``, ``id#3``; the trace notes it. Where None, the source
-                is asked, and what it finds, which may be spans of documents, is filtered.
+                keys ``text`` (or ``page_content``, ``content``, ``body``), and where known ``id``,
+                ``title``, ``source``; those of LangChain, LlamaIndex and Haystack are taken as they
+                are. Of equal ids, the later ones become ``id#2``, ``id#3``; the trace notes it.
+                Where None, the source is asked, and what it finds, which may be spans of documents,
+                is filtered.
 
         Raises:
             InputError: If the question or a document breaks a rule.
@@ -311,6 +240,58 @@ class System:
                 answer = self.reader(result.query, result.kept)
                 record.after = answer.segments
         return replace(result, answer=answer)
+
+    def map(
+        self,
+        questions: Iterable[Question],
+        *,
+        answer: bool = False,
+        workers: int = 8,
+        progress: bool = False,
+    ) -> Iterator[Result]:
+        """Results of many questions, each as alone, in their order and as soon as they are there.
+
+        Args:
+            questions: Pairs ``(question, documents)`` or `Example`; questions alone where the
+                system has a source. Any iterable: at most ``2 * workers`` are held at a time.
+            answer: Whether the reader answers, as by `ask`.
+            workers: Questions at once, in threads; at least 1.
+            progress: Whether to show a bar on the terminal.
+
+        Raises:
+            InputError: If an option or a question breaks a rule; at its place, what a call raises.
+        """
+        call = self.ask if answer else self.__call__
+        return run_many(call, questions, workers=workers, progress=progress)
+
+    def batch(
+        self,
+        questions: Iterable[Question],
+        *,
+        answer: bool = False,
+        workers: int = 8,
+        progress: bool = False,
+    ) -> list[Result]:
+        """`map`, as a list."""
+        return [*self.map(questions, answer=answer, workers=workers, progress=progress)]
+
+    async def acall(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+    ) -> Result:
+        """The same as calling the system, in a thread of its own: the event loop goes on."""
+        return await in_thread(self, query, documents)
+
+    async def aask(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+    ) -> Result:
+        """`ask` in a thread of its own: the event loop goes on."""
+        return await in_thread(self.ask, query, documents)
+
+    async def abatch(
+        self, questions: Iterable[Question], *, answer: bool = False, workers: int = 8
+    ) -> list[Result]:
+        """`batch` in threads of its own: the event loop goes on."""
+        return await in_thread(self.batch, questions, answer=answer, workers=workers)
 
     def with_budget(self, max_tokens: int | None) -> System:
         """The same, with a context of at most ``max_tokens`` tokens."""

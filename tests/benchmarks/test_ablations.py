@@ -20,7 +20,8 @@ from ragsieve.answer.critic import Critic
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.systems.finefilter import finefilter
 from ragsieve.types import Document, Query, Segment

@@ -21,7 +21,8 @@ from ragsieve.evaluate.evidence import (
     tokens_kept,
 )
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, Result, System, Tokens
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result, Tokens
 from ragsieve.systems.finefilter import finefilter
 from ragsieve.trace import Trace
 from ragsieve.types import Document, Example, Query, Segment

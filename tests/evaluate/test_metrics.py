@@ -18,7 +18,8 @@ from ragsieve.evaluate.metrics import (
     semantic_accuracy,
 )
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
 from ragsieve.select import TopK
 from ragsieve.types import Document, Example, Query
 

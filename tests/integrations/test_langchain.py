@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 
 pytest.importorskip("langchain_core")
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragsieve import models
 from ragsieve.models.base import Message
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 
 pytest.importorskip("llama_index.core")
 

@@ -46,7 +46,8 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.trace import Step, Usage, record_usage
 

@@ -31,7 +31,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems.crag import PAPER, crag
 from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Usage, record_usage

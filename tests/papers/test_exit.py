@@ -18,7 +18,7 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems.exit import exit_sentences
 
 QUESTION = "Who sang Summer Breeze in 1972?"

@@ -22,7 +22,8 @@ import pytest
 
 from ragsieve import finefilter
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 
 QUESTION = "who sang Summer Breeze"
 S1, S2, S3 = "It was released in 1972.", "Seals and Crofts sang it.", "The weather was fine."

@@ -19,7 +19,7 @@ from math import log
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems.selective_context import Unit, selective_context
 
 TEXT = "The cat sat. It purred. It was so."

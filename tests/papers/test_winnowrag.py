@@ -36,7 +36,7 @@ import numpy as np
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems.winnowrag import winnowrag
 
 pytest.importorskip("sklearn")

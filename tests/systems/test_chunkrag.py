@@ -24,7 +24,8 @@ from ragsieve.models.fake import (
     echo,
 )
 from ragsieve.models.sharing import sharing
-from ragsieve.pipeline import Pipeline, Result, System
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
 from ragsieve.systems import build
 from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.trace import Step

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ragsieve import score
 from ragsieve.errors import InputError, SourceError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, Result, Source
+from ragsieve.pipeline import Pipeline, Source
+from ragsieve.result import Result
 from ragsieve.score.calibrated import Logistic
 from ragsieve.systems.crag import PAPER, Judged, Strips, crag
 from ragsieve.systems.self_crag import self_crag

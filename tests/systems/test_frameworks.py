@@ -10,7 +10,8 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.retrieve.records import RECORD
 from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iter_retgen import iter_retgen

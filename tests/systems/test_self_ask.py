@@ -9,7 +9,7 @@ import pytest
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems.self_ask import self_ask
 from ragsieve.types import Document, Query, Segment
 

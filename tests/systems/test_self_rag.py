@@ -14,7 +14,8 @@ import pytest
 from ragsieve.errors import InputError, StoreError, Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.systems.reflection import TOKENS
 from ragsieve.systems.self_rag import self_rag
 from ragsieve.types import Document, Query, Segment

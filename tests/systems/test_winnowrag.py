@@ -21,7 +21,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems import SYSTEMS, build
 from ragsieve.systems.winnowrag import winnowrag
 

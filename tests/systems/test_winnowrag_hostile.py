@@ -17,7 +17,7 @@ from ragsieve.answer.agent import Agent
 from ragsieve.cli import main
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.systems.winnowrag import winnowrag
 from ragsieve.types import Document, Query, Segment
 

@@ -30,7 +30,8 @@ from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged
 from ragsieve.inspector import page, view
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.retrieve.files import read_documents
 from ragsieve.systems.indexes import content
 from ragsieve.systems.sources import sources_content

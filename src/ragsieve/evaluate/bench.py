@@ -39,7 +39,8 @@ from ragsieve.evaluate.metrics import (
 from ragsieve.evaluate.run import Batch, Done, Failed, Process, replace_lines
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.pipeline import Result, Source, System
+from ragsieve.pipeline import Source, System
+from ragsieve.result import Result
 from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.systems.registry import ROLES

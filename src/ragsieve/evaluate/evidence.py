@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ragsieve.documents import as_documents
-from ragsieve.pipeline import Result, best_first
+from ragsieve.pipeline import best_first
+from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.text import contains_answer, sentence_spans
 from ragsieve.types import Document, Example, Segment

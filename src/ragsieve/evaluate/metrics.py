@@ -19,8 +19,8 @@ from ragsieve.errors import ContextOverflow
 from ragsieve.evaluate import answers, evidence
 from ragsieve.evaluate.answers import CragVerdict, Judge
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Result, Tokens
 from ragsieve.prompts import context
+from ragsieve.result import Result, Tokens
 from ragsieve.schema import read
 from ragsieve.score.bottleneck import bottleneck
 from ragsieve.text import contains_answer

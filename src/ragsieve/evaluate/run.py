@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Segment, rounded
 

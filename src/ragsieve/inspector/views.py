@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragsieve.inspector.recut import chain, ordering, recuts
-from ragsieve.pipeline import Reader, Result
+from ragsieve.pipeline import Reader
+from ragsieve.result import Result
 from ragsieve.retrieve.route import ASKED
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step

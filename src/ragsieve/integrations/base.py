@@ -11,8 +11,9 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
 from ragsieve import models, trained
 from ragsieve.errors import InputError
-from ragsieve.pipeline import OnError, Result, System
+from ragsieve.pipeline import OnError, System
 from ragsieve.prompts import joined
+from ragsieve.result import Result
 from ragsieve.trained import building
 from ragsieve.types import Document, Segment
 

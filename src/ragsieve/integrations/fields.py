@@ -7,7 +7,8 @@ from typing import Any
 
 from ragsieve.errors import MissingExtra
 from ragsieve.integrations.base import Adapter
-from ragsieve.pipeline import OnError, Result, System
+from ragsieve.pipeline import OnError, System
+from ragsieve.result import Result
 
 try:
     from pydantic import BaseModel, Field, PrivateAttr

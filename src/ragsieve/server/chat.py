@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
 from ragsieve.server.faults import Fault, as_json, fault_of, invalid

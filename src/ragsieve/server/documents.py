@@ -10,8 +10,8 @@ from itertools import accumulate, repeat
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.pipeline import Result
 from ragsieve.prompts import joined
+from ragsieve.result import Result
 from ragsieve.types import Document, Segment
 
 OPEN, CLOSE = "<documents>", "</documents>"

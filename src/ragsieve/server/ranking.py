@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ragsieve.pipeline import Result
+from ragsieve.result import Result
 from ragsieve.types import Document, Segment
 
 

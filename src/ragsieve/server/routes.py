@@ -13,7 +13,8 @@ from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.inspector import view
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, as_json, fault_of, json_response
 from ragsieve.server.ranking import ranked

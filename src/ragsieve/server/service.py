@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ragsieve import trained
-from ragsieve.documents import AnyDocument
+from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
-from ragsieve.pipeline import Result, System
+from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.server.documents import ChatDocuments
 from ragsieve.server.faults import Fault
 from ragsieve.server.metrics import Metrics
@@ -143,7 +144,7 @@ class Service:
 
     def _check_tokens(self, system: System, documents: Sequence[AnyDocument]) -> None:
         most = self.settings.limits.max_tokens
-        texts = [_text(document) for document in documents]
+        texts = [document.text for document in as_documents(documents)]
         if sum(map(len, texts)) * _UTF8 <= most:
             return
         if (tokens := sum(system.reader.count(texts))) > most:
@@ -170,12 +171,6 @@ def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
     if not trace:
         del values["trace"]
     return values
-
-
-def _text(document: AnyDocument) -> str:
-    if isinstance(document, Mapping):
-        return str(document.get("text", ""))
-    return document if isinstance(document, str) else document.text
 
 
 def _summary(name: str) -> str:

@@ -1,0 +1,138 @@
+"""What a system gives for a question: kept spans, verdicts with reasons, tokens, trace, answer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from ragsieve.trace import Trace, segment_to_dict
+from ragsieve.types import Answer, Document, Query, Segment
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of the context before and after, in the reader's own tokenizer."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a span: kept where ``stage`` is empty, else dropped by it, and why."""
+
+    segment: Segment
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Result of a system for a question.
+
+    Args:
+        query: The question.
+        documents: The documents as the system took them: in the caller's order, with unique ids.
+        kept: Verbatim spans in the order in which the reader reads them.
+        text: The context made of ``kept``, as it stands in the reader's prompt.
+        tokens: Tokens of the context before and after.
+        trace: What every stage did.
+        answer: The reader's answer, where one was asked for.
+    """
+
+    query: Query
+    documents: tuple[Document, ...]
+    kept: tuple[Segment, ...]
+    text: str
+    tokens: Tokens
+    trace: Trace
+    answer: Answer | None = None
+
+    @property
+    def compression_ratio(self) -> float:
+        """Tokens before / tokens after, at least 1; infinite where nothing of something stayed."""
+        if not self.tokens.after:
+            return math.inf if self.tokens.before else 1.0
+        return self.tokens.before / self.tokens.after
+
+    @property
+    def answerable(self) -> float | None:
+        """Probability that some document answers, in [0, 1]; None if no stage gives one."""
+        return self.trace.answerable
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Verdict on every finest span, in the order of the documents."""
+        found = {
+            drop.segment.key: Verdict(drop.segment, record.stage, drop.reason)
+            for record in self.trace.steps
+            for drop in record.dropped
+        }
+        found.update({s.key: Verdict(s, "", "") for s in self.kept})
+        return sorted(found.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a verdict, for data frames: place, text, score, and the stage that dropped it."""
+        return [
+            {
+                "document": v.segment.document.id,
+                "start": v.segment.start,
+                "end": v.segment.end,
+                "text": v.segment.text,
+                "kept": not v.stage,
+                "score": v.segment.score if v.segment.scores else None,
+                "stage": v.stage,
+                "reason": v.reason,
+            }
+            for v in self.verdicts
+        ]
+
+    def __repr__(self) -> str:
+        tokens = f"tokens={self.tokens.before}->{self.tokens.after}"
+        chance = "" if self.answerable is None else f", answerable={self.answerable:.2f}"
+        answer = "" if self.answer is None else f", answer={_short(self.answer.text)}"
+        spans = f"kept={len(self.kept)} of {len(self.verdicts)} spans"
+        return f"Result({_short(self.query.text)}, {spans}, {tokens}{chance}{answer})"
+
+    def _repr_html_(self) -> str:
+        """Notebooks show this: the documents, what was dropped struck out, why as a tooltip."""
+        kept = f"{self.tokens.after} of {self.tokens.before} tokens kept"
+        answer = "" if self.answer is None else f"<p>{_escaped(self.answer.text)}</p>"
+        parts = [f"<p><b>{_escaped(self.query.text)}</b> {kept}</p>{answer}"]
+        for document, verdicts in groupby(self.verdicts, key=lambda v: v.segment.document):
+            spans = " ".join(map(_span_html, verdicts))
+            parts.append(f"<p><i>{_escaped(document.title or document.id)}</i><br>{spans}</p>")
+        return "<div>" + "".join(parts) + "</div>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values; ``answer`` only where one was asked for."""
+        return {
+            "query": self.query.text,
+            "kept": [segment_to_dict(s) for s in self.kept],
+            "text": self.text,
+            "tokens": {"before": self.tokens.before, "after": self.tokens.after},
+            **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
+            "trace": self.trace.to_dict(),
+            **({} if self.answer is None else {"answer": self.answer.text}),
+        }
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:59]}…")
+
+
+def _escaped(text: str) -> str:
+    from ragsieve.text import safe  # loads splitters of sentences
+
+    return escape(safe(text))
+
+
+def _span_html(verdict: Verdict) -> str:
+    text = _escaped(verdict.segment.text)
+    if not verdict.stage:
+        return f"<span>{text}</span>"
+    return f'<del style="opacity:.5" title="{_escaped(verdict.reason)}">{text}</del>'
