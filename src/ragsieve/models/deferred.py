@@ -35,6 +35,9 @@ class Deferred(Wrapper):
         """Tokens of each text in the tokenizer of the bundled sentence pruner."""
         return self._counter.count(texts)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Deferred, (self.name,)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported, check_range
 from ragsieve.models.base import Nats, Passage, Prompt, Pruned
+from ragsieve.models.reopen import Reopened
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, record_usage
 
@@ -30,7 +31,7 @@ _EVIDENCE = re.compile(
 
 
 @dataclass(eq=False)
-class ScriptedLLM:
+class ScriptedLLM(Reopened):
     r"""An LLM that replies from a script. A token is a match of ``\w+|[^\w\s]``.
 
     It keeps all prompts in ``prompts``, in order. ``schema`` is ignored, ``loglik``
@@ -176,9 +177,13 @@ def echo(*, context: int = 8192) -> ScriptedLLM:
     return ScriptedLLM(
         _echoed,
         context=context,
-        choices=lambda _, options: range(1, len(options) + 1),
+        choices=_rising,
         identity="echo",
     )
+
+
+def _rising(_: Prompt, options: Sequence[str]) -> Sequence[float]:
+    return range(1, len(options) + 1)
 
 
 def _echoed(prompt: Prompt) -> str:

@@ -23,6 +23,7 @@ with needs_extra("local"):
 
 from ragsieve.models import reflection, store
 from ragsieve.models.once import once as once
+from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
 
 SMALL = 500_000_000
@@ -35,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class LocalModel:
+class LocalModel(Reopened):
     """What local models share: where the weights are, and where they compute.
 
     Args:

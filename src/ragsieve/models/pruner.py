@@ -27,6 +27,7 @@ from ragsieve.models import store
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder, cores
+from ragsieve.models.reopen import Reopened
 from ragsieve.models.window_cache import (
     NOTHING,
     Reading,
@@ -43,7 +44,7 @@ FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
 
 
 @dataclass(frozen=True)
-class Pruner:
+class Pruner(Reopened):
     """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     Each passage is read by itself, in one window where it fits and else in several: the passage

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ragsieve.errors import InputError, ModelError, check_range, needs_extra
 from ragsieve.models import protocol
+from ragsieve.models.reopen import Reopened
 from ragsieve.text import safe
 
 with needs_extra("openai"):
@@ -23,7 +24,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Server:
+class Server(Reopened):
     """A model behind an HTTP server; requests go through OpenAI's client, whatever their path.
 
     Args:
