@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ragsieve import models, systems
 from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source, System
@@ -55,8 +56,8 @@ _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
 
 def load(
     name: str | Path,
-    llm: LLM | str | None = None,
-    embedder: Embedder | str | None = None,
+    llm: Any = None,
+    embedder: Any = None,
     *,
     options: Mapping[str, Any] | None = None,
     share: Share = lambda model: model,
@@ -69,10 +70,12 @@ def load(
     Args:
         name: A system of `ragsieve.systems`, or a trained filter: a folder, or a hub id,
             ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
-        llm: The generator, or what `ragsieve.models.load` takes for it; where None, ``"smollm2"``,
-            or the one that a trained filter learnt from, which may be a server's (``"openai:…"``).
-            Trained parts keep their own model.
-        embedder: Embeds where the system needs it, or the filter has not trained its own.
+        llm: The generator: a name (`ragsieve.models.load`), a model, or anything that
+            `ragsieve.models.adapt.as_llm` takes, as a function from prompts to replies; where None,
+            ``"smollm2"``, or the one that a trained filter learnt from, which may be a server's
+            (``"openai:…"``). Trained parts keep their own model.
+        embedder: Embeds where the system needs it, or the filter has not trained its own: a name, a
+            model, or anything that `ragsieve.models.adapt.as_embedder` takes.
         options: Options other than their defaults, or than the folder says, also in place of
             trained parts.
         share: Wraps every model that is loaded here, as `ragsieve.models.sharing` does.
@@ -83,14 +86,19 @@ def load(
         StoreError: If the hub or the package index cannot give what is missing.
         MissingExtra: If a model needs a package that is not installed.
     """
-    generator: LLM | None = share(models.load(llm)) if isinstance(llm, str) else llm
-    encoder: Embedder | None = (
-        share(models.load(embedder)) if isinstance(embedder, str) else embedder
-    )
+    generator: LLM | None = _own(llm, as_llm, share)
+    encoder: Embedder | None = _own(embedder, as_embedder, share)
     if isinstance(name, str) and name in systems.SYSTEMS:
         return _by_name(name, generator, encoder, options or {}, share)
     folder = _found(name)
     return assembled(folder, read(folder), generator, encoder, options, share)
+
+
+def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:
+    """A caller's model as one of ours; shared where it is loaded here."""
+    if model is None:
+        return None
+    return share(adapt(model)) if isinstance(model, str) else adapt(model)
 
 
 def assembled(

@@ -1,0 +1,238 @@
+"""Models of your own: functions, and objects of other libraries, as the models of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve import models
+from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, Nats, Prompt, lacking
+from ragsieve.models.reopen import Reopened
+from ragsieve.trace import Usage, record_usage
+
+Chat = list[dict[str, str]]
+"""Messages with ``role`` and ``content``."""
+
+
+def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
+    """An LLM from a name, a function, or a client or pipeline of another library.
+
+    Args:
+        model: A name of `ragsieve.models.load`; an LLM of ours; a function from a list of prompts
+            to a list of replies, where a prompt is one string; a ``transformers`` pipeline of the
+            task text-generation; an OpenAI client, or the module ``litellm``, with ``name``.
+        name: The client's model.
+        context: Tokens that prompt and reply may have together, where the model does not tell;
+            they are counted by the bundled pruner's tokenizer.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    if isinstance(model, str):
+        return models.load(model)  # type: ignore[no-any-return]
+    if hasattr(model, "complete") and hasattr(model, "count"):
+        return model  # type: ignore[no-any-return]
+    if getattr(model, "task", "") == "text-generation":
+        return Function(partial(_by_pipeline, model), identity=_name(model.model), context=context)
+    completions = getattr(getattr(model, "chat", None), "completions", None)
+    create = getattr(completions, "create", None) or getattr(model, "completion", None)
+    if callable(create):
+        if not name:
+            raise InputError(f"name must say which model {_name(model)} asks, got {name!r}")
+        return Function(partial(_by_client, create, name), identity=name, context=context)
+    if callable(model):
+        return Function(partial(_by_strings, model), identity=_name(model), context=context)
+    forms = "a model's name, a function of prompts, a client or a pipeline"
+    raise InputError(f"an LLM must be {forms}, or have complete() and count(), got {model!r:.80}")
+
+
+def as_embedder(model: Any) -> Embedder:
+    """A bi-encoder from a name, a SentenceTransformer, or a function from texts to vectors.
+
+    Vectors are brought to unit length.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    if isinstance(model, str):
+        return models.load(model)  # type: ignore[no-any-return]
+    if hasattr(model, "embed"):
+        return model  # type: ignore[no-any-return]
+    if hasattr(model, "encode"):
+        ask, read = (
+            getattr(model, f"encode_{kind}", model.encode) for kind in ("query", "document")
+        )
+        return Vectors(read, ask, identity=_name(model))
+    if callable(model):
+        return Vectors(model, model, identity=_name(model))
+    forms = "a model's name, a function of texts, or have embed() or encode()"
+    raise InputError(f"an embedder must be {forms}, got {model!r:.80}")
+
+
+def as_cross_encoder(model: Any) -> CrossEncoder:
+    """A cross-encoder from a name, a CrossEncoder, or a function from pairs to scores.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    if isinstance(model, str):
+        return models.load(model)  # type: ignore[no-any-return]
+    if hasattr(model, "score"):
+        return model  # type: ignore[no-any-return]
+    score = getattr(model, "predict", model)
+    if callable(score):
+        return Scores(score, identity=_name(model))
+    forms = "a model's name, a function of pairs, or have score() or predict()"
+    raise InputError(f"a cross-encoder must be {forms}, got {model!r:.80}")
+
+
+@dataclass(frozen=True)
+class Function(Reopened):
+    """An LLM that only completes: it neither chooses by probability nor tells any.
+
+    Args:
+        reply: From chats and the most tokens that a reply may have to the replies.
+        identity: What caches know it by.
+        context: Tokens that prompt and reply may have together.
+    """
+
+    reply: Callable[[list[Chat], int], Sequence[Any]]
+    identity: str = field(kw_only=True)
+    context: int = field(default=8192, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_range(self, context=(1, None))
+
+    @property
+    def can(self) -> frozenset[str]:
+        """``complete`` alone."""
+        return frozenset({"complete"})
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """See `LLM.complete`; a schema is left to the prompt."""
+        sizes = [sum(self.count([m.content for m in prompt])) for prompt in prompts]
+        if (needed := max(sizes, default=0) + max_tokens) > self.context and sizes:
+            raise ContextOverflow(needed=needed, limit=self.context, model=self.identity)
+        chats = [[message._asdict() for message in prompt] for prompt in prompts]
+        replies = _called(self.identity, self.reply, chats, max_tokens) if chats else []
+        if len(replies) != len(prompts) or not all(isinstance(text, str) for text in replies):
+            raise ModelError(f"{self.identity} must give a string a prompt, got {replies!r:.80}")
+        written = self.count(replies)
+        record_usage([Usage(self.identity, a, b) for a, b in zip(sizes, written, strict=True)])
+        return [*replies]
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """It cannot: `Unsupported`."""
+        raise lacking(self, "choose")
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        """It cannot: `Unsupported`."""
+        raise lacking(self, "loglik")
+
+    def surprisals(
+        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
+    ) -> list[list[Nats]]:
+        """It cannot: `Unsupported`."""
+        raise lacking(self, "surprisals")
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text by the bundled pruner's tokenizer."""
+        counts: list[int] = self._counter.count(texts)
+        return counts
+
+    @cached_property
+    def _counter(self) -> Any:
+        return models.load("pruner")
+
+
+@dataclass(frozen=True)
+class Vectors(Reopened):
+    """A bi-encoder of two functions from texts to vectors: of texts, and of questions."""
+
+    of_texts: Callable[..., Any]
+    of_questions: Callable[..., Any]
+    identity: str = field(kw_only=True)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """See `Embedder.embed`."""
+        call = self.of_questions if query else self.of_texts
+        vectors = _numbers(self.identity, call, [*texts], ndim=2)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        record_usage([Usage(self.identity, 0, embedded=True) for _ in texts])
+        return vectors
+
+
+@dataclass(frozen=True)
+class Scores(Reopened):
+    """A cross-encoder of a function from pairs of texts to scores."""
+
+    of_pairs: Callable[..., Any]
+    identity: str = field(kw_only=True)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """See `CrossEncoder.score`."""
+        record_usage([Usage(self.identity, 0) for _ in pairs])
+        return _numbers(self.identity, self.of_pairs, [*pairs], ndim=1)
+
+
+def _numbers(
+    name: str, call: Callable[..., Any], inputs: list[Any], ndim: int
+) -> NDArray[np.float32]:
+    """What a function gives, as finite float32 with a row an input."""
+    if not inputs:
+        return np.zeros((0,) * ndim, np.float32)
+    values = _called(name, call, inputs)
+    try:
+        array = np.array(values, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name} must give numbers, got {values!r:.80}") from error
+    if array.ndim != ndim or len(array) != len(inputs) or not np.isfinite(array).all():
+        shape = "(n, dim)" if ndim == 2 else "(n,)"
+        rule = f"finite numbers of shape {shape} for n={len(inputs)}"
+        raise ModelError(f"{name} must give {rule}, got shape {array.shape}")
+    return array
+
+
+def _called(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except Exception as error:  # somebody's own function may raise anything
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise ModelError(f"{name} failed: {reason}") from error
+
+
+def _by_strings(call: Callable[..., Any], chats: list[Chat], _: int) -> Any:
+    return call(["\n\n".join(message["content"] for message in chat) for chat in chats])
+
+
+def _by_client(
+    create: Callable[..., Any], model: str, chats: list[Chat], max_tokens: int
+) -> list[str]:
+    options = {"model": model, "temperature": 0, "max_tokens": max_tokens}
+    replies = [create(messages=chat, **options) for chat in chats]
+    return [reply.choices[0].message.content or "" for reply in replies]
+
+
+def _by_pipeline(pipeline: Any, chats: list[Chat], max_tokens: int) -> list[str]:
+    options = {"max_new_tokens": max_tokens, "do_sample": False, "return_full_text": False}
+    return [replies[0]["generated_text"] for replies in pipeline(chats, **options)]
+
+
+def _name(model: Any) -> str:
+    kind = type(model)
+    name = getattr(model, "name_or_path", "") or getattr(model, "__qualname__", "")
+    return str(name or f"{kind.__module__}.{kind.__qualname__}")

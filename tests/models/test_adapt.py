@@ -1,0 +1,171 @@
+"""Models of one's own: functions and other libraries' objects, in one line each."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ragsieve
+from ragsieve import models, score, select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.models.adapt import as_cross_encoder, as_embedder, as_llm
+from ragsieve.models.base import Message
+from ragsieve.pipeline import Pipeline, System
+
+PROMPT = (Message("system", "Answer."), Message("user", "Who sang it?"))
+DOCUMENTS = ["Seals sang it. It rained.", "A breeze is a wind."]
+
+
+def last_words(prompts: list[str]) -> list[str]:
+    return [prompt.split()[-1] for prompt in prompts]
+
+
+def letters(texts: list[str]) -> list[list[int]]:
+    return [[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+
+
+def lengths(pairs: list[tuple[str, str]]) -> list[int]:
+    return [len(text) for _, text in pairs]
+
+
+def client(calls: list[dict[str, Any]]) -> Any:
+    """Of OpenAI's shape."""
+
+    def create(**options: Any) -> Any:
+        calls.append(options)
+        message = SimpleNamespace(content=f"reply {len(calls)}")
+        return SimpleNamespace(choices=[SimpleNamespace(message=message)])
+
+    return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+
+
+def test_a_function_of_prompts_is_an_llm() -> None:
+    """A chat is one string; its tokens count; it can complete, and nothing else."""
+    llm = as_llm(last_words)
+
+    assert ["it?"] == llm.complete([PROMPT])
+    assert frozenset({"complete"}) == llm.can
+    assert [3] == llm.count(["one two three"])
+    assert "last_words" in llm.identity
+    assert ["it?"] == pickle.loads(pickle.dumps(llm)).complete([PROMPT])
+
+
+def test_clients_are_asked_with_messages() -> None:
+    """OpenAI's client and LiteLLM's module: the model's name, no sampling, the most tokens."""
+    calls: list[dict[str, Any]] = []
+    openai = client(calls)
+    litellm = SimpleNamespace(completion=openai.chat.completions.create)
+    replies = as_llm(openai, name="m").complete([PROMPT, PROMPT], max_tokens=5)
+    replies += as_llm(litellm, name="n").complete([PROMPT], max_tokens=5)
+    messages = [{"role": role, "content": content} for role, content in PROMPT]
+
+    assert ["reply 1", "reply 2", "reply 3"] == replies
+    assert ["m", "m", "n"] == [call["model"] for call in calls]
+    assert all(call["messages"] == messages for call in calls)
+    assert all((0, 5) == (call["temperature"], call["max_tokens"]) for call in calls)
+
+
+def test_a_pipeline_of_transformers_is_an_llm() -> None:
+    """It is asked with messages, greedily, for what is new."""
+    calls: list[dict[str, Any]] = []
+
+    class Pipeline:
+        task, model = "text-generation", SimpleNamespace(name_or_path="org/model")
+
+        def __call__(self, chats: Any, **options: Any) -> Any:
+            calls.append(options)
+            return [[{"generated_text": chat[-1]["content"]}] for chat in chats]
+
+    llm = as_llm(Pipeline())
+
+    assert ["Who sang it?"] == llm.complete([PROMPT], max_tokens=4)
+    assert "org/model" == llm.identity
+    assert [{"max_new_tokens": 4, "do_sample": False, "return_full_text": False}] == calls
+
+
+def test_functions_of_texts_and_pairs_are_encoders() -> None:
+    """Vectors have unit length; scores are float32; none of nothing."""
+    embedder, cross_encoder = as_embedder(letters), as_cross_encoder(lengths)
+    vectors = embedder.embed(["abba", "cab"])
+
+    assert (2, 26) == vectors.shape
+    assert np.allclose(1, np.linalg.norm(vectors, axis=1))
+    assert [3.0, 1.0] == cross_encoder.score([("q", "abc"), ("q", "d")]).tolist()
+    assert 0 == len(embedder.embed([])) == len(cross_encoder.score([]))
+
+
+@pytest.mark.models
+def test_objects_of_sentence_transformers_are_taken_as_they_are() -> None:
+    """A SentenceTransformer gives the vectors of the model by its name."""
+    library = pytest.importorskip("sentence_transformers")
+    named = models.load("minilm")
+    own = as_embedder(library.SentenceTransformer(str(named._folder)))
+
+    assert np.allclose(named.embed(["a wind"]), own.embed(["a wind"]), atol=1e-2)
+
+
+def test_a_cross_encoder_predicts() -> None:
+    """An object with ``predict`` scores pairs."""
+    own = SimpleNamespace(predict=lambda pairs: np.array(lengths(pairs)))
+
+    assert [3.0] == as_cross_encoder(own).score([("q", "abc")]).tolist()
+
+
+def test_load_takes_them() -> None:
+    """A system runs on functions from documents to an answer, and can be pickled."""
+    system = ragsieve.load("top-sentences", last_words, letters)
+    result = system.ask("Who sang it?", DOCUMENTS)
+
+    assert result.kept
+    assert result.answer
+    assert result.text == pickle.loads(pickle.dumps(system))("Who sang it?", DOCUMENTS).text
+
+
+def test_a_composition_takes_them() -> None:
+    """Stages take what the functions give."""
+    stage = Pipeline(split.Sentences(), score.Pair(as_cross_encoder(lengths)), select.TopK(1))
+    system = System(stage, Reader(as_llm(last_words)))
+
+    assert ["A breeze is a wind."] == [s.text for s in system("Who?", DOCUMENTS).kept]
+
+
+@pytest.mark.parametrize(
+    ("adapt", "model", "message"),
+    [
+        (as_llm, 5, r"an LLM must be a model's name, a function .* got 5"),
+        (as_embedder, 5, r"an embedder must be .* or have embed\(\) or encode\(\), got 5"),
+        (as_cross_encoder, 5, r"a cross-encoder must be .* predict\(\), got 5"),
+        (as_llm, client([]), "name must say which model .* asks, got ''"),
+    ],
+)
+def test_what_is_no_model_is_named(adapt: Any, model: Any, message: str) -> None:
+    """The protocol, not an attribute."""
+    with pytest.raises(InputError, match=message):
+        adapt(model)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: as_llm(lambda prompts: [1]).complete([PROMPT]), "must give a string a prompt"),
+        (lambda: as_llm(lambda prompts: 1 / 0).complete([PROMPT]), "failed: ZeroDivisionError"),
+        (lambda: as_embedder(lambda texts: [1]).embed(["a"]), r"shape \(n, dim\) for n=1, got"),
+        (lambda: as_embedder(lambda texts: ["x"]).embed(["a"]), "must give numbers"),
+        (lambda: as_cross_encoder(lambda p: [np.nan]).score([("a", "b")]), "finite numbers"),
+    ],
+)
+def test_what_a_function_gets_wrong_is_one_line(call: Any, message: str) -> None:
+    """The function's name, and the rule."""
+    with pytest.raises(ModelError, match=message):
+        call()
+
+
+def test_a_prompt_that_does_not_fit_is_refused() -> None:
+    """Nothing is cut in silence."""
+    with pytest.raises(ContextOverflow, match="the context of last_words holds 4"):
+        as_llm(last_words, context=4).complete([PROMPT], max_tokens=2)
