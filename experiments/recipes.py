@@ -53,18 +53,28 @@ def questions(path: Path, names: tuple[str, ...], data: Path, count: int) -> str
     return str(path)
 
 
-def prepare(data: Path) -> None:
-    """Indexes, routers and filters that small variants name."""
-    folder = ["--data", str(data)]
-    for name in INDEXED:
-        if not Path("indexes", name).exists():
-            ragsieve("index", "build", f"indexes/{name}", name, *folder)
+def prepare(recipe: str, data: Path) -> None:
+    """Make the indexes, routers and filters that a recipe names and that are not there."""
+    if "indexes/" in recipe or "three.toml" in recipe:
+        for name in INDEXED:
+            if not Path("indexes", name).exists():
+                ragsieve("index", "build", f"indexes/{name}", name, "--data", str(data))
+    if "routers/three" in recipe:
+        train_routers(data)
+    if "filters/" in recipe:
+        train_filters(data)
+
+
+def train_routers(data: Path) -> None:
     routed = questions(OUTPUT / "routed.jsonl", ROUTED, data, 40)
     for form in ("light", "llm"):
         if not Path("routers", f"three-{form}").exists():
             sources = ["--sources", str(HERE / "sources/three.toml"), "--form", form]
             ragsieve("train", "router", f"routers/three-{form}", routed, *sources, "--epochs", "1")
-    few = questions(OUTPUT / "few.jsonl", ("nq",), data, 60)
+
+
+def train_filters(data: Path) -> None:
+    few = questions(OUTPUT / "few.jsonl", ("nq",), data, 24)
     little = ["--extractor", "write", "--epochs", "1", "--labelled", "4"]
     for name, epsilon in (("tuned", "0"), *((f"epsilon-{e}", e) for e in EPSILONS)):
         if not Path("filters", name).exists():
@@ -78,9 +88,9 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=1, help="questions of each data set")
     options = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    prepare(options.data)
     for recipe in sorted(HERE.glob("*.toml")):
         if recipe.stem.startswith(tuple(options.only)):
+            prepare(recipe.read_text(encoding="utf-8"), options.data)
             output = OUTPUT / f"{recipe.stem}-{time.time_ns()}"
             run = ["--small", "--limit", str(options.limit), "--data", str(options.data)]
             seconds = ragsieve("bench", str(recipe), *run, "--output", str(output))
