@@ -69,6 +69,7 @@ OPTIONAL = [
     "llama_index",
     "llguidance",
     "matplotlib",
+    "mcp",
     "openai",
     "peft",
     "rapidfuzz",

@@ -17,6 +17,7 @@ from ragsieve.cli.bench import bench_command, datasets_command, report_command
 from ragsieve.cli.calibrate import calibrate_command
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import models_group, systems_command
+from ragsieve.cli.mcp import mcp_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.serve import serve_command
 from ragsieve.cli.train import train_group
@@ -73,6 +74,6 @@ def cli() -> None:
 for command in (
     *(filter_command, ask_command, bench_command, report_command, annotate_command),
     *(train_group, calibrate_command, scorers_command),
-    *(serve_command, index_group, systems_command, datasets_command, models_group),
+    *(serve_command, mcp_command, index_group, systems_command, datasets_command, models_group),
 ):
     cli.add_command(command)

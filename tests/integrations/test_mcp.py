@@ -1,0 +1,173 @@
+"""The MCP server, asked by the SDK's own client: in process, over stdio, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from click.testing import CliRunner
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+import ragsieve
+from ragsieve.cli import cli
+from ragsieve.integrations.mcp import create_server
+from ragsieve.systems.indexes import IndexOptions, create_index
+from ragsieve.types import Document
+
+QUESTION = "Who designed the Eiffel Tower?"
+LINES = (Path(__file__).parents[2] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
+DOCUMENTS = [json.loads(line)["text"] for line in LINES.splitlines()]
+COMMAND = [sys.executable, "-m", "ragsieve", "mcp"]
+
+Work = Callable[[Client], Awaitable[Any]]
+
+
+def asked(server: Any, work: Work) -> Any:
+    """What a client gets from a server or a transport."""
+
+    async def session() -> Any:
+        async with Client(server) as client:
+            return await work(client)
+
+    return asyncio.run(asyncio.wait_for(session(), 120))
+
+
+async def filters(client: Client, **options: Any) -> dict[str, Any]:
+    arguments = {"question": QUESTION, "documents": DOCUMENTS, **options}
+    reply = await client.call_tool("filter_documents", arguments)
+    assert not reply.is_error, reply
+    return dict(reply.structured_content or {})
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the example, searched by words."""
+    folder = tmp_path_factory.mktemp("indexes") / "towers"
+    corpus = create_index(folder, IndexOptions(embedder="none", chunks="whole"))
+    corpus.add([Document(str(n), text) for n, text in enumerate(DOCUMENTS)])
+    return folder
+
+
+def test_documents_are_filtered_as_by_python() -> None:
+    """The same text, within the budget; fewer tokens than before."""
+    system = ragsieve.load("finefilter")
+    filtered = asked(create_server(system), lambda client: filters(client, max_tokens=60))
+    result = system.with_budget(60)(QUESTION, DOCUMENTS)
+
+    assert result.text == filtered["text"]
+    assert filtered["tokens_after"] <= 60 < filtered["tokens_before"]
+    assert 0 <= filtered["answerable"] <= 1
+
+
+def test_what_was_dropped_comes_back_by_its_handle() -> None:
+    """Every span, verbatim, with why it was left out; of one document where it is named."""
+
+    async def work(client: Client) -> tuple[Any, Any]:
+        handle = (await filters(client))["handle"]
+        every = await client.call_tool("show_dropped", {"handle": handle})
+        one = await client.call_tool("show_dropped", {"handle": handle, "document": "1"})
+        return every.structured_content["result"], one.structured_content["result"]
+
+    every, one = asked(create_server(ragsieve.load("finefilter")), work)
+
+    assert all(DOCUMENTS[int(s["document"])][s["start"] : s["end"]] == s["text"] for s in every)
+    assert {True, False} == {span["kept"] for span in every}
+    assert all(span["kept"] != bool(span["reason"]) for span in every)
+    assert [span for span in every if span["document"] == "1"] == one
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("show_dropped", {"handle": "x"}, "handle must be of one of the last 256 results, got 'x'"),
+        ("filter_documents", {"question": " ", "documents": []}, "must not be blank"),
+        ("filter_documents", {"question": "q", "documents": [], "max_tokens": -1}, "max_tokens"),
+        ("search_index", {"question": "q", "index": "other"}, "index must be one of towers"),
+        ("search_index", {"question": "q", "index": "towers", "k": 0}, "k must be at least 1"),
+    ],
+)
+def test_bad_arguments_are_one_line(
+    index: Path, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    """An error of the tool, which the model reads, with rule and value."""
+    from ragsieve.systems.indexes import open_index
+
+    server = create_server(ragsieve.load("finefilter"), {"towers": open_index(index)})
+    reply = asked(server, lambda client: client.call_tool(tool, arguments))
+
+    assert reply.is_error
+    assert message in reply.content[0].text
+    assert "\n" not in reply.content[0].text
+
+
+@pytest.mark.server
+def test_a_process_serves_over_stdio(index: Path) -> None:
+    """As an agent's configuration starts it, with an index as tool and resource."""
+    parameters = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "--index", str(index)]
+    )
+
+    async def work(client: Client) -> tuple[set[str], Any, str]:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        search = {"question": QUESTION, "index": "towers", "k": 3}
+        reply = await client.call_tool("search_index", search)
+        about = await client.read_resource("ragsieve://indexes/towers")
+        return tools, reply.structured_content, about.contents[0].text  # type: ignore[union-attr]
+
+    tools, found, about = asked(stdio_client(parameters), work)
+
+    assert {"filter_documents", "search_index", "show_dropped"} == tools
+    assert "Koechlin" in found["text"]
+    assert {"documents": len(DOCUMENTS), "passages": len(DOCUMENTS)} == json.loads(about)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A server over HTTP, ended by its test."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*COMMAND, "--http", "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            ends = time.monotonic() + 60
+            while time.monotonic() < ends:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                    break
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.server
+def test_a_process_serves_over_http(url: str) -> None:
+    """The same tools at one address of this machine."""
+    filtered = asked(streamable_http_client(url), filters)
+
+    assert ragsieve.load("finefilter")(QUESTION, DOCUMENTS).text == filtered["text"]
+
+
+def test_two_indexes_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Before any is opened."""
+    (tmp_path / "a/same").mkdir(parents=True)
+    (tmp_path / "b/same").mkdir(parents=True)
+    folders = [str(tmp_path / "a/same"), str(tmp_path / "b/same")]
+    run = CliRunner().invoke(cli, ["mcp", "--index", folders[0], "--index", folders[1]])
+
+    assert "--index must name folders of different names, got 'same' twice" in str(run.exception)
