@@ -221,10 +221,18 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
     assert re.search("^    ragsieve ", ended.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("group", [[], ["train"], ["index"], ["models"]])
+def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> None:
+    """The same text as ``--help``, not an error; exit code 2, since nothing was done."""
+    bare = ragsieve(*group)
+
+    assert (2, "") == (bare.code, bare.out)
+    assert ragsieve(*group, "--help").out == bare.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("", "Missing command"),
         ("nope", "No such command 'nope'"),
         ("filter a.txt", "name one question by --query, or many by --input"),
         ("filter -q x --input q.jsonl --output o", "name one question"),

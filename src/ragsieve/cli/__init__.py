@@ -25,7 +25,10 @@ from ragsieve.errors import InputError, MissingExtra
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line: exit code 0 done, 1 a model or source failed, 2 bad input."""
+    """Run the command line: exit code 0 done, 1 a model or source failed, 2 bad input.
+
+    A command without its subcommand prints its help to standard error, with exit code 2.
+    """
     logging.basicConfig(level=logging.ERROR, format="warning: %(message)s")
     logging.getLogger("ragsieve.models").setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:  # some libraries' loggers let everything through
@@ -38,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Abort:
         message = "interrupted; of --input, what is written stays: the same command goes on"
         _fail(message, 130, os._exit)  # at once: threads may wait for a model for long
+    except click.exceptions.NoArgsIsHelpError as error:  # a bare `ragsieve` or `ragsieve train`
+        error.show()
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f" Try '{context.command_path} --help'." if context else ""
@@ -56,7 +62,7 @@ def _fail(message: str, code: int, leave: Callable[[int], object] = sys.exit) ->
 _CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(context_settings=_CONTEXT, no_args_is_help=False)
+@click.group(context_settings=_CONTEXT)
 @click.version_option(package_name="ragsieve")
 def cli() -> None:
     """Sieve the noise out of retrieved documents before a language model reads them.

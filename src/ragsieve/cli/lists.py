@@ -20,7 +20,7 @@ def systems_command() -> None:
     table(("name", "keeps", "needs", "paper"), rows)
 
 
-@click.group("models", short_help="Fetch and list named weights.", no_args_is_help=False)
+@click.group("models", short_help="Fetch and list named weights.")
 def models_group() -> None:
     """Named weights: where they come from and where they lie.
 
