@@ -1,4 +1,4 @@
-"""`ragsieve bench`, `report` and `datasets`, as a user meets them."""
+"""`ragsieve bench` and `report`, as a user meets them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ pytest.importorskip("msgspec")
 pytest.importorskip("scipy")
 pytest.importorskip("matplotlib")
 
-from ragsieve.datasets import DATASETS
 
 RUN = """
 baseline = "all"
@@ -164,12 +163,3 @@ def test_mistakes_are_one_line(ragsieve: Command, arguments: tuple[str, ...], sa
     assert 2 == ended.code
     assert said in ended.err
     assert 1 == len(ended.err.strip().splitlines())
-
-
-def test_every_data_set_is_listed(ragsieve: Command) -> None:
-    """With its licence."""
-    ended = ragsieve("datasets")
-
-    assert 0 == ended.code
-    assert {*DATASETS} <= {line.split()[0] for line in ended.out.splitlines()}
-    assert "CC BY-NC 4.0" in ended.out

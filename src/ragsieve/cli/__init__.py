@@ -13,10 +13,10 @@ import click
 from ragsieve.cli.annotate import annotate_command
 from ragsieve.cli.ask import ask_command, filter_command
 from ragsieve.cli.base import describe, printable
-from ragsieve.cli.bench import bench_command, datasets_command, report_command
+from ragsieve.cli.bench import bench_command, report_command
 from ragsieve.cli.calibrate import calibrate_command
 from ragsieve.cli.index import index_group
-from ragsieve.cli.lists import models_group, systems_command
+from ragsieve.cli.lists import datasets_command, models_group, systems_command
 from ragsieve.cli.mcp import mcp_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.serve import serve_command
@@ -73,7 +73,7 @@ def cli() -> None:
       ragsieve ask --input questions.jsonl --output answers.jsonl
       ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
       ragsieve serve
-      ragsieve systems
+      ragsieve systems finefilter
     """
 
 

@@ -1,4 +1,4 @@
-"""`ragsieve bench`, `ragsieve report` and `ragsieve datasets`."""
+"""`ragsieve bench` and `ragsieve report`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from ragsieve.cli.base import (
     progress,
     table,
 )
-from ragsieve.datasets import DATASETS
 from ragsieve.errors import InputError
 
 
@@ -175,13 +174,3 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-@click.command("datasets", short_help="List every data set that is known by name.")
-def datasets_command() -> None:
-    """List every data set by name: what it is, what it measures, its licence."""
-    rows = [
-        (name, entry.summary, entry.measures, entry.licence, entry.hub.id if entry.hub else "")
-        for name, entry in DATASETS.items()
-    ]
-    table(("name", "what it is", "measures", "licence", "hub"), rows)

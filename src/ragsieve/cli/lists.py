@@ -1,23 +1,92 @@
-"""`ragsieve systems` and `ragsieve models`."""
+"""`ragsieve systems`, `ragsieve datasets` and `ragsieve models`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ragsieve import systems
-from ragsieve.cli.base import table
+from ragsieve import datasets, systems, trained
+from ragsieve.cli.base import info, printable, table
+from ragsieve.cli.signature import argument_texts
 from ragsieve.models import store
+from ragsieve.trained import building
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.command("systems", short_help="List every system.")
-def systems_command() -> None:
-    """List every system by name: what it does, what it needs, its paper."""
+def _print(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
+    """Print rows as a table, or as a JSON array of objects."""
+    if as_json:
+        keys = [heading.replace(" ", "_") for heading in headings]
+        objects = [dict(zip(keys, row, strict=True)) for row in rows]
+        click.echo(json.dumps(objects, indent=2))
+    else:
+        table(headings, rows)
+
+
+@click.command("systems", short_help="List every system, or show one.")
+@click.argument("name", required=False)
+@_JSON
+def systems_command(name: str | None, as_json: bool) -> None:
+    """List every system: what it does, what it needs, its paper. Of NAME, show its options, too.
+
+    NAME may also be a trained filter's folder or hub id.
+
+    \b
+      ragsieve systems
+      ragsieve systems chunkrag
+      ragsieve systems chunkrag --json
+    """
+    if name is not None:
+        _print_system(name, as_json)
+        return
     rows = [(name, e.summary, e.needs, e.paper) for name, e in systems.SYSTEMS.items()]
-    table(("name", "keeps", "needs", "paper"), rows)
+    _print(("name", "keeps", "needs", "paper"), rows, as_json)
+
+
+def _print_system(name: str, as_json: bool) -> None:
+    """Print all that can be known of a system without its models."""
+    entry = trained.entry(name)
+    texts = argument_texts(entry.function.__doc__)
+    about = {"name": name, "keeps": entry.summary, "needs": entry.needs, "paper": entry.paper}
+    models = [*(option for option in entry.options if option in building.MODELS), *entry.roles]
+    options = [
+        {"option": option, "default": default, "meaning": texts.get(option, "")}
+        for option, default in entry.options.items()
+        if option not in models
+    ]
+    if as_json:
+        click.echo(json.dumps({**about, "models": models, "options": options}, indent=2))
+        return
+    for key, value in {**about, "models": ", ".join(models)}.items():
+        click.echo(printable(f"{key}: {value or 'none'}"))
+    click.echo()
+    if options:
+        rows = [(o["option"], json.dumps(o["default"]), o["meaning"]) for o in options]
+        table(("option", "default", "meaning"), rows)
+    usage = [("--option OPTION=VALUE", options), ("--model MODEL=…", models)]
+    if flags := " and ".join(flag for flag, some in usage if some):
+        info(f"set by {flags} of `ragsieve filter`, `ask` and `serve`", "dim")
+
+
+@click.command("datasets", short_help="List every data set that is known by name.")
+@_JSON
+def datasets_command(as_json: bool) -> None:
+    """List every data set by name: what it is, what it measures, its licence.
+
+    \b
+      ragsieve datasets
+      ragsieve datasets --json
+    """
+    rows = [
+        (name, entry.summary, entry.measures, entry.licence, entry.hub.id if entry.hub else "")
+        for name, entry in datasets.DATASETS.items()
+    ]
+    _print(("name", "what it is", "measures", "licence", "hub"), rows, as_json)
 
 
 @click.group("models", short_help="Fetch and list named weights.")
@@ -27,6 +96,7 @@ def models_group() -> None:
     \b
       ragsieve models pull            all default weights, about 180 MB, once
       ragsieve models pull smollm2    only these
+      ragsieve models list --json
     """
 
 
@@ -45,12 +115,13 @@ def models_pull(names: Sequence[str], source: Any) -> None:
 
 
 @models_group.command("list")
-def models_list() -> None:
+@_JSON
+def models_list(as_json: bool) -> None:
     """List named weights, where they come from and where they lie."""
     rows = [
         (w.name, w.kind, w.summary, w.licence, *_place(w, folder)) for w, folder in store.listed()
     ]
-    table(("name", "kind", "what it is", "licence", "from", "where"), rows)
+    _print(("name", "kind", "what it is", "licence", "from", "where"), rows, as_json)
 
 
 def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
