@@ -16,8 +16,9 @@ RagsieveError
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, get_args
 
 
@@ -132,8 +133,15 @@ def check_choice(choices: Any, **options: object) -> None:
     """
     for name, value in options.items():
         if value not in get_args(choices):
-            known = ", ".join(get_args(choices))
-            raise InputError(f"{name} must be one of {known}, got {value!r}")
+            known = get_args(choices)
+            near = nearest(str(value), known)
+            raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{near}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: one of ``known`` that is like it, if any is."""
+    near = get_close_matches(name, [*known], n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class PeerError(ModelError):

@@ -242,6 +242,13 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("filter -q x --embedder smollm2 a.txt", "smollm2 is no embedder"),
         ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
         ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
+        ("filter -q x --option cuts=1 a.txt", "got 'cuts'; did you mean 'cut'\\?"),
+        ("filter -q x --system finefiltr a.txt", "got 'finefiltr'; did you mean 'finefilter'\\?"),
+        ("filter -q x --llm smolm2 a.txt", "got 'smolm2'; did you mean 'smollm2'\\?"),
+        ("fliter -q x a.txt", "No such command 'fliter'.*filter"),
+        ("models pull minlm", "got 'minlm'; did you mean 'minilm'\\?"),
+        ("scorers sampel", "got 'sampel'; did you mean 'sample'\\?"),
+        ("scorers sample --scorer bm52", "got 'bm52'; did you mean 'bm25'\\?"),
         ("filter -q x --option k a.txt", "--option must be KEY=VALUE, got 'k'"),
         ("filter -q x --system all --option n=1 a.txt", "options of all are k, shots, .*got 'n'"),
         (
@@ -401,7 +408,7 @@ def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
     other = ragsieve(*command, "context=5000")
 
     assert (0, 2, 2) == (first.code, keyed.code, other.code)
-    assert "fake:echo cannot take options ['api_key', 'context']" in keyed.err
+    assert "fake:echo cannot take options ['api_key']: its options are context\n" in keyed.err
     assert "was made by" in other.err
     assert "context=4000" in Path("o.jsonl").read_text()
 

@@ -61,14 +61,40 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert str(caught.value).startswith(
         "a model must be one of smollm2, minilm, pruner, transformers:"
     )
-    assert str(caught.value).endswith(f"got {name!r}")
+    assert f"got {name!r}" in str(caught.value)
 
 
 def test_an_unknown_option_is_refused() -> None:
     """The error names the model and the option."""
     pytest.importorskip("torch")
-    with pytest.raises(InputError, match=r"smollm2 cannot take options \['colour'\]"):
+    with pytest.raises(InputError, match=r"smollm2 cannot take options \['colour'\]: its options"):
         models.load("smollm2", colour="red")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("smolm2", "smollm2"),
+        ("opnai:gpt-5", "openai:gpt-5"),
+        ("transformer:org/model", "transformers:org/model"),
+        ("fake:hasing", "fake:hashing"),
+    ],
+)
+def test_a_misspelt_model_names_what_was_meant(name: str, meant: str) -> None:
+    """A prefix as well as a name; what stands behind the prefix stays."""
+    with pytest.raises(InputError) as caught:
+        models.load(name)
+
+    assert str(caught.value).endswith(f"got {name!r}; did you mean {meant!r}?")
+
+
+def test_a_misspelt_option_names_what_was_meant() -> None:
+    """Of the options that are unknown alone; no constructor is named."""
+    with pytest.raises(InputError) as caught:
+        models.load("fake:echo", contex=9)
+
+    message = "fake:echo cannot take options ['contex']: its options are context"
+    assert f"{message}; did you mean 'context'?" == str(caught.value)
 
 
 def test_fakes_need_no_weights() -> None:

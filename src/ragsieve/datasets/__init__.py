@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ragsieve.datasets import columns
 from ragsieve.datasets.base import Dataset, Entry, Hub
-from ragsieve.errors import InputError, MissingExtra, check_choice
+from ragsieve.errors import InputError, MissingExtra, check_choice, nearest
 
 __all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
 
@@ -103,6 +103,7 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
         return Dataset.from_file(path)
     raise InputError(
         f"a data set must be a JSONL file or one of {', '.join(DATASETS)}, got {str(name)!r}"
+        f"{nearest(str(name), DATASETS)}"
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, nearest
 from ragsieve.evaluate.cost import Prices, derived_costs
 from ragsieve.evaluate.loading import Run
 from ragsieve.evaluate.metrics import LOWER, METRICS
@@ -226,7 +226,8 @@ def _baseline(runs: Sequence[Run], cells: Sequence[Records], named: str | None) 
         if label in systems:
             return label
     if named:
-        raise InputError(f"baseline must be one of {', '.join(sorted(systems))}, got {named!r}")
+        known, near = ", ".join(sorted(systems)), nearest(named, systems)
+        raise InputError(f"baseline must be one of {known}, got {named!r}{near}")
     return ""
 
 

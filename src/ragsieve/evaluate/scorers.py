@@ -11,7 +11,7 @@ import numpy as np
 
 from ragsieve import score, split
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.evaluate.evidence import Span, gold_sentences
 from ragsieve.evaluate.stats import Mean, Values, interval, json_figure
 from ragsieve.models.base import Embedder
@@ -69,7 +69,8 @@ def needed(names: Iterable[str]) -> list[str]:
     names_needed: dict[str, None] = {}
     for name in names:
         if name not in RECIPES:
-            raise InputError(f"a scorer must be one of {', '.join(RECIPES)}, got {name!r}")
+            near = nearest(name, RECIPES)
+            raise InputError(f"a scorer must be one of {', '.join(RECIPES)}, got {name!r}{near}")
         names_needed |= dict.fromkeys((*RECIPES[name].after, name))
     if not names_needed:
         raise InputError("there must be at least one scorer, got none")

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import signature
 from typing import Any, TypeVar
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, nearest
 
 GROUP = "ragsieve.models"
 """Group of the entry points by which other packages add backends."""
@@ -104,11 +105,18 @@ def load(name: str, **options: Any) -> Any:
     """
     make, _, arguments = _find(name)
     try:
-        return make(*arguments, **options)
+        return make()(*arguments, **options)
     except TypeError as error:
         if not options:
             raise
-        raise InputError(f"{name} cannot take options {sorted(options)}: {error}") from error
+        known = [p.name for p in signature(make()).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        if unknown := sorted({*options} - {*known}):
+            takes, near = ", ".join(known) or "none", nearest(unknown[0], known)
+            message = f"{name} cannot take options {unknown}: its options are {takes}{near}"
+            raise InputError(message) from error
+        raise InputError(
+            f"options of {name} break a rule, got {sorted(options)}: {error}"
+        ) from error
 
 
 def check(name: str, *kinds: str) -> None:
@@ -120,8 +128,8 @@ def check(name: str, *kinds: str) -> None:
         raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {kind}")
 
 
-def _find(name: str) -> tuple[Callable[..., Any], str, tuple[str, ...]]:
-    """What makes the model, its kind, and the arguments."""
+def _find(name: str) -> tuple[Callable[[], Callable[..., Any]], str, tuple[str, ...]]:
+    """What imports the function or class that makes the model, its kind, and the arguments."""
     if name in FAKE:
         return _importing(*FAKE[name][:2]), FAKE[name][2], ()
     full = f"{NAMED[name]}:{name}" if name in NAMED else name
@@ -130,15 +138,14 @@ def _find(name: str) -> tuple[Callable[..., Any], str, tuple[str, ...]]:
         return _importing(*BACKENDS[prefix][:2]), BACKENDS[prefix][2], (model,)
     _import_others()
     if model and prefix in _others:
-        return *_others[prefix], (model,)
-    forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in [*BACKENDS, *_others]), *FAKE])
-    raise InputError(f"a model must be one of {forms}, got {name!r}")
+        make, kind = _others[prefix]
+        return lambda: make, kind, (model,)
+    prefixes = [*BACKENDS, *_others]
+    forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in prefixes), *FAKE])
+    near = nearest(name, [*NAMED, *FAKE, *(f"{known}:{model}" for known in prefixes if model)])
+    raise InputError(f"a model must be one of {forms}, got {name!r}{near}")
 
 
-def _importing(module: str, maker: str) -> Callable[..., Any]:
+def _importing(module: str, maker: str) -> Callable[[], Callable[..., Any]]:
     """Imports the module only when it is called."""
-
-    def make(*arguments: str, **options: Any) -> Any:
-        return getattr(import_module(f"ragsieve.models.{module}"), maker)(*arguments, **options)
-
-    return make
+    return lambda: getattr(import_module(f"ragsieve.models.{module}"), maker)

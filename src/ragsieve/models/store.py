@@ -25,7 +25,7 @@ import platformdirs
 from filelock import FileLock
 from rich.console import Console
 
-from ragsieve.errors import InputError, MissingExtra, StoreError
+from ragsieve.errors import InputError, MissingExtra, StoreError, nearest
 from ragsieve.models.named import NAMED, Weights
 
 __all__ = ["NAMED", "Weights", "home", "listed", "origin", "path", "pull", "resolve"]
@@ -71,7 +71,9 @@ def pull(name: str | Weights, *, source: Source = "auto") -> Path:
         MissingExtra: If GGUF has to be turned and ragsieve's extra ``local`` is not installed.
     """
     if not isinstance(name, Weights) and name not in NAMED:
-        raise InputError(f"weights must be one of {sorted(NAMED)}, got {name!r}")
+        raise InputError(
+            f"weights must be one of {sorted(NAMED)}, got {name!r}{nearest(name, NAMED)}"
+        )
     if source not in get_args(Source):
         raise InputError(f"source must be one of {list(get_args(Source))}, got {source!r}")
     weights = name if isinstance(name, Weights) else NAMED[name]

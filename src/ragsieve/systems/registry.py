@@ -17,7 +17,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -26,6 +25,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from ragsieve import errors
 from ragsieve.errors import InputError
 from ragsieve.pipeline import System
 
@@ -250,8 +250,7 @@ def unknown(name: str, *more: str) -> str:
 
 def nearest(name: str) -> str:
     """What a message about an unknown name ends with: a system's name like it, if there is one."""
-    near = get_close_matches(name, SYSTEMS, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return errors.nearest(name, SYSTEMS)
 
 
 def check_options(name: str, entry: Entry, options: Mapping[str, Any] | None) -> None:
@@ -259,4 +258,5 @@ def check_options(name: str, entry: Entry, options: Mapping[str, Any] | None) ->
     for option in options or ():
         if option not in entry.options:
             known = ", ".join(entry.options) or "none"
-            raise InputError(f"options of {name} are {known}, got {option!r}")
+            near = errors.nearest(option, entry.options)
+            raise InputError(f"options of {name} are {known}, got {option!r}{near}")
