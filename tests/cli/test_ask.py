@@ -400,6 +400,66 @@ def test_a_batch_may_come_from_a_pipe(tmp_path: Path) -> None:
     assert (0, 3) == (ended.code, len(output.read_text().splitlines()))
 
 
+def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -> None:
+    """Each result is there before the next question is written; one line a question, in order."""
+    command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "--input", "-"]
+    lines = [{"id": f"q{n}", "question": f"{ASKED} {n}", "documents": [TEXT]} for n in range(3)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin and running.stdout
+        records = []
+        for line in lines:
+            running.stdin.write(json.dumps(line).encode() + b"\n")
+            running.stdin.flush()
+            records.append(json.loads(running.stdout.readline()))
+        running.stdin.close()
+
+    assert 0 == running.returncode
+    assert [(n + 1, f"q{n}") for n in range(3)] == [(r["line"], r["id"]) for r in records]
+    assert all("Seals and Crofts" in record["text"] for record in records)
+
+
+def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
+    """So that lines out are lines in; blank ones count as lines only, and `--limit` stops."""
+    good = json.dumps({"question": ASKED, "documents": [TEXT], "answers": ["Seals"]})
+    given = f"{good}\n\nno JSON\n{good}\n{good}\n".encode()
+    ended = process("ask", *FAKE, "--input", "-", "--limit", "3", given=given)
+    records = [json.loads(line) for line in ended.out.splitlines()]
+
+    assert 2 == ended.code
+    assert [1, 3, 4] == [record["line"] for record in records]
+    assert [False, True, False] == ["error" in record for record in records]
+    assert "InputError: not JSON" in records[1]["error"]
+    assert 1.0 == records[0]["accuracy"]
+    assert re.search("standard input: 2 of 3 questions; .*; accuracy 100.0% of 2\n$", ended.err)
+
+
+def test_a_reader_of_a_stream_may_close_its_end() -> None:
+    """As ``| head -n 1`` does while questions still come: no traceback, and it ends."""
+    good = json.dumps({"question": ASKED, "documents": [TEXT]}).encode() + b"\n"
+    command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "--input", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdin.write(good * 200)
+        running.stdin.flush()
+        running.stdout.readline()
+        running.stdout.close()
+        err = running.stderr.read()
+
+    assert b"Traceback" not in err
+
+
+def test_standard_input_may_be_a_batch(tmp_path: Path) -> None:
+    """With `--output`, as from a pipe."""
+    batch(tmp_path / "q.jsonl", 3)
+    output = tmp_path / "o.jsonl"
+    given = (tmp_path / "q.jsonl").read_bytes()
+    ended = process("ask", *FAKE, "--input", "-", "--output", str(output), given=given)
+
+    assert (0, "", 3) == (ended.code, ended.out, len(output.read_text().splitlines()))
+
+
 def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
     """Records name the options that made them but the key, which nobody else should read."""
     command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--llm-option")

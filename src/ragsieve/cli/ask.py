@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,6 @@ from rich.text import Text
 from ragsieve import models, systems, trained
 from ragsieve.cli.base import (
     COUNT,
-    EXISTING_FILE,
     FILE,
     INFO,
     info,
@@ -28,7 +28,7 @@ from ragsieve.cli.base import (
 from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
-from ragsieve.evaluate.run import Batch, Tally, judged
+from ragsieve.evaluate.run import Batch, Tally, judged, stream
 from ragsieve.inspector import page, view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -39,6 +39,7 @@ from ragsieve.trained import building
 from ragsieve.trained.router import router_content
 from ragsieve.types import Example, Query
 
+_STDIN = Path("-")
 UNANSWERED = 0.2
 """Under this probability that some document answers, `filter` and `ask` warn."""
 
@@ -47,8 +48,9 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["-q", "--query"], metavar="TEXT", help="The question."),
     click.Option(
         ["--input", "source"],
-        type=EXISTING_FILE,
-        help="Many questions: JSONL, a question with its documents a line; may be .gz.",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+        help="Many questions: JSONL, a question with its documents a line; may be .gz. -: standard "
+        "input; results go to standard output, each as soon as it is there, if not to --output.",
     ),
     click.Option(["--output"], type=FILE, help="Its results, a line each; goes on if interrupted."),
     click.Option(["--limit"], type=COUNT, help="Only the first lines of --input."),
@@ -78,6 +80,7 @@ def filter_command(**options: Any) -> int:
       ragsieve filter -q "Who sang it?" --system chunkrag --model critic=openai:NAME docs.jsonl
       ragsieve filter -q "Who sang it?" --index my-index --retrieve 50
       ragsieve filter --input questions.jsonl --output kept.jsonl
+      cat questions.jsonl | ragsieve filter --input - | jq .text
     """
     return _run(answering=False, system=taken(SystemOptions, options), **options)
 
@@ -96,6 +99,7 @@ def ask_command(**options: Any) -> int:
       ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
       ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
       ragsieve ask --input questions.jsonl --output answers.jsonl
+      cat questions.jsonl | ragsieve ask --input - | jq .answer
     """
     return _run(answering=True, system=taken(SystemOptions, options), **options)
 
@@ -117,8 +121,9 @@ def _run(
 ) -> int:
     if (query is None) == (source is None):
         raise InputError("name one question by --query, or many by --input")
-    if (source is None) != (output is None):
-        raise InputError("--input and --output go together")
+    streamed = output is None and source == _STDIN
+    if (source is None) != (output is None) and not streamed:
+        raise InputError("--input and --output go together, but for --input -")
     if source is not None and (files or html or any(formats.values())):
         raise InputError("--input takes no FILE, --json, --explain or --html: see its records")
     system = system.with_llm(answering=answering)
@@ -128,9 +133,10 @@ def _run(
     chosen = [system, *_compared(system, html, compare)]
     for one in chosen:
         one.check()
-    if source is not None and output is not None:
-        batch = Batch(source, output, label=_label(answering, system))
-        return _batch(batch, system, answering, limit, workers, cache)
+    if source is not None:
+        source = Path("/dev/stdin") if source == _STDIN else source
+        batch = Batch(source, output, label=_label(answering, system)) if output else None
+        return _many(batch, system, answering, limit, workers, cache)
     documents = None
     if not _searches(system):
         documents = read_documents(_or_stdin(files, needed=not answering))
@@ -185,26 +191,32 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     return []
 
 
-def _batch(
-    batch: Batch,
+def _many(
+    batch: Batch | None,
     options: SystemOptions,
     answering: bool,
     limit: int | None,
     workers: int,
     cache: Path | None,
 ) -> int:
+    """Questions of a file, or of standard input where no batch is passed."""
     tally = Tally()
-    total = batch.total(limit)
-    with batch, options.opened(workers, cache) as system:
+    with batch or nullcontext(), options.opened(workers, cache) as system:
 
         def one(example: Example) -> dict[str, Any]:
             documents = None if _searches(options) else example.documents
             return judged(example, _call(system, answering)(example.query, documents))
 
-        done = batch.run(one, workers=workers, limit=limit)
-        for result in watched(done, total, str(batch.source)):
+        if batch:
+            done = batch.run(one, workers=workers, limit=limit)
+            results = watched(done, batch.total(limit), str(batch.source))
+        else:
+            results = stream(sys.stdin.buffer, one, workers=workers, limit=limit)
+        for result in results:
             tally.add(result)
-    info(f"{batch.output}: {tally}")
+            if not batch:
+                _print_json(result.record)
+    info(f"{batch.output if batch else 'standard input'}: {tally}")
     return 2 if tally.bad else 1 if tally.failed else 0
 
 
@@ -235,12 +247,16 @@ def _print(result: Result, *, as_json: bool, explain: bool) -> None:
     if result.answerable is not None and result.answerable < UNANSWERED:
         warn(f"no document seems to answer ({result.answerable:.0%})")
     if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=2).replace("\x7f", "\\u007f"))
+        _print_json(result.to_dict(), indent=2)
     elif explain:
         _explain(result)
     else:
         click.echo(printable(result.answer.text if result.answer else result.text))
         info(_cost(result), "dim")
+
+
+def _print_json(value: Mapping[str, Any], indent: int | None = None) -> None:
+    click.echo(json.dumps(value, indent=indent).replace("\x7f", "\\u007f"))
 
 
 def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:

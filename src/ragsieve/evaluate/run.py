@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any, Self
 from uuid import uuid4
 
@@ -176,15 +178,11 @@ class Batch:
         process: Process,
         failed: Failed | None,
     ) -> Done:
-        example = None
-        try:
-            example = parse_record(line)
-            values, error = process(example), None
-        except Exception as raised:  # anyone's system: it must not stop the other questions
-            failure = failed(example, raised) if example and failed else None
-            if example is None or failure is None:
-                return Done(number, {}, raised)
-            values, error = failure, raised
+        example, values, error = _processed(line, process)
+        if error:
+            values = (failed(example, error) if example and failed else None) or {}
+        if example is None or not values:
+            return Done(number, {}, error)
         head = {"line": number, "input": mark, "id": example.query.id, "system": self.label}
         return Done(number, {**head, **values}, error)
 
@@ -235,6 +233,60 @@ class Batch:
         return record
 
 
+def _processed(
+    line: bytes, process: Process
+) -> tuple[Example | None, dict[str, Any], Exception | None]:
+    """The question of a line, where it is one, its values, and what was raised."""
+    example = None
+    try:
+        example = parse_record(line)
+        return example, process(example), None
+    except Exception as error:  # anyone's system: it must not stop the other questions
+        return example, {}, error
+
+
+def stream(
+    source: Iterable[bytes], process: Process, *, workers: int = 8, limit: int | None = None
+) -> Iterator[Done]:
+    """Process questions as they come, several at once, and yield each in its place when done.
+
+    Of what fails, the record is its line and its error. The source is read in a thread of its own,
+    so that what is done is there while the next question is waited for.
+
+    Args:
+        source: Lines of JSON, as `ragsieve.datasets.local.parse_record` takes them.
+        process: What makes a record's values of one question; called from several threads.
+        workers: Questions at once; at least 1.
+        limit: Only this many questions; all where None.
+    """
+    pool = ThreadPoolExecutor(workers)
+    pending: Queue[Future[Done] | None] = Queue(2 * workers)
+
+    def one(number: int, line: bytes) -> Done:
+        example, values, error = _processed(line, process)
+        if error:
+            values = {"error": " ".join(f"{type(error).__name__}: {error}".split())}
+        name = {"id": example.query.id} if example else {}
+        return Done(number, {"line": number, **name, **values}, error)
+
+    def read() -> None:
+        lines = ((number, line) for number, line in enumerate(source, 1) if line.strip())
+        try:
+            for number, line in islice(lines, limit):
+                pending.put(pool.submit(one, number, line))
+        except RuntimeError:
+            return  # the caller has stopped, and nobody reads what is pending
+        finally:
+            pending.put(None)
+
+    Thread(target=read, daemon=True).start()
+    try:
+        while future := pending.get():
+            yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def judged(example: Example, result: Result) -> dict[str, Any]:
     """A result as a record's values, with gold answers where known and, if answered, accuracy."""
     values = result.to_dict()
@@ -281,7 +333,7 @@ class Tally:
         self.again += done.again
         self.failed += done.error is not None
         self.bad += isinstance(done.error, InputError)
-        if record := done.record:
+        if (record := done.record) and done.error is None:
             self.written += 1
             self.before += record["tokens"]["before"]
             self.after += record["tokens"]["after"]
