@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragsieve.text import contains_answer, language, normalise, safe, sentence_spans
+from ragsieve.text import contains_answer, counted, language, normalise, safe, sentence_spans
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 PIECES = st.sampled_from(
@@ -307,3 +307,10 @@ def test_safe_leaves_what_people_write() -> None:
     text = "Ünï 你好 مرحبا 😀\t\r\n"
 
     assert text == safe(text)
+
+
+def test_one_thing_is_singular() -> None:
+    """And only one: none, as many, is plural; thousands have a comma."""
+    counts = [counted(number, "model call") for number in (0, 1, 1540)]
+
+    assert ["0 model calls", "1 model call", "1,540 model calls"] == counts

@@ -174,6 +174,11 @@ def _identifier() -> Callable[[str], dict[str, float]]:
     return identify
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in words: "1 model call", "1,540 questions"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def safe(text: str) -> str:
     """``text`` with control characters and lone surrogates as U+FFFD, each character in its place.
 

@@ -135,7 +135,7 @@ def test_documents_of_questions_are_indexed_once(ragsieve: Command) -> None:
     found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
 
     assert built.out.startswith("i: 2 added, ")
-    assert "pooled: 1 documents of questions had come before" in built.err
+    assert "pooled: 1 document of questions had come before" in built.err
     assert "  q1/0  " in found.out
 
 

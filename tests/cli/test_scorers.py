@@ -43,7 +43,7 @@ def test_scorers_are_compared_with_chance(ragsieve: Command) -> None:
     assert ["g.jsonl", "AUC", "rho", "NDCG@10", "hit@1", "ms/segment"] == lines[0][:6]
     assert ["chance", "bm25", "cosine", "a.jsonl"] == [line[0] for line in lines[1:5]]
     assert ["0.500", "1.000", "1.000"] == [line[1] for line in lines[1:4]]
-    assert "1 questions, 1 with both kinds; 2 documents, 1 help by grades" in ended.err
+    assert "1 question, 1 with both kinds; 2 documents, 1 help by grades" in ended.err
     assert "2 questions, 2 with both kinds; 4 sentences, 2 help by answers" in ended.err
 
 

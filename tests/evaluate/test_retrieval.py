@@ -71,7 +71,7 @@ def test_means_are_over_the_questions_that_have_what_is_measured(corpus: Corpus)
         *(found.gold, found.absent),
     )
     assert {"recall@1": 1.0, "answer@1": 0.5} == values(found)
-    assert "1 of 3 gold documents are not, and do not count" in found.counted()
+    assert "1 of 3 gold documents do not count: the index does not hold them" in found.counted()
 
 
 def test_gold_is_what_is_labelled_else_what_the_metadata_name() -> None:

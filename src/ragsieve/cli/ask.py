@@ -35,6 +35,7 @@ from ragsieve.result import Result
 from ragsieve.retrieve.files import read_documents
 from ragsieve.systems.indexes import content
 from ragsieve.systems.sources import sources_content
+from ragsieve.text import counted
 from ragsieve.trained import building
 from ragsieve.trained.router import router_content
 from ragsieve.types import Example, Query
@@ -270,13 +271,13 @@ def _cost(result: Result) -> str:
     steps = [step.to_dict() for step in result.trace.steps]
     costs = ("calls", "embedded", "tokens_in", "tokens_out", "seconds")
     total = {k: sum(s[k] for s in steps) for k in costs}
-    verdicts = result.verdicts
-    calls = f"{total['calls']} model call{'s' * (total['calls'] != 1)}"
-    calls += f", {total['embedded']} texts embedded" if total["embedded"] else ""
+    calls = counted(total["calls"], "model call")
+    calls += f", {counted(total['embedded'], 'text')} embedded" if total["embedded"] else ""
     return (
-        f"kept {len(result.kept)} of {len(verdicts)} spans, {result.tokens.after:,} of "
-        f"{result.tokens.before:,} tokens; {calls}, {total['tokens_in']:,} "
-        f"tokens read, {total['tokens_out']:,} written, {total['seconds']:.1f} s"
+        f"kept {len(result.kept)} of {counted(len(result.verdicts), 'span')}, "
+        f"{result.tokens.after:,} of {counted(result.tokens.before, 'token')}; {calls}, "
+        f"{counted(total['tokens_in'], 'token')} read, {total['tokens_out']:,} written, "
+        f"{total['seconds']:.1f} s"
     )
 
 

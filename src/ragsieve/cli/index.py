@@ -37,6 +37,7 @@ from ragsieve.systems.indexes import (
     open_words,
     ready,
 )
+from ragsieve.text import counted
 from ragsieve.trace import segment_to_dict
 from ragsieve.types import Document, Query
 
@@ -139,7 +140,7 @@ def _added(corpus: Corpus, documents: Iterable[Document]) -> Change:
 def _print_change(folder: Path, change: Change) -> None:
     names = ("added", "changed", "unchanged", "removed")
     counts = ", ".join(f"{getattr(change, name):,} {name}" for name in names)
-    click.echo(printable(f"{folder}: {counts}; {change.chunks:,} chunks embedded"))
+    click.echo(printable(f"{folder}: {counts}; {counted(change.chunks, 'chunk')} embedded"))
 
 
 def _print_left_out(sources: Sources) -> None:
@@ -147,7 +148,7 @@ def _print_left_out(sources: Sources) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sources.others.most_common())
         info(f"left out files of other kinds: {kinds}", "yellow")
     if sources.repeated:
-        info(f"pooled: {sources.repeated:,} documents of questions had come before", "dim")
+        info(f"pooled: {counted(sources.repeated, 'document')} of questions had come before", "dim")
 
 
 @index_group.command("remove", short_help="Remove documents.")

@@ -31,6 +31,7 @@ from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import options_of, taken
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError
+from ragsieve.text import counted
 from ragsieve.types import Example
 
 if TYPE_CHECKING:
@@ -278,10 +279,11 @@ def _print_set(data: _Set, measured: Sequence[Figures]) -> None:
         ],
     )
     about = data.about()
-    failed = f"; {data.failed} questions failed and are left out" if data.failed else ""
+    failed = f"; {counted(data.failed, 'question')} failed, left out" if data.failed else ""
     applies = measured[0].means["AUC"]
     info(
-        f"{about['questions']} questions, {applies.n if applies else 0} with both kinds; "
+        f"{counted(about['questions'], 'question')}, "
+        f"{applies.n if applies else 0} with both kinds; "
         f"{about['segments']:,} {data.unit}, {about['helpful']:,} help by {data.labels}{failed}",
         "dim",
     )
@@ -320,7 +322,7 @@ def _calibrate(
         click.echo(json.dumps({**about, **fitted.to_dict()}, indent=2))
     else:
         _print_fit(fitted, name, method)
-    info(f"written: {output}; measured on {len(test)} questions", "dim")
+    info(f"written: {output}; measured on {counted(len(test), 'question')}", "dim")
 
 
 def _print_fit(fitted: Fit, name: str, method: str) -> None:

@@ -7,6 +7,7 @@ import math
 from ragsieve.evaluate.formatting import number
 from ragsieve.evaluate.report import Report, Row
 from ragsieve.systems import SYSTEMS
+from ragsieve.text import counted
 
 MARGIN = 0.05  # a tie whose interval reaches further below the baseline says nothing
 
@@ -30,7 +31,7 @@ def advice(report: Report) -> str:
         return ""
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
     name = metric.replace("_", " ")
-    where = f" on {base.questions} questions"
+    where = f" on {counted(base.questions, 'question')}"
     if better := [row for row in rows if row.differences[metric].verdict == "better"]:
         best = max(better, key=lambda row: row.metrics[metric].value)
         return f"Take {best.label}: {_against(best, base, metric, name)}{where}."
@@ -42,9 +43,10 @@ def advice(report: Report) -> str:
         return f"Take {best.label}: {_against(best, base, metric, name)}{where}, {bound}."
     if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
         least = max(ties, key=lambda row: row.differences[metric].low)
+        most = number(metric, -least.differences[metric].low)
         return (
-            f"These {base.questions} questions cannot tell: {least.label} ties with {base.label}, "
-            f"but may be {number(metric, -least.differences[metric].low)} points of {name} worse."
+            f"{counted(base.questions, 'question')} cannot tell: {least.label} ties with "
+            f"{base.label}, but may be {most} points of {name} worse."
         )
     return (
         f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens{where}."

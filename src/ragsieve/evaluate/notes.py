@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from ragsieve.evaluate.records import Records
+from ragsieve.text import counted
 
 
 def report_notes(cells: Sequence[Records], base: str, overall: Set[str]) -> Iterator[str]:
@@ -18,7 +19,7 @@ def report_notes(cells: Sequence[Records], base: str, overall: Set[str]) -> Iter
     unfinished = [cell for cell in cells if len(cell.keys) < cell.expected]
     names = [
         f"{c.system} on {c.dataset}{f' ({c.noise})' if c.noise else ''} "
-        f"({len(c.keys)} of {c.expected} questions)"
+        f"({len(c.keys)} of {counted(c.expected, 'question')})"
         for c in unfinished
     ]
     if names:
@@ -26,10 +27,10 @@ def report_notes(cells: Sequence[Records], base: str, overall: Set[str]) -> Iter
         yield f"Unfinished: {', '.join(names[:5])}{more}"
     if failed := count(cells, "failed"):
         total = sum(len(cell.keys) for cell in cells)
-        yield f"{failed} of {total} answers failed: {_where(cells, 'failed')}"
+        yield f"{failed} of {counted(total, 'answer')} failed: {_where(cells, 'failed')}"
     if warned := count(cells, "warned"):
         where = _where(cells, "warned")
-        yield f"{warned} answers were made without a source or a stage that failed: {where}"
+        yield f"{counted(warned, 'answer')} came without a source or a stage that failed: {where}"
     if not base:
         yield "No baseline is named, so no system is compared with another"
     if untimed := sorted({c.system for c in cells if not len(c.known("cost", "seconds"))}):

@@ -15,7 +15,7 @@ from ragsieve.evaluate.formatting import value_text
 from ragsieve.evaluate.stats import Difference, Mean, compare, interval, json_figure
 from ragsieve.retrieve.corpus import By, Corpus
 from ragsieve.retrieve.index.store import digest_of
-from ragsieve.text import contains_answer, normalise
+from ragsieve.text import contains_answer, counted, normalise
 from ragsieve.types import Document, Example, Query, Segment
 
 Passage = tuple[str, str]  # title and text
@@ -53,9 +53,10 @@ class Retrieval:
 
     def counted(self) -> str:
         """One line on the questions."""
-        absent = f"; {self.absent:,} of {self.gold:,} gold documents are not, and do not count"
+        gold = counted(self.gold, "gold document")
+        absent = f"; {self.absent:,} of {gold} do not count: the index does not hold them"
         return (
-            f"{self.questions:,} questions: {self.with_answers:,} with answers, "
+            f"{counted(self.questions, 'question')}: {self.with_answers:,} with answers, "
             f"{self.with_gold:,} with gold documents in the index{absent if self.absent else ''}"
         )
 

@@ -22,6 +22,7 @@ from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.result import Result
+from ragsieve.text import counted
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]
@@ -342,12 +343,12 @@ class Tally:
             self.right += record.get("accuracy", 0.0)
 
     def __str__(self) -> str:
-        parts = [f"{self.written} of {self.questions} questions"]
+        parts = [f"{self.written:,} of {counted(self.questions, 'question')}"]
         if self.again:
             parts.append(f"{self.again} of them from before")
         if self.before:
             share = self.after / self.before
-            parts.append(f"kept {self.after:,} of {self.before:,} tokens ({share:.1%})")
+            parts.append(f"kept {self.after:,} of {counted(self.before, 'token')} ({share:.1%})")
         if self.judged:
             parts.append(f"accuracy {self.right / self.judged:.1%} of {self.judged}")
         if self.skipped:
