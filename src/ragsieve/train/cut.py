@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     from sklearn.linear_model import LogisticRegression
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra("scikit-learn", extra="train") from error
-
-from ragsieve.errors import InputError
 from ragsieve.select.cut import Odds, inputs
 from ragsieve.train.examples import TrainingExample
 

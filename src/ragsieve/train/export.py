@@ -20,17 +20,14 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     import onnx
     import torch
     import transformers
     from onnx import helper, numpy_helper
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "torch", extra="train") from error
-
-from ragsieve.errors import InputError
 from ragsieve.models.loading import loaded
 from ragsieve.models.pruner import CONFIG, NET, SETTINGS, TOKENIZER
 from ragsieve.models.windows import Layout, Window

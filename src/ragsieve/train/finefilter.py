@@ -24,7 +24,7 @@ import msgspec
 from ragsieve import models, score
 from ragsieve.answer import Reader
 from ragsieve.datasets import parts
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.evaluate.run import Done, Process, Tally, judged
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
@@ -49,10 +49,8 @@ from ragsieve.trained.folder import check_free
 from ragsieve.trained.recipe import ONE_PASS, place
 from ragsieve.types import Example
 
-try:
+with needs_extra("train"):
     from accelerate import PartialState
-except ModuleNotFoundError as error:
-    raise MissingExtra("accelerate", extra="train") from error
 
 FOLDS = 5  # parts of the questions, each measured with a cut fitted to the others
 CLUES = 4  # sentences that a cut chooses from

@@ -8,17 +8,14 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     import peft
     from datasets import Dataset
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "trl", extra="train") from error
-
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.loading import loaded
 from ragsieve.models.seq2seq import Seq2Seq

@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     import torch
     import transformers
     from torch.nn import functional
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "transformers", extra="train") from error
-
-from ragsieve.errors import InputError
 from ragsieve.models import store
 from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.windows import Layout, Window, WindowTokenizer

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.evaluate import plots
 from ragsieve.trained import Trained
 
-try:
+with needs_extra("train"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "jinja2", extra="train") from error
 
 Log = Sequence[Mapping[str, float]]
 _AXES = ("step", "epoch", "seconds", "lr", "tokens")  # keys of a log that are no result

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     import peft
     import sentence_transformers
     import transformers
@@ -28,12 +30,7 @@ try:
     from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
     from sentence_transformers.sentence_transformer.losses import DistillKLDivLoss
     from sentence_transformers.util import pairwise_cos_sim
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "datasets", extra="train") from error
-
-from ragsieve.errors import InputError
 from ragsieve.models import store
 from ragsieve.models.base import Embedder
 from ragsieve.models.loading import found_device, loaded, marked

@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import InputError, ModelError, needs_extra
+
+with needs_extra("train"):
     import onnx
     import torch
     import transformers
     from onnx import numpy_helper
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra(error.name or "torch", extra="train") from error
-
-from ragsieve.errors import InputError, ModelError
 from ragsieve.models.loading import loaded
 from ragsieve.models.pruner import CONFIG, FILES, NET, SETTINGS, TOKENIZER
 from ragsieve.train.export import PREFIX

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-try:
-    import transformers
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 
-    raise MissingExtra(error.name or "transformers", extra="train") from error
+with needs_extra("train"):
+    import transformers
 
 
 QUIET: Mapping[str, Any] = {"report_to": [], "disable_tqdm": True, "log_level": "error"}

@@ -19,14 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     from scipy.stats import binom
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
-
-    raise MissingExtra(error.name or "scipy", extra="train") from error
-
-from ragsieve.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-try:
+from ragsieve.errors import InputError, ModelError, needs_extra
+
+with needs_extra("train"):
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
-
-    raise MissingExtra("scikit-learn", extra="train") from error
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Pipeline, Stage

@@ -10,15 +10,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
 
-    raise MissingExtra("scikit-learn", extra="train") from error
-
-from ragsieve.errors import InputError
 from ragsieve.evaluate.scorers import Scored, auc
 from ragsieve.evaluate.stats import Values
 from ragsieve.score.calibrated import Curve, Logistic

@@ -14,19 +14,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-try:
+from ragsieve.errors import InputError, needs_extra
+
+with needs_extra("train"):
     import peft
     import torch
     import transformers
     from torch.nn.utils.rnn import pad_sequence
     from transformers.pytorch_utils import Conv1D
-except ModuleNotFoundError as error:
-    from ragsieve.errors import MissingExtra
-
-    raise MissingExtra(error.name or "peft", extra="train") from error
 
 from ragsieve import models
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.seq2seq import Seq2Seq
