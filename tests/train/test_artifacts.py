@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.train.artifacts import check_free, recipe_dir
+from ragsieve.train.artifacts import check_free, model_card, recipe_dir
 from ragsieve.train.examples import write
+from ragsieve.train.plans import GeneratorPlan
 from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query
 
@@ -94,3 +95,15 @@ def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:
     """The same way, the same place."""
     assert Run([], tmp_path).adapter("a", 1) == Run([], tmp_path).adapter("a", 1)
     assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)
+
+
+def test_a_card_says_what_a_model_is() -> None:
+    """Base, use, figures before and after, and options."""
+    row = {"questions": 7, "accuracy": 0.5, "f1": 0.75}
+    figures = {"before": {**row, "f1": 0.25}, "after": row}
+    text = model_card("A title", "Ask it.", figures, GeneratorPlan(), [], base="smollm2")
+
+    assert 'base_model: "HuggingFaceTB/SmolLM2-135M-Instruct"' in text
+    assert "# A title\n\nAsk it.\n" in text
+    assert "| before | 7 | 0.5 | 0.25 |\n| after | 7 | 0.5 | 0.75 |" in text
+    assert "| context | relevant |" in text

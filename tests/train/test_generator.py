@@ -18,7 +18,6 @@ from ragsieve.train.generator import (
     Explainer,
     GeneratorPlan,
     Target,
-    card,
     chosen,
     figures,
     reader,
@@ -149,16 +148,6 @@ def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         GeneratorPlan(**options)
-
-
-def test_the_card_says_what_it_is() -> None:
-    """Base, figures and options."""
-    row = {"questions": 7, "accuracy": 0.5, "exact_match": 0.25, "f1": 0.75}
-    text = card({"before": row, "after": row}, GeneratorPlan(), [])
-
-    assert 'base_model: "HuggingFaceTB/SmolLM2-135M-Instruct"' in text
-    assert "| after | 7 | 0.5 | 0.25 | 0.75 |" in text
-    assert "| context | relevant |" in text
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.systems.filco import filco
 from ragsieve.train.plans import By, WriterPlan
 from ragsieve.train.run import Run
-from ragsieve.train.writer import card, train_writer
+from ragsieve.train.writer import train_writer
 
 YEARS = (1900, 1901, 1902, 1918)  # the salted hash puts the last alone in validation
 WORDS = ["seals", "sang", "rain", "fell", "who", "in", "NONE", *map(str, YEARS)]
@@ -44,6 +44,8 @@ def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
     llm = ScriptedLLM(["seals"])
     system = bottleneck(llm, writer=writer) if by == "ib" else filco(llm, extractor=writer)
     result = system.ask("who sang ?", ["seals sang ."])
+    use = f"--system {'bottleneck' if by == 'ib' else 'filco'} --model "
+    use += f"{'writer' if by == 'ib' else 'extractor'}=transformers:FOLDER"
 
     assert [3, 1, 0, 0] == [count for _, count in counted.fresh]
     assert first["log"] == again["log"]
@@ -52,6 +54,7 @@ def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
     assert {"README.md", "adapter", "model.safetensors", "recipe.json"} <= {
         path.name for path in (tmp_path / "b").iterdir()
     }
+    assert use in (tmp_path / "b" / "README.md").read_text()
     assert result.tokens.after <= result.tokens.before
 
 
@@ -71,12 +74,3 @@ def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         WriterPlan(**options)
-
-
-def test_the_card_says_how_it_is_used() -> None:
-    """By the system that it is of, with its figures."""
-    text = card({"after": {"questions": 7, "ib": -0.5}}, WriterPlan(by="ib"), [])
-
-    assert "--system bottleneck --model writer=transformers:FOLDER" in text
-    assert "| after | 7 | -0.5 |" in text
-    assert "--system filco --model extractor=" in card({"after": {"x": 1}}, WriterPlan(), [])

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragsieve.datasets import Dataset
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.artifacts import model_card
 from ragsieve.train.examples import TrainingExample, check_usable, read_examples
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import ExitPlan
 from ragsieve.train.ranking import Judged, figures
-from ragsieve.train.run import PARTS, Run, first_documents
+from ragsieve.train.run import PARTS, Run
 from ragsieve.train.sft import Sample, Tuning, tune_once
 
 CLUES = 2  # of a question at most, each with one sentence that is none
@@ -41,8 +39,14 @@ def train_exit(folder: Path, plan: ExitPlan, run: Run) -> dict[str, Any]:
     Differs: A clue holds a gold answer; the paper has HotpotQA's supporting sentences. Of a
         question few sentences are taken, so that more questions are seen.
     """
-    documents, learn = first_documents(plan.documents), partial(learn_exit, plan)
-    return train_llm(folder, "extractor", plan, run, documents=documents, learn=learn, card=card)
+    use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
+    if not plan.merged:
+        extractor = f'models.load("{plan.llm}", adapter="FOLDER/…")'
+        use = f'ragsieve.load("exit", llm, options={{"extractor": {extractor}}})'
+    title = f"An extractor made of {plan.llm}"
+    return train_llm(
+        folder, "extractor", plan, run, learn_exit, title=title, use=_USE.format(use=use)
+    )
 
 
 def learn_exit(
@@ -64,17 +68,6 @@ def learn_exit(
     about = {"part": "exit", "window": plan.window}
     measure = partial(_figures, window=plan.window, validation=examples[1])
     return tune_once(run, model, known, tuning=tuning, about=about, measure=measure), {}
-
-
-def card(recipe: Mapping[str, Any], plan: ExitPlan, sources: Sequence[Dataset]) -> str:
-    """The model card: what it is, from what, how good."""
-    use = "ragsieve ask --system exit --model extractor=transformers:FOLDER …"
-    if not plan.merged:
-        extractor = f'models.load("{plan.llm}", adapter="FOLDER/…")'
-        use = f'ragsieve.load("exit", llm, options={{"extractor": {extractor}}})'
-    measured = {name: recipe[name] for name in ("before", "after")}
-    title = f"An extractor made of {plan.llm}"
-    return model_card(title, _USE.format(use=use), measured, plan, sources, base=plan.llm)
 
 
 def _figures(llm: LLM, window: int, validation: Sequence[TrainingExample]) -> dict[str, float]:

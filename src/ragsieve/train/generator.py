@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ragsieve.answer import Reader
 from ragsieve.answer.demonstrations import Demonstration
-from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.evaluate.answers import accuracy, exact_match, f1
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import titled
 from ragsieve.systems.instructrag import ANSWER, explaining
 from ragsieve.text import contains_answer
-from ragsieve.train.artifacts import ADAPTER, model_card
+from ragsieve.train.artifacts import ADAPTER
 from ragsieve.train.examples import by_line, gold
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import GeneratorPlan, Target
@@ -51,8 +50,20 @@ def train_generator(folder: Path, plan: GeneratorPlan, run: Run) -> dict[str, An
         rationale. A document is informative if a gold answer stands in it: SAIL has an entailment
         model say so, and is trained on instructions with a search engine's results.
     """
-    documents, learn = partial(chosen, plan=plan), partial(_learn, plan)
-    return train_llm(folder, "generator", plan, run, documents=documents, learn=learn, card=card)
+    use = (
+        f"It learnt to answer from {plan.context} documents with {plan.target}. Load it as "
+        f"`transformers:FOLDER`, or as {plan.llm} with the adapter `FOLDER/{ADAPTER}`."
+    )
+    return train_llm(
+        folder,
+        "generator",
+        plan,
+        run,
+        _learn,
+        title=f"A generator made of {plan.llm}",
+        use=use,
+        documents=partial(chosen, plan=plan),
+    )
 
 
 def chosen(example: Example, others: Sequence[Example], plan: GeneratorPlan) -> Example:
@@ -124,18 +135,6 @@ def figures(llm: LLM, examples: Sequence[Example], kind: Target) -> dict[str, fl
         name: sum(s(*one) for one in answers) / max(1, len(answers)) for name, s in scores.items()
     }
     return {"questions": len(answers), **means}
-
-
-def card(recipe: Mapping[str, Any], plan: GeneratorPlan, sources: Sequence[Dataset]) -> str:
-    """The model card: what it is, from what, how good."""
-    use = (
-        f"It learnt to answer from {plan.context} documents with {plan.target}. Load it as "
-        f"`transformers:FOLDER`, or as {plan.llm} with the adapter `FOLDER/{ADAPTER}`."
-    )
-    measured = {name: recipe[name] for name in ("before", "after")}
-    return model_card(
-        f"A generator made of {plan.llm}", use, measured, plan, sources, base=plan.llm
-    )
 
 
 def _learn(plan: GeneratorPlan, run: Run, model: Any) -> tuple[Path, dict[str, Any]]:

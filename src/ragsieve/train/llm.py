@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragsieve.datasets import Dataset
-from ragsieve.train.artifacts import ADAPTER, check_free, recipe_dir, recipe_of
-from ragsieve.train.run import Change, Run
+from ragsieve.train.artifacts import ADAPTER, check_free, model_card, recipe_dir, recipe_of
+from ragsieve.train.run import Change, Run, first_documents
 
-Learn = Callable[[Run, Any], tuple[Path, Mapping[str, Any]]]
+Learn = Callable[[Any, Run, Any], tuple[Path, Mapping[str, Any]]]
 
 
 def train_llm(
@@ -20,10 +19,11 @@ def train_llm(
     what: str,
     plan: Any,
     run: Run,
-    *,
-    documents: Change,
     learn: Learn,
-    card: Callable[[Mapping[str, Any], Any, Sequence[Dataset]], str],
+    *,
+    title: str,
+    use: str,
+    documents: Change | None = None,
 ) -> dict[str, Any]:
     """Tune an LLM on questions with documents, and write it to ``folder``.
 
@@ -33,11 +33,12 @@ def train_llm(
     Args:
         folder: New, or one of an earlier training.
         what: What is trained, for errors.
-        plan: Options with ``llm`` and ``limit``.
+        plan: Options with ``llm``, ``documents`` and ``limit``.
         run: What is read, and where it works.
-        documents: The documents of a question that are read.
-        learn: The recipe: of the run and the model the adapter, and figures beside its own.
-        card: Makes the model card of what ``recipe.json`` says.
+        learn: The recipe: of plan, run and model the adapter, and figures beside its own.
+        title: Heading of the model card.
+        use: What it does and how it is used, in Markdown; for the card.
+        documents: Which documents of a question are read; the first ones where None.
 
     Returns:
         What ``recipe.json`` says: among others figures ``before`` and ``after``.
@@ -51,10 +52,12 @@ def train_llm(
     from ragsieve.train.sft import tunable  # labels need none of its libraries
 
     model = tunable(plan.llm)
-    run.write_questions(plan.limit, documents)
-    adapter, figures = learn(run, model)
+    run.write_questions(plan.limit, documents or first_documents(plan.documents))
+    adapter, figures = learn(plan, run, model)
     recipe = {**recipe_of(adapter), **figures}
-    with recipe_dir(folder, recipe, card(recipe, plan, run.sources)) as fresh:
+    measured = {name: recipe[name] for name in ("before", "after") if name in recipe}
+    card = model_card(title, use, measured, plan, run.sources, base=plan.llm)
+    with recipe_dir(folder, recipe, card) as fresh:
         shutil.copytree(adapter, fresh / ADAPTER)
         if getattr(plan, "merged", True):
             merge(fresh, model, adapter)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ragsieve import models
-from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.models.sharing import Share
 from ragsieve.select import Extract
-from ragsieve.train.artifacts import model_card
 from ragsieve.train.bottleneck import Candidate, Candidates, Rated, figures, train_bottleneck
 from ragsieve.train.examples import TrainingExample, by_line
 from ragsieve.train.filco import Silver
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import WriterPlan
-from ragsieve.train.run import PARTS, Run, first_documents, labels_of
+from ragsieve.train.run import PARTS, Run, labels_of
 
 MEASURED = 20  # validation questions that are filtered before and after
 
@@ -34,20 +31,13 @@ def train_writer(folder: Path, plan: WriterPlan, run: Run) -> dict[str, Any]:
     Source: FILCO (arXiv 2311.08377), sections 2 and 3; BottleNeck (arXiv 2406.01549).
     Differs: See `ragsieve.train.filco` and `ragsieve.train.bottleneck`.
     """
-    documents, learn = first_documents(plan.documents), partial(_learn, plan)
-    return train_llm(folder, "writer", plan, run, documents=documents, learn=learn, card=card)
-
-
-def card(recipe: Mapping[str, Any], plan: WriterPlan, sources: Sequence[Dataset]) -> str:
-    """The model card: what it is, from what, how good."""
     role = "writer" if plan.by == "ib" else "extractor"
     use = (
         "It writes what an answer needs out of retrieved documents.\n\n"
         f"    ragsieve ask --system {plan.system} --model {role}=transformers:FOLDER …"
     )
-    measured = {name: recipe[name] for name in ("before", "after") if name in recipe}
     title = f"A filter model for system {plan.system}"
-    return model_card(title, use, measured, plan, sources, base=plan.llm)
+    return train_llm(folder, "writer", plan, run, _learn, title=title, use=use)
 
 
 def _learn(plan: WriterPlan, run: Run, model: Any) -> tuple[Path, dict[str, Any]]:
