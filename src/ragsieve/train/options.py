@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from ragsieve import models
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_choice
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,5 @@ class Options:
             for kind in kinds:
                 for rule in getattr(kind, "__metadata__", ()):
                     rule.check(name, value)
-                if get_origin(kind) is Literal and value not in get_args(kind):
-                    known = ", ".join(get_args(kind))
-                    raise InputError(f"{name} must be one of {known}, got {value!r}")
+                if get_origin(kind) is Literal:
+                    check_choice(kind, **{name: value})

@@ -141,7 +141,28 @@ class FineFilterPlan(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecompPlan(Options):
+class QuestionsPlan(Options):
+    """Options of every training by a generator on some of the questions.
+
+    Args:
+        llm: The generator.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all questions are read; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    llm: LLMName = "smollm2"
+    limit: Count | None = None
+    epochs: Count = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecompPlan(QuestionsPlan):
     """How an extractive compressor is trained.
 
     Args:
@@ -160,14 +181,11 @@ class RecompPlan(Options):
         InputError: If an option breaks its rule.
     """
 
-    llm: LLMName = "smollm2"
     embedder: EmbedderName = "minilm"
     documents: Count = 5
     negatives: Count = 5
     margin: Weight = 1.0
-    limit: Count | None = None
     epochs: Count = 4
-    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,7 +199,7 @@ class RecompPlan(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratorPlan(Options):
+class GeneratorPlan(QuestionsPlan):
     """What a generator learns from, and to reply.
 
     The papers' ways: supervised fine-tuning is ``"relevant"`` and ``"answer"``; RetRobust
@@ -206,18 +224,14 @@ class GeneratorPlan(Options):
             adapter alone.
     """
 
-    llm: LLMName = "smollm2"
     context: Context = "relevant"
     target: Target = "answer"
     documents: Count = 5
-    limit: Count | None = None
-    epochs: Count = 2
-    seed: int = 0
     merged: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriterPlan(Options):
+class WriterPlan(QuestionsPlan):
     """What a filter model learns to write.
 
     Args:
@@ -239,13 +253,9 @@ class WriterPlan(Options):
     """
 
     by: By = "strinc"
-    llm: LLMName = "smollm2"
     generator: LLMName = ""
     beta: Weight = 1.0
     documents: Count = 5
-    limit: Count | None = None
-    epochs: Count = 2
-    seed: int = 0
 
     @property
     def system(self) -> str:
@@ -254,7 +264,7 @@ class WriterPlan(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExitPlan(Options):
+class ExitPlan(QuestionsPlan):
     """How an LLM is made to judge sentences.
 
     Args:
@@ -273,13 +283,10 @@ class ExitPlan(Options):
         InputError: If an option breaks its rule.
     """
 
-    llm: LLMName = "smollm2"
     window: Count = 512
     layers: Share = 1.0
     documents: Count = 5
-    limit: Count | None = None
     epochs: Count = 1
-    seed: int = 0
     merged: bool = True
 
 
@@ -309,7 +316,7 @@ class PrunerPlan(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouterPlan(Options):
+class RouterPlan(QuestionsPlan):
     """How a router is trained.
 
     Args:
@@ -326,12 +333,8 @@ class RouterPlan(Options):
         InputError: If an option breaks its rule.
     """
 
-    llm: LLMName = "smollm2"
     embedder: EmbedderName = "minilm"
     form: str = "light"
-    limit: Count | None = None
-    epochs: Count = 2
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.form not in FORMS and not self.form.startswith("llm:"):
