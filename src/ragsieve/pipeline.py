@@ -18,7 +18,7 @@ from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.many import Question, in_thread, run_many
 from ragsieve.result import Result, Tokens
-from ragsieve.trace import Trace, note, record_drop, step
+from ragsieve.trace import Kind, Trace, note, record_drop, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
@@ -99,14 +99,18 @@ class Pipeline:
         return type(self)(*stages, on_error="keep")
 
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
-        return _recorded(stage, segments, lambda: stage(query, segments), self.on_error)
+        return _recorded(stage, "stage", segments, lambda: stage(query, segments), self.on_error)
 
 
 def _recorded(
-    what: object, before: list[Segment], work: Callable[[], list[Segment]], on_error: OnError
+    what: object,
+    kind: Kind,
+    before: list[Segment],
+    work: Callable[[], list[Segment]],
+    on_error: OnError,
 ) -> list[Segment]:
     """What ``work`` gives, as a step of the trace; ``before`` where it may fail and does."""
-    with step(repr(what), before) as record:
+    with step(repr(what), before, kind) as record:
         try:
             kept = work()
         except Exception as error:  # "keep" promises the answer, whatever a stage raises
@@ -232,7 +236,7 @@ class System:
         """
         documents = () if documents is None and not self.source else documents
         result, answer = self._filtered(query, documents)
-        with result.trace.recording(), step(repr(self.reader), result.kept) as record:
+        with result.trace.recording(), step(repr(self.reader), result.kept, "reader") as record:
             if answer:
                 note("not asked: a stage before it has answered")
                 record.after = result.kept
@@ -318,7 +322,7 @@ class System:
             return taken, StageResult(map(Segment.whole, taken))
         source = self.source
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
-        found = _recorded(source, [], lambda: _found(source, query), on_error)
+        found = _recorded(source, "source", [], lambda: _found(source, query), on_error)
         return tuple({s.document.id: s.document for s in found}.values()), StageResult.of(found)
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -69,12 +69,16 @@ class Cutoff:
     least: float = 0.0
 
 
+Kind = Literal["stage", "source", "reader"]
+
+
 @dataclass
 class Step:
     """One stage's step: segments in and out, reasons and costs.
 
     Args:
         stage: The stage's name and options.
+        kind: What ran: a stage, a source of documents, or the reader.
         seconds: Wall time.
         error: One line, where the stage failed and was skipped.
         events: What happened, as JSON values, where a stage logs it.
@@ -87,6 +91,7 @@ class Step:
     stage: str
     before: tuple[Segment, ...] = ()
     after: tuple[Segment, ...] = ()
+    kind: Kind = "stage"
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = field(default_factory=list)
@@ -136,6 +141,9 @@ class Step:
         }
 
 
+Observer = Callable[[Step], AbstractContextManager[object]]
+
+
 class Trace:
     """The record of one question: a `Step` for each stage that ran.
 
@@ -182,13 +190,25 @@ class Trace:
 
 _trace: ContextVar[Trace | None] = ContextVar("trace", default=None)
 _step: ContextVar[Step | None] = ContextVar("step", default=None)
+_observers: list[Observer] = []
+
+
+def observe(observer: Observer) -> Callable[[], None]:
+    """Enter ``observer(step)`` around every step of this process, until the result is called.
+
+    The step is complete where the context ends. An observer must not raise.
+    """
+    _observers.append(observer)
+    return lambda: _observers.remove(observer)
 
 
 @contextmanager
-def step(stage: str, before: Sequence[Segment] = ()) -> Iterator[Step]:
+def step(stage: str, before: Sequence[Segment] = (), kind: Kind = "stage") -> Iterator[Step]:
     """Record what happens in the block as one step of the trace that is recording, if any is."""
-    with collect_step() as current:
-        current.stage, current.before = stage, tuple(before)
+    with ExitStack() as stack, collect_step() as current:
+        current.stage, current.before, current.kind = stage, tuple(before), kind
+        for observer in [*_observers]:
+            stack.enter_context(observer(current))
         try:
             yield current
         finally:
