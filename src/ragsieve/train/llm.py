@@ -55,7 +55,7 @@ def train_llm(
     run.write_questions(plan.limit, documents or first_documents(plan.documents))
     adapter, figures = learn(plan, run, model)
     recipe = {**recipe_of(adapter), **figures}
-    measured = {name: recipe[name] for name in ("before", "after") if name in recipe}
+    measured: dict[str, Any] = {n: recipe[n] for n in ("before", "after") if n in recipe}
     card = model_card(title, use, measured, plan, run.sources, base=plan.llm)
     with recipe_dir(folder, recipe, card) as fresh:
         shutil.copytree(adapter, fresh / ADAPTER)
