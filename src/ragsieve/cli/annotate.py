@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from ragsieve import models
 from ragsieve.answer import Reader
-from ragsieve.cli.base import CACHE, EXISTING_FILE, FILE, info, printable, table, watched
-from ragsieve.cli.train import WORKERS
+from ragsieve.cli.base import (
+    COUNT,
+    EXISTING_FILE,
+    FILE,
+    Cache,
+    Count,
+    Workers,
+    info,
+    printable,
+    table,
+    watched,
+)
+from ragsieve.cli.signature import command
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.documents import as_documents
 from ragsieve.evaluate.run import Batch
@@ -20,31 +31,20 @@ from ragsieve.score import Cosine, Pruner
 from ragsieve.train.targets import Annotator, Summary
 
 
-@click.command("annotate", short_help="Label questions for training.")
-@click.argument("source", type=EXISTING_FILE)
-@click.argument("output", type=FILE)
-@click.option("--llm", default="smollm2", help="The generator; see `ragsieve ask --help`.")
-@click.option("--embedder", default="minilm", help="Ranks clues; see `ragsieve ask --help`.")
-@click.option("--pruner", help="Rank all sentences by it, not the clues alone, by cosine.")
-@click.option(
-    "--epsilon",
-    type=click.FloatRange(0, 2),
-    default=0.0,
-    help="Sentences at most this cosine distance from one with an answer are clues, too.",
-)
-@click.option("--max-clues", type=click.IntRange(1), default=20, help="Of a question at most.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first questions.")
-@WORKERS
-@CACHE
-@click.option("--show", type=click.IntRange(0), default=0, help="Print so many labelled questions.")
+@command("annotate", short_help="Label questions for training.")
 def annotate_command(
-    source: Path,
-    output: Path,
-    limit: int | None,
-    workers: int,
-    cache: Path | None,
-    show: int,
-    **options: Any,
+    source: Annotated[Path, EXISTING_FILE],
+    output: Annotated[Path, FILE],
+    *,
+    llm: str = "smollm2",
+    embedder: str = "minilm",
+    pruner: str | None = None,
+    epsilon: Annotated[float, click.FloatRange(0, 2)] = 0.0,
+    max_clues: Annotated[int, COUNT] = 20,
+    limit: Count = None,
+    workers: Workers = 16,
+    cache: Cache = None,
+    show: Annotated[int, click.IntRange(0)] = 0,
 ) -> int:
     """Label questions with what FineFilter's parts learn, by the generator's own word.
 
@@ -54,17 +54,30 @@ def annotate_command(
     \b
       ragsieve annotate questions.jsonl labels.jsonl --show 5
       ragsieve annotate questions.jsonl labels.jsonl --llm openai:NAME --epsilon 0.1
+
+    Args:
+        llm: The generator; see `ragsieve ask --help`.
+        embedder: Ranks clues; see `ragsieve ask --help`.
+        pruner: Rank all sentences by it, not the clues alone, by cosine.
+        epsilon: Sentences at most this cosine distance from one with an answer are clues, too.
+        max_clues: Of a question at most.
+        limit: Only the first questions.
+        show: Print so many labelled questions.
     """
-    kinds = {"llm": "LLM", "embedder": "embedder", "pruner": "sentence pruner"}
-    for role, kind in kinds.items():
-        if options[role] is not None:
-            models.check(options[role], kind)
-    names = ("llm", "embedder", "epsilon", "max_clues", "pruner")
-    parts = [f"{name}={options[name]}" for name in names if options[name] is not None]
+    models.check(llm, "LLM")
+    models.check(embedder, "embedder")
+    if pruner is not None:
+        models.check(pruner, "sentence pruner")
+    parts = [f"llm={llm}", f"embedder={embedder}", f"epsilon={epsilon}", f"max_clues={max_clues}"]
+    parts += [f"pruner={pruner}"] if pruner is not None else []
     summary, failed = Summary(), 0
     batch = Batch(source, output, label=" ".join(["annotate", *parts]))
     with batch, sharing(workers, cache=cache) as share:
-        done = batch.run(_annotator(share, **options), workers=workers, limit=limit)
+        near = share(models.load(embedder))  # loaded when it is first asked
+        ranker = Pruner(share(models.load(pruner))) if pruner else Cosine(near)
+        reader = Reader(share(models.load(llm)))
+        annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(pruner))
+        done = batch.run(annotator, workers=workers, limit=limit)
         for one in watched(done, batch.total(limit), str(source)):
             failed += bool(one.error)
             if not one.error:
@@ -72,15 +85,6 @@ def annotate_command(
     info(f"{output}: {summary}")
     _show(source, output, show)
     return 1 if failed else 0
-
-
-def _annotator(
-    share: Any, llm: str, embedder: str, pruner: str | None, epsilon: float, max_clues: int
-) -> Annotator:
-    near = share(models.load(embedder))  # loaded when it is first asked
-    ranker = Pruner(share(models.load(pruner))) if pruner else Cosine(near)
-    reader = Reader(share(models.load(llm)))
-    return Annotator(reader, ranker, near, epsilon, max_clues, every=bool(pruner))
 
 
 def _show(source: Path, output: Path, count: int) -> None:

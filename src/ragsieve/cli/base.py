@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from rich.console import Console
@@ -24,15 +24,18 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 COUNT = click.IntRange(1)
-CACHE = click.option("--cache", type=FILE, help="Remember model replies here.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-DATA = click.option(
-    "--data",
-    type=EXISTING_FOLDER,
-    envvar="RAGSIEVE_DATA",
-    show_envvar=True,
-    help="Folder of data sets; the Hugging Face hub where none is named.",
-)
+_DATA: dict[str, Any] = {
+    "envvar": "RAGSIEVE_DATA",
+    "show_envvar": True,
+    "help": "Folder of data sets; the Hugging Face hub where none is named.",
+}
+DATA = click.option("--data", type=EXISTING_FOLDER, **_DATA)
+Data = Annotated[Path | None, EXISTING_FOLDER, _DATA]
+Cache = Annotated[Path | None, FILE, {"help": "Remember model replies here."}]
+Count = Annotated[int | None, COUNT]
+Json = Annotated[bool, {"flags": ["--json"], "help": "Print one JSON object."}]
+Questions = Annotated[tuple[str, ...], {"metavar": "DATA..."}]
+Workers = Annotated[int, COUNT, {"help": "Questions at once."}]
 
 
 def describe(error: Exception) -> str:

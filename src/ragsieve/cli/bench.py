@@ -6,46 +6,40 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from rich.console import Console
 
 from ragsieve.cli.base import (
-    COUNT,
-    DATA,
     EXISTING_FILE,
     EXISTING_FOLDER,
     FILE,
     FOLDER,
     INFO,
+    Count,
+    Data,
     info,
     print_error,
     printable,
     progress,
     table,
 )
+from ragsieve.cli.signature import command
 from ragsieve.errors import InputError
 
 
-@click.command("bench", short_help="Measure systems on questions.")
-@click.argument("run", type=EXISTING_FILE)
-@click.option("--small", is_flag=True, help="The small variant: local models, few questions.")
-@DATA
-@click.option("--output", type=FOLDER, show_default="runs/NAME", help="Folder of the run.")
-@click.option("--limit", type=COUNT, help="Only so many questions of each data set.")
-@click.option("--workers", type=COUNT, help="Questions at once.")
-@click.option("--retry", is_flag=True, help="Ask again what failed in an earlier start.")
-@click.option("--dry-run", is_flag=True, help="Show what would be run; ask nothing.")
+@command("bench", short_help="Measure systems on questions.")
 def bench_command(
-    run: Path,
-    small: bool,
-    data: Path | None,
-    output: Path | None,
-    limit: int | None,
-    workers: int | None,
-    retry: bool,
-    dry_run: bool,
+    run: Annotated[Path, EXISTING_FILE],
+    *,
+    small: bool = False,
+    data: Data = None,
+    output: Annotated[Path | None, FOLDER, {"show_default": "runs/NAME"}] = None,
+    limit: Count = None,
+    workers: Count = None,
+    retry: bool = False,
+    dry_run: bool = False,
 ) -> int:
     """Measure systems on questions, as the file RUN.toml says, and report.
 
@@ -55,6 +49,14 @@ def bench_command(
       ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
       ragsieve bench my-run.toml --output runs/today --limit 20
       ragsieve bench my-run.toml --dry-run
+
+    Args:
+        small: The small variant: local models, few questions.
+        output: Folder of the run.
+        limit: Only so many questions of each data set.
+        workers: Questions at once.
+        retry: Ask again what failed in an earlier start.
+        dry_run: Show what would be run; ask nothing.
     """
     import msgspec
 
@@ -112,32 +114,43 @@ def _run(bench: Any) -> int:
     return failed.total()
 
 
-@click.command("report", short_help="Compare what runs have measured.")
-@click.argument("runs", nargs=-1, required=True, type=EXISTING_FOLDER)
-@click.option("--baseline", help="System to compare with.", show_default="the run's")
-@click.option("--html", type=FILE, help="Write one self-contained page with plots.")
-@click.option("--markdown", type=FILE, help="Write Markdown; - is standard output.")
-@click.option("--csv", type=FILE, help="Write every figure as CSV; - is standard output.")
-@click.option("--json", "json_", type=FILE, help="The same as JSON.")
-@click.option("--price-in", type=float, default=1.0, help="Of a million tokens that are read.")
-@click.option("--price-out", type=float, default=4.0, help="Of a million tokens that are written.")
-@click.option("--filter-price-in", type=float, show_default="--price-in", help="For filters' LLMs.")
-@click.option("--filter-price-out", type=float, show_default="--price-out", help="For these, too.")
-def report_command(runs: tuple[Path, ...], baseline: str | None, **options: Any) -> int:
+@command("report", short_help="Compare what runs have measured.")
+def report_command(
+    runs: Annotated[tuple[Path, ...], EXISTING_FOLDER],
+    *,
+    baseline: Annotated[str | None, {"show_default": "the run's"}] = None,
+    html: Annotated[Path | None, FILE] = None,
+    markdown: Annotated[Path | None, FILE] = None,
+    csv: Annotated[Path | None, FILE] = None,
+    json: Annotated[Path | None, FILE] = None,
+    price_in: float = 1.0,
+    price_out: float = 4.0,
+    filter_price_in: Annotated[float | None, {"show_default": "--price-in"}] = None,
+    filter_price_out: Annotated[float | None, {"show_default": "--price-out"}] = None,
+) -> None:
     """Compare what one or more runs have measured: tables here, and files on request.
 
     \b
       ragsieve report runs/finefilter-main-small
       ragsieve report runs/monday runs/tuesday --baseline all --html report.html
       ragsieve report runs/today --markdown - --csv figures.csv
+
+    Args:
+        baseline: System to compare with.
+        html: Write one self-contained page with plots.
+        markdown: Write Markdown; - is standard output.
+        csv: Write every figure as CSV; - is standard output.
+        json: The same as JSON.
+        price_in: Of a million tokens that are read.
+        price_out: Of a million tokens that are written.
+        filter_price_in: For filters' LLMs.
+        filter_price_out: For these, too.
     """
     from ragsieve.evaluate.cost import Prices
 
-    names = ("price_in", "price_out", "filter_price_in", "filter_price_out")
-    prices = Prices(*(options.pop(name) for name in names))
-    options["json"] = options.pop("json_")
-    _report([*runs], baseline, options, prices)
-    return 0
+    prices = Prices(price_in, price_out, filter_price_in, filter_price_out)
+    files = {"html": html, "markdown": markdown, "csv": csv, "json": json}
+    _report([*runs], baseline, files, prices)
 
 
 def _report(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from ragsieve import datasets, models
-from ragsieve.cli.base import DATA, FOLDER, INFO, info
-from ragsieve.cli.train import questions
+from ragsieve.cli.base import COUNT, FOLDER, INFO, Data, info
+from ragsieve.cli.signature import command
 from ragsieve.errors import InputError
 from ragsieve.systems.registry import SYSTEMS
 
@@ -18,23 +18,21 @@ if TYPE_CHECKING:
     from ragsieve.train.risk import Promise, Scored
 
 
-@click.command("calibrate", short_help="Promise that the answer survives.")
-@click.argument("name", metavar="FILTER")
-@questions("SOURCE")
-@DATA
-@click.option(
-    "--part",
-    type=click.Choice(["train", "validation", "test", "all"]),
-    show_default="all of your own files, validation of others",
-    help="all: of your own questions, if the pruner has seen none of them.",
-)
-@click.option("--keep-answer", type=float, default=0.95, help="Over 0 and below 1.")
-@click.option("--confidence", type=float, help="Over 0 and below 1; stricter.")
-@click.option("--splits", type=click.IntRange(1), default=200, help="Halves that it is tried on.")
-@click.option("--pruner", default="pruner", help="pruner, or pruner:FOLDER.")
-@click.option("--output", type=FOLDER, required=True, help="A new folder for the pruner.")
+@command("calibrate", short_help="Promise that the answer survives.")
 def calibrate_command(
-    name: str, questions: Sequence[str], data: Path | None, part: Any, splits: int, **options: Any
+    name: Annotated[str, {"metavar": "FILTER"}],
+    questions: Annotated[tuple[str, ...], {"metavar": "SOURCE..."}],
+    *,
+    data: Data = None,
+    part: Annotated[
+        Literal["train", "validation", "test", "all"] | None,
+        {"show_default": "all of your own files, validation of others"},
+    ] = None,
+    keep_answer: float = 0.95,
+    confidence: float | None = None,
+    splits: Annotated[int, COUNT] = 200,
+    pruner: str = "pruner",
+    output: Annotated[Path, FOLDER],
 ) -> None:
     """Cut a filter so that the answer survives as often as you ask.
 
@@ -50,15 +48,23 @@ def calibrate_command(
       ragsieve calibrate finefilter questions.jsonl --output my-pruner
       ragsieve filter --pruner pruner:my-pruner --keep-answer 0.9 -q "Who sang it?" notes.txt
       ragsieve calibrate finefilter mine.jsonl --output my-pruner --keep-answer 0.9 --confidence 0.9
+
+    Args:
+        part: all: of your own questions, if the pruner has seen none of them.
+        keep_answer: Over 0 and below 1.
+        confidence: Over 0 and below 1; stricter.
+        splits: Halves that it is tried on.
+        pruner: pruner, or pruner:FOLDER.
+        output: A new folder for the pruner.
     """
     from ragsieve.train import evidence
 
     if name not in SYSTEMS or "keep_answer" not in SYSTEMS[name].options:
         raise InputError(f"what is calibrated must be finefilter, got {name!r}")
     sources = [datasets.load(one, folder=data) for one in questions]
-    rule = {key: options[key] for key in ("keep_answer", "confidence")}
+    rule = {"keep_answer": keep_answer, "confidence": confidence}
     records = evidence.records(sources, part or "")
-    scored, promise = _recalibrated(options["pruner"], options["output"], records, **rule)
+    scored, promise = _recalibrated(pruner, output, records, **rule)
     click.echo(
         f"promised: the answer survives in {promise.promised:.1%} of questions that have one\n"
         f"measured: {promise.measured:.1%} of {promise.questions}, at a probability of at least "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -15,16 +15,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ragsieve import datasets
 from ragsieve.cli.base import (
     COUNT,
-    DATA,
     FOLDER,
     INFO,
-    JSON,
+    Count,
+    Data,
+    Json,
+    Questions,
     info,
     printable,
     progress,
     table,
 )
-from ragsieve.cli.signature import click_type, options_of, taken
+from ragsieve.cli.signature import command, options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.retrieve.corpus import By, Change, Corpus
 from ragsieve.retrieve.files import Sources
@@ -41,9 +43,8 @@ from ragsieve.text import counted
 from ragsieve.trace import segment_to_dict
 from ragsieve.types import Document, Query
 
-_INDEX = click.argument("folder", type=FOLDER)
-_SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-_BY = click_type(By)
+_Index = Annotated[Path, FOLDER]
+_Sources = Annotated[tuple[str, ...], {"metavar": "SOURCE..."}]
 _CHANGES: dict[str, dict[str, Any]] = {
     "embedder": {"help": "minilm, sentence_transformers:ID_OR_FOLDER; none for BM25 alone."},
     "chunks": {
@@ -67,13 +68,13 @@ def index_group() -> None:
     """
 
 
-@index_group.command(
-    "build", short_help="Build an index.", params=options_of(IndexOptions, changes=_CHANGES)
+@command(
+    "build",
+    of=index_group,
+    short_help="Build an index.",
+    params=options_of(IndexOptions, changes=_CHANGES),
 )
-@_INDEX
-@_SOURCES
-@DATA
-def build_command(folder: Path, sources: Sequence[str], data: Path | None, **options: Any) -> None:
+def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **options: Any) -> None:
     """Build an index in FOLDER of the documents of SOURCE….
 
     A source is a file, or a folder with all that lies in it (.txt .md .html .htm .jsonl .jsonl.gz;
@@ -92,11 +93,8 @@ def build_command(folder: Path, sources: Sequence[str], data: Path | None, **opt
     _add(Sources(sources, data, without=folder), folder, lambda: create_index(folder, index))
 
 
-@index_group.command("add", short_help="Add documents, or replace them.")
-@_INDEX
-@_SOURCES
-@DATA
-def add_command(folder: Path, sources: Sequence[str], data: Path | None) -> None:
+@command("add", of=index_group, short_help="Add documents, or replace them.")
+def add_command(folder: _Index, sources: _Sources, *, data: Data = None) -> None:
     """Add the documents of SOURCE… to the index in FOLDER.
 
     One takes the place of the document of its id, if there is one. Sources are those of `ragsieve
@@ -151,10 +149,8 @@ def _print_left_out(sources: Sources) -> None:
         info(f"pooled: {counted(sources.repeated, 'document')} of questions had come before", "dim")
 
 
-@index_group.command("remove", short_help="Remove documents.")
-@_INDEX
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-def remove_command(folder: Path, ids: Sequence[str]) -> None:
+@command("remove", of=index_group, short_help="Remove documents.")
+def remove_command(folder: _Index, ids: Annotated[tuple[str, ...], {"metavar": "ID..."}]) -> None:
     """Remove documents from the index in FOLDER, by their ids.
 
     \b
@@ -168,20 +164,25 @@ def remove_command(folder: Path, ids: Sequence[str]) -> None:
     _print_change(folder, change)
 
 
-@index_group.command("search", short_help="Search an index.")
-@_INDEX
-@click.option("-q", "--query", required=True, metavar="TEXT", help="The question.")
-@click.option("-k", type=COUNT, default=5, help="Chunks at most.")
-@click.option(
-    "--by", type=_BY, show_default="hybrid, or bm25 without an embedder", help="How to search."
-)
-@JSON
-def search_command(folder: Path, query: str, k: int, by: By | None, as_json: bool) -> None:
+@command("search", of=index_group, short_help="Search an index.")
+def search_command(
+    folder: _Index,
+    *,
+    query: Annotated[str, {"flags": ["-q", "--query"], "metavar": "TEXT"}],
+    k: Annotated[int, COUNT, {"flags": ["-k"]}] = 5,
+    by: Annotated[By | None, {"show_default": "hybrid, or bm25 without an embedder"}] = None,
+    as_json: Json = False,
+) -> None:
     """Search the index in FOLDER: rank, score, document, span and text of a chunk a line.
 
     \b
       ragsieve index search my-index -q "Who sang Summer Breeze?"
       ragsieve index search my-index -q "Who sang it?" -k 20 --by bm25 --json
+
+    Args:
+        query: The question.
+        k: Chunks at most.
+        by: How to search.
     """
     question = Query(query)
     by = by or ("hybrid" if _embeds(folder) else "bm25")
@@ -213,10 +214,8 @@ def _opened(folder: Path, methods: Sequence[By]) -> Corpus:
     return open_words(folder) if {*methods} == {"bm25"} else open_index(folder)
 
 
-@index_group.command("info", short_help="Show what an index holds.")
-@_INDEX
-@JSON
-def info_command(folder: Path, as_json: bool) -> None:
+@command("info", of=index_group, short_help="Show what an index holds.")
+def info_command(folder: _Index, *, as_json: Json = False) -> None:
     """Show what the index in FOLDER holds, and how it was built."""
     options = index_options(folder).to_dict()
     with open_words(folder) as corpus:
@@ -231,24 +230,16 @@ def info_command(folder: Path, as_json: bool) -> None:
     table(("name", "value"), rows + [(name, str(value)) for name, value in built.items()])
 
 
-@index_group.command("recall", short_help="Measure retrieval on questions.")
-@_INDEX
-@click.argument("names", nargs=-1, required=True, metavar="DATA...")
-@DATA
-@click.option("--at", type=COUNT, multiple=True, default=(5, 20), help="K.")
-@click.option(
-    "--by", type=_BY, multiple=True, show_default="all that the index can", help="How to search."
-)
-@click.option("--limit", type=COUNT, help="Only the first questions of each DATA.")
-@JSON
+@command("recall", of=index_group, short_help="Measure retrieval on questions.")
 def recall_command(
-    folder: Path,
-    names: Sequence[str],
-    data: Path | None,
-    at: Sequence[int],
-    by: Sequence[By],
-    limit: int | None,
-    as_json: bool,
+    folder: _Index,
+    names: Questions,
+    *,
+    data: Data = None,
+    at: Annotated[tuple[int, ...], COUNT] = (5, 20),
+    by: Annotated[tuple[By, ...], {"show_default": "all that the index can"}] = (),
+    limit: Count = None,
+    as_json: Json = False,
 ) -> None:
     """Measure on questions how much of what they need is among the first that is found.
 
@@ -260,6 +251,11 @@ def recall_command(
     \b
       ragsieve index build pool nq popqa --data ~/questions
       ragsieve index recall pool nq popqa --data ~/questions --at 5 --at 20
+
+    Args:
+        at: K.
+        by: How to search.
+        limit: Only the first questions of each DATA.
     """
     from ragsieve.evaluate.retrieval import recall
 

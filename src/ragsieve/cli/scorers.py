@@ -8,16 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from ragsieve import datasets, models
 from ragsieve.cli.base import (
-    COUNT,
-    DATA,
     FILE,
-    JSON,
+    Count,
+    Data,
+    Json,
+    Questions,
     figures,
     info,
     pairs,
@@ -28,7 +29,7 @@ from ragsieve.cli.base import (
     warn,
 )
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import options_of, taken
+from ragsieve.cli.signature import command, options_of, taken
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError
 from ragsieve.text import counted
@@ -50,63 +51,33 @@ _MODELS = ("llm", "llm_options", "embedder", "pruner")
 _CHANGES: dict[str, Any] = {**CHANGES, "llm": {"default": "smollm2"}}
 
 
-@click.command(
+@command(
     "scorers",
     short_help="Measure scorers on labelled questions.",
     params=options_of(SystemOptions, {*vars(SystemOptions())} - {*_MODELS}, _CHANGES),
 )
-@click.argument("names", nargs=-1, required=True, metavar="DATA...")
-@DATA
-@click.option(
-    "--scorer",
-    "scorers",
-    multiple=True,
-    default=("bm25", "cosine"),
-    metavar="NAME",
-    help="One of the scorers above; may come several times.",
-)
-@click.option(
-    "--unit",
-    type=click.Choice(["documents", "sentences", "chunks"]),
-    help="What is scored; chunks are semantic ones.",
-    show_default="documents where these are labelled, else sentences",
-)
-@click.option("--limit", type=COUNT, help="Only the first questions of each DATA.")
-@click.option(
-    "--model",
-    "own",
-    multiple=True,
-    metavar="ROLE=MODEL",
-    help="pair=MODEL: a cross-encoder or rerank server; critic=MODEL: rates for critique.",
-    show_default="critic=--llm",
-)
-@click.option("--cache", type=FILE, help="Remember model replies here; times mean little then.")
-@JSON
-@click.option("--calibrate", "output", type=FILE, help="Write the curve of the one --scorer here.")
-@click.option(
-    "--method",
-    type=click.Choice(["logistic", "isotonic"]),
-    default="logistic",
-    help="Of --calibrate. isotonic: any shape, for many labels; makes some scores equal.",
-)
-@click.option(
-    "--part",
-    type=click.Choice(["train", "validation"]),
-    default="validation",
-    help="Fitted to by --calibrate, which measures on the part test.",
-)
 def scorers_command(
-    names: Sequence[str],
-    data: Path | None,
-    scorers: Sequence[str],
-    unit: Unit | None,
-    limit: int | None,
-    as_json: bool,
-    output: Path | None,
-    method: Any,
-    part: str,
-    own: Sequence[str],
-    cache: Path | None,
+    names: Questions,
+    *,
+    data: Data = None,
+    scorers: Annotated[tuple[str, ...], {"flags": ["--scorer"], "metavar": "NAME"}] = (
+        "bm25",
+        "cosine",
+    ),
+    unit: Annotated[
+        Literal["documents", "sentences", "chunks"] | None,
+        {"show_default": "documents where these are labelled, else sentences"},
+    ] = None,
+    limit: Count = None,
+    own: Annotated[
+        tuple[str, ...],
+        {"flags": ["--model"], "metavar": "ROLE=MODEL", "show_default": "critic=--llm"},
+    ] = (),
+    cache: Annotated[Path | None, FILE] = None,
+    as_json: Json = False,
+    output: Annotated[Path | None, FILE, {"flags": ["--calibrate"]}] = None,
+    method: Literal["logistic", "isotonic"] = "logistic",
+    part: Literal["train", "validation"] = "validation",
     **options: Any,
 ) -> int:
     """Measure on labelled questions how well scorers separate what helps from the rest.
@@ -133,6 +104,16 @@ def scorers_command(
     --calibrate fits one scorer to the questions of --part, and writes a curve from its score to the
     probability that a segment helps. A curve never turns the order of two: a scorer at chance
     stays.
+
+    Args:
+        scorers: One of the scorers above; may come several times.
+        unit: What is scored; chunks are semantic ones.
+        limit: Only the first questions of each DATA.
+        own: pair=MODEL: a cross-encoder or rerank server; critic=MODEL: rates for critique.
+        cache: Remember model replies here; times mean little then.
+        output: Write the curve of the one --scorer here.
+        method: Of --calibrate. isotonic: any shape, for many labels; makes some scores equal.
+        part: Fitted to by --calibrate, which measures on the part test.
     """
     from ragsieve.evaluate.scorers import create_scorers, needed
 

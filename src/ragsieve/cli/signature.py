@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter, cleandoc, signature
 from types import UnionType
@@ -37,7 +37,8 @@ def options_of(
     """Click options for the parameters of ``api``, a function or a dataclass.
 
     A ``Literal`` is a choice, a ``bool`` a switch, a ``tuple`` an option that may come several
-    times, and ``Annotated`` may name a type of click; a parameter without a default is required.
+    times, and ``Annotated`` may name a type of click and, in a dictionary, changes; a parameter
+    without a default is required.
 
     Args:
         api: What the options are passed to.
@@ -60,8 +61,8 @@ def _option(
     values: dict[str, Any] = {
         "flags": ["--" + name.replace("_", "-")],
         "type": click_type(hint),
-        "is_flag": hint is bool,
-        "multiple": get_origin(hint) is tuple,
+        "is_flag": click_type(hint) is bool,
+        "multiple": _is_tuple(hint),
         "show_default": True,
         "help": text,
     }
@@ -69,8 +70,52 @@ def _option(
         values["required"] = True
     else:
         values["default"] = parameter.default
-    values |= changes
+    values |= {**_changes(hint), **changes}
     return click.Option([name, *values.pop("flags")], **values)
+
+
+def _changes(hint: Any) -> Mapping[str, Any]:
+    """What an annotation says of an option beside its type."""
+    return next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, dict)), {})
+
+
+def _is_tuple(hint: Any) -> bool:
+    return get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) is tuple
+
+
+def command(
+    name: str, *, of: click.Group | None = None, params: Sequence[click.Parameter] = (), **more: Any
+) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a function a command: its keywords are options, its other parameters arguments.
+
+    The help is its docstring, with the texts under ``Args:`` at the options.
+
+    Args:
+        name: The command's name.
+        of: The group that it belongs to.
+        params: Parameters of click that it takes as ``**options``; they come first.
+        more: Other arguments of `click.Command`.
+    """
+
+    def decorate(function: Callable[..., int | None]) -> click.Command:
+        parameters = signature(function).parameters.values()
+        hints = get_type_hints(function, include_extras=True)
+        others = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        own = [_argument(p, hints[p.name]) for p in others if p.kind is not p.VAR_KEYWORD]
+        own += options_of(function, [p.name for p in others])
+        text = cleandoc(function.__doc__ or "").partition("\nArgs:\n")[0]
+        result = click.Command(name, callback=function, params=[*params, *own], help=text, **more)
+        if of:
+            of.add_command(result)
+        return result
+
+    return decorate
+
+
+def _argument(parameter: Parameter, hint: Any) -> click.Parameter:
+    values = {"type": click_type(hint), "nargs": -1 if _is_tuple(hint) else 1}
+    values["required"] = parameter.default is parameter.empty
+    return click.Argument([parameter.name], **{**values, **_changes(hint)})
 
 
 def click_type(hint: Any) -> Any:
@@ -81,8 +126,9 @@ def click_type(hint: Any) -> Any:
     if origin is Literal:
         return click.Choice(inner)
     if origin is Annotated:
-        return next((one for one in inner if isinstance(one, click.ParamType)), inner[0])
-    return inner[0] if origin is tuple else hint
+        own = next((one for one in inner if isinstance(one, click.ParamType)), None)
+        return own or click_type(inner[0])
+    return click_type(inner[0]) if origin is tuple else hint
 
 
 def taken(api: Api, options: dict[str, Any]) -> Any:
