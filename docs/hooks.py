@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from griffe import Docstring, DocstringSectionKind, Extension, Object, Parser
 
-from ragsieve import models, systems, trained
+from ragsieve import artifacts, models, systems
+from ragsieve.artifacts import building
 from ragsieve.evaluate.metrics import METRICS
 from ragsieve.pipeline import System
 from ragsieve.server.settings import Limits
 from ragsieve.systems.registry import Entry
-from ragsieve.trained import building
 
 ROOT = Path(__file__).parents[1]
 RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
@@ -139,7 +139,7 @@ def limits() -> str:
 
 def listing() -> str:
     """All systems as a table: name, what it keeps, what it runs, paper."""
-    rows = [(name, trained.entry(name)) for name in names()]
+    rows = [(name, artifacts.entry(name)) for name in names()]
     lines = ["| system | keeps | runs before the generator | paper |", "|---|---|---|---|"]
     for name, e in rows:
         lines.append(f"| [{name}]({name}.md) | {cell(e.summary)} | {e.needs} | {link(e.paper)} |")
@@ -148,7 +148,7 @@ def listing() -> str:
 
 def system_page(name: str, written: str) -> str:
     """A system's page: title, summary, figure, the written part, figures, options, calls."""
-    entry = trained.entry(name)
+    entry = artifacts.entry(name)
     summary = f"{entry.summary[0].upper()}{entry.summary[1:]}."
     facts = f"Runs before the generator: {entry.needs}." + (
         f" Paper: {link(entry.paper)}." if entry.paper else ""
@@ -218,7 +218,7 @@ def note(name: str) -> str:
 
 def options_table(name: str) -> str:
     """The options with types, defaults and descriptions from the docstring."""
-    make = trained.entry(name).function
+    make = artifacts.entry(name).function
     entry = systems.SYSTEMS[name]
     described = arguments(inspect.getdoc(make) or "")
     summary = (inspect.getdoc(make) or "").partition("\n")[0]
@@ -241,7 +241,7 @@ def address(function: Any) -> str:
 
 def reference() -> str:
     """Reference of every function that makes a system, by module and name."""
-    places = sorted({address(trained.entry(name).function) for name in names()})
+    places = sorted({address(artifacts.entry(name).function) for name in names()})
     return "\n\n".join(f"::: {place}" for place in places)
 
 
@@ -258,7 +258,7 @@ def arguments(docstring: str) -> dict[str, str]:
 
 def called(name: str) -> str:
     """Calls of a system from Python and from the shell."""
-    entry: Entry = trained.entry(name)
+    entry: Entry = artifacts.entry(name)
     if entry.knows:
         return '## Call\n\n```toml\n# run.toml\nsystems = [{ name = "%s" }]\n```' % name  # noqa: UP031
     own = [o for o in entry.options if o in building.MODELS and name in systems.SYSTEMS]

@@ -18,6 +18,7 @@ LAYERS = [  # a module imports from its own layer and those above it in this lis
     ["datasets"],
     ["retrieve", "split", "score", "select", "answer"],
     ["systems"],
+    ["artifacts"],
     ["trained"],
     ["evaluate", "train", "integrations", "inspector", "cli", "server", "__main__"],
 ]

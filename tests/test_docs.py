@@ -33,11 +33,11 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
-from ragsieve import cli, models, trained
+from ragsieve import artifacts, cli, models
+from ragsieve.artifacts import building
 from ragsieve.cli.base import pairs, values
 from ragsieve.evaluate import config
 from ragsieve.systems.sources import sources_content
-from ragsieve.trained import building
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -131,10 +131,10 @@ def workplace(tmp_path: Path, small_index: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "my-index").symlink_to(small_index)
     for name in ("my-router", "runs/run", "FOLDER", "notes"):
         (tmp_path / name).mkdir(parents=True)
-    filter_ = trained.Trained(
-        generator=trained.Base("fake:echo"), embedder=trained.Base("fake:hashing")
+    filter_ = artifacts.Trained(
+        generator=artifacts.Base("fake:echo"), embedder=artifacts.Base("fake:hashing")
     )
-    trained.save(tmp_path / "my-filter", filter_, {})
+    artifacts.save(tmp_path / "my-filter", filter_, {})
     for block in (b for found in BLOCKS.values() for b in found if b.language == "toml"):
         (tmp_path / file_of(block)).write_text(block.text, encoding="utf-8")
     (tmp_path / "page.html").write_text("<p>Koechlin drew it.", encoding="utf-8")
@@ -166,7 +166,7 @@ def application(upstream: str = "") -> Any:
     """The server's application on systems that need no weights."""
     server = pytest.importorskip("ragsieve.server")
     llm, embedder = models.load("fake:echo"), models.load("fake:hashing")
-    system = trained.load("top-sentences", llm, embedder, options={"k": 1})
+    system = artifacts.load("top-sentences", llm, embedder, options={"k": 1})
     chats = server.Upstream(base_url=upstream) if upstream else None
     systems = {"finefilter": system, "top-sentences": system}
     return server.create_app(systems, settings=server.Settings(upstream=chats))
@@ -371,7 +371,7 @@ def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
     module = hooks()
     for name in module.names():
         text = module.system_page(name, "# x")
-        for option in trained.entry(name).options:
+        for option in artifacts.entry(name).options:
             row = re.search(rf"^\| `{option}` \| .* \|$", text, re.M)
             assert row, (name, option)
             assert not row[0].endswith("|  |"), (name, option)

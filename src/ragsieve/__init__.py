@@ -11,9 +11,9 @@ from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Example, Query, Segment
 
 if TYPE_CHECKING:
-    from ragsieve import answer, models, score, select, split, systems, trained
+    from ragsieve import answer, artifacts, models, score, select, split, systems
+    from ragsieve.artifacts import load
     from ragsieve.systems.finefilter import finefilter
-    from ragsieve.trained import load
 
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
 # for. OpenMP reads this once, when torch is imported.
@@ -34,6 +34,7 @@ __all__ = [
     "System",
     "Trace",
     "answer",
+    "artifacts",
     "finefilter",
     "load",
     "models",
@@ -41,7 +42,6 @@ __all__ = [
     "select",
     "split",
     "systems",
-    "trained",
 ]
 
 
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("ragsieve")
     if name == "load":
-        return import_module("ragsieve.trained").load
-    if name in __all__:
+        return import_module("ragsieve.artifacts").load
+    if name in __all__ or name == "trained":
         return import_module(f"ragsieve.{name}")
     raise AttributeError(f"module 'ragsieve' has no attribute {name!r}")

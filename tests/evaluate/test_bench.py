@@ -20,6 +20,7 @@ pytest.importorskip("rouge_score")
 
 from msgspec.structs import replace
 
+from ragsieve.artifacts import Base, Trained, save
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.bench import Bench
 from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec, read
@@ -29,7 +30,6 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.indexes import IndexOptions, create_index
 from ragsieve.text import contains_answer
-from ragsieve.trained import Base, Trained, save
 from ragsieve.types import Document
 
 CONFIG = Config(

@@ -15,7 +15,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve import models, systems, trained
+from ragsieve import artifacts, models, systems
+from ragsieve.artifacts import building
+from ragsieve.artifacts.router import router_content
 from ragsieve.cli.base import (
     COUNT,
     FILE,
@@ -36,8 +38,6 @@ from ragsieve.retrieve.files import read_documents
 from ragsieve.systems.indexes import content
 from ragsieve.systems.sources import sources_content
 from ragsieve.text import counted
-from ragsieve.trained import building
-from ragsieve.trained.router import router_content
 from ragsieve.types import Example, Query
 
 _STDIN = Path("-")
@@ -227,7 +227,7 @@ def _label(answering: bool, options: SystemOptions) -> str:
     parts = {**vars(options), "llm_options": tuple(public)}
     roles = building.roles_of(options.system, replace(options, keep_answer=None).own[0])
     if options.system not in systems.SYSTEMS:
-        parts["system"] = trained.identity(options.system)
+        parts["system"] = artifacts.identity(options.system)
     if "pruner" in roles:
         parts["pruner"] = models.load(options.pruner).identity
     if options.index:

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import click
 
-from ragsieve import datasets, systems, trained
+from ragsieve import artifacts, datasets, systems
+from ragsieve.artifacts import building
 from ragsieve.cli.base import info, printable, table
 from ragsieve.cli.signature import argument_texts, command
 from ragsieve.models import store
-from ragsieve.trained import building
 
 _Json = Annotated[bool, {"flags": ["--json"], "help": "Print JSON."}]
 
@@ -48,7 +48,7 @@ def systems_command(name: str | None = None, *, as_json: _Json = False) -> None:
 
 def _print_system(name: str, as_json: bool) -> None:
     """Print all that can be known of a system without its models."""
-    entry = trained.entry(name)
+    entry = artifacts.entry(name)
     texts = argument_texts(entry.function.__doc__)
     about = {"name": name, "keeps": entry.summary, "needs": entry.needs, "paper": entry.paper}
     models = [*(option for option in entry.options if option in building.MODELS), *entry.roles]

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import click
 
-from ragsieve import models, trained
+from ragsieve import artifacts, models
+from ragsieve.artifacts import building
+from ragsieve.artifacts.router import check_router, named_router
 from ragsieve.cli.base import COUNT, EXISTING_FILE, EXISTING_FOLDER, pairs, values
 from ragsieve.errors import InputError
 from ragsieve.models.sharing import Share, sharing
@@ -20,8 +22,6 @@ from ragsieve.retrieve.route import Routed
 from ragsieve.systems.indexes import index_source, ready
 from ragsieve.systems.registry import ROLES
 from ragsieve.systems.sources import read_sources, sources_content
-from ragsieve.trained import building
-from ragsieve.trained.router import check_router, named_router
 
 KEEP_ANSWER = "keep_answer"
 """The option of systems that --keep-answer sets."""
@@ -73,7 +73,7 @@ class SystemOptions:
     def with_llm(self, *, answering: bool = False) -> SystemOptions:
         """The same with an LLM: the one that a trained filter learnt from where none is named."""
         answering = answering or bool(self.llm_options)
-        return replace(self, llm=self.llm or trained.generator(self.system, asking=answering))
+        return replace(self, llm=self.llm or artifacts.generator(self.system, asking=answering))
 
     @property
     def own(self) -> tuple[dict[str, Any], dict[str, str]]:
@@ -93,7 +93,7 @@ class SystemOptions:
             raise InputError("--router goes with --sources")
         if not self.index and (self.retrieve or self.by):
             raise InputError("--retrieve and --by go with --index")
-        if trained.entry(self.system).knows:
+        if artifacts.entry(self.system).knows:
             raise InputError(
                 f"system {self.system!r} needs gold answers, which only `ragsieve bench` knows"
             )
@@ -114,7 +114,7 @@ class SystemOptions:
         """Raise `InputError` where --keep-answer is set, and the system cannot take it."""
         if self.keep_answer is None:
             return
-        if KEEP_ANSWER not in trained.entry(self.system).options:
+        if KEEP_ANSWER not in artifacts.entry(self.system).options:
             raise InputError(
                 f"--keep-answer goes with a system that has the option {KEEP_ANSWER}, as "
                 f"finefilter, got {self.keep_answer!r} for {self.system!r}"
@@ -152,7 +152,7 @@ class SystemOptions:
         options |= {part: load(model) for part, model in parts.items()}
         others = {role: load(model) for role, model in roles.items()}
         source = self._source(loaded)
-        system = trained.build(
+        system = artifacts.build(
             self.system, generator, options, share=share, source=source, **others
         )
         if self.max_tokens is not None:

@@ -17,8 +17,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from ragsieve import models, systems, trained
+from ragsieve import artifacts, models, systems
 from ragsieve.answer import Reader
+from ragsieve.artifacts import building
+from ragsieve.artifacts.router import check_router, named_router, router_content
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError
 from ragsieve.evaluate import evidence, questions
@@ -46,8 +48,6 @@ from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.systems.registry import ROLES
 from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.trace import Usage
-from ragsieve.trained import building
-from ragsieve.trained.router import check_router, named_router, router_content
 from ragsieve.types import Example
 
 _HOPELESS = 10  # questions of a cell that may fail before any is answered
@@ -114,7 +114,7 @@ class Bench:
                 )
         used = {name: m.identity for cell in self.cells for name, m in self._used(cell).items()}
         for name in {c.system.name for c in self.cells} - {*systems.SYSTEMS}:
-            used[name] = trained.identity(name)
+            used[name] = artifacts.identity(name)
         values = header(self.config, self.cells, about, used, self.command)
         path = self.folder / "run.json"
         if path.exists():  # the first start's time stays
@@ -178,7 +178,7 @@ class Bench:
     def _system(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""
         spec = cell.system
-        entry = trained.entry(spec.name)
+        entry = artifacts.entry(spec.name)
         named = self._named(spec)
         own, others = ({part: wrap(self._model(m)) for part, m in of.items()} for of in named)
         llm = wrap(self._model(cell.generator.llm, cell.generator.options))
@@ -186,7 +186,7 @@ class Bench:
         if entry.knows:
             others["answers"] = self._answers(cell)
         others["source"] = self._source(cell, llm, wrap)
-        return trained.build(spec.name, llm, {**spec.options, **own}, share=wrap, **others)
+        return artifacts.build(spec.name, llm, {**spec.options, **own}, share=wrap, **others)
 
     def _source(self, cell: Cell, llm: LLM, wrap: Share) -> Source | None:
         data = cell.data
@@ -250,7 +250,7 @@ class Bench:
         spec, generator = cell.system, cell.generator
         used = {name: model.identity for name, model in self._used(cell).items()}
         filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
-        name = " ".join(n if n in systems.SYSTEMS else trained.identity(n) for n in filters)
+        name = " ".join(n if n in systems.SYSTEMS else artifacts.identity(n) for n in filters)
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
         parts += [used, self.config.likelihood]
         if cell.data.index:

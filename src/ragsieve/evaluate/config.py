@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Meta
 
 from ragsieve import models, schema
+from ragsieve.artifacts import building
 from ragsieve.errors import InputError
 from ragsieve.evaluate.noise import Kind, Noise, Position
 from ragsieve.retrieve.corpus import By
 from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.systems.registry import ROLES
-from ragsieve.trained import building
 
 
 class Data(Schema, frozen=True, kw_only=True):

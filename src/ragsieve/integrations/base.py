@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
-from ragsieve import models, trained
+from ragsieve import artifacts, models
+from ragsieve.artifacts import building
 from ragsieve.errors import InputError
 from ragsieve.pipeline import OnError, System
 from ragsieve.prompts import joined
 from ragsieve.result import Result
-from ragsieve.trained import building
 from ragsieve.types import Document, Segment
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class Adapter:
             return
         if not isinstance(self.system, str):
             raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
-        if trained.entry(self.system).knows:
+        if artifacts.entry(self.system).knows:
             raise InputError(f"system must not need gold answers, got {self.system!r}")
         building.check(self.system, self.options, {})
         for model, kind in ((self.llm, "LLM"), (self.embedder, "embedder")):
@@ -207,7 +207,7 @@ class Adapter:
     def _load(self) -> System:
         system = self.system
         if isinstance(system, str):
-            system = trained.load(system, self.llm, self.embedder, options=self.options)
+            system = artifacts.load(system, self.llm, self.embedder, options=self.options)
         if self.max_tokens is not None:
             system = system.with_budget(self.max_tokens)
         return system.lenient() if self.on_error == "keep" else system

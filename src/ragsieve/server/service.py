@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ragsieve import trained
+from ragsieve import artifacts
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.pipeline import System
@@ -175,6 +175,6 @@ def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
 
 def _summary(name: str) -> str:
     try:
-        return trained.entry(name).summary
+        return artifacts.entry(name).summary
     except InputError:  # somebody's own
         return ""

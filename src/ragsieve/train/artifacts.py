@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragsieve.artifacts.card import hub_id, markdown_table, options_table, page
+from ragsieve.artifacts.folder import CARD, atomic_dir, check_replaceable
+from ragsieve.artifacts.recipe import read_json
 from ragsieve.datasets import Dataset
 from ragsieve.train.run import licences
-from ragsieve.trained.card import hub_id, markdown_table, options_table, page
-from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable
-from ragsieve.trained.recipe import read_json
 
 RECIPE = "recipe.json"
 FILES = "files"

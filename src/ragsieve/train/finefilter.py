@@ -23,6 +23,10 @@ import msgspec
 
 from ragsieve import models, score
 from ragsieve.answer import Reader
+from ragsieve.artifacts import Base, Part, Split, Trained, read, save, sha256_of
+from ragsieve.artifacts.building import assembled
+from ragsieve.artifacts.folder import check_free
+from ragsieve.artifacts.recipe import ONE_PASS, place
 from ragsieve.datasets import parts
 from ragsieve.errors import needs_extra
 from ragsieve.evaluate.run import Done, Process, Tally, judged
@@ -43,10 +47,6 @@ from ragsieve.train.reranker import train_reranker
 from ragsieve.train.run import PARTS, Run, counted
 from ragsieve.train.sft import Tuning, tunable, tune
 from ragsieve.train.targets import Annotator
-from ragsieve.trained import Base, Part, Split, Trained, read, save, sha256_of
-from ragsieve.trained.building import assembled
-from ragsieve.trained.folder import check_free
-from ragsieve.trained.recipe import ONE_PASS, place
 from ragsieve.types import Example
 
 with needs_extra("train"):

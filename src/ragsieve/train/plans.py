@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ragsieve.artifacts import Base
+from ragsieve.artifacts.recipe import Form
+from ragsieve.artifacts.weights import verify
 from ragsieve.errors import InputError
 from ragsieve.train.options import (
     Amount,
@@ -21,9 +24,6 @@ from ragsieve.train.options import (
     Weight,
 )
 from ragsieve.train.run import labels_of
-from ragsieve.trained import Base
-from ragsieve.trained.recipe import Form
-from ragsieve.trained.weights import verify
 
 PRUNER: Literal["pruner"] = "pruner"  # the form of extractor that reads once
 

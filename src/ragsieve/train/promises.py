@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ragsieve.artifacts.card import page
+from ragsieve.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
@@ -22,8 +24,6 @@ from ragsieve.select.threshold import shifted
 from ragsieve.train.evidence import gold_answers, has_answer
 from ragsieve.train.pruner_samples import labelled
 from ragsieve.train.risk import Scored, calibrate
-from ragsieve.trained.card import page
-from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable
 
 PROMISES = tuple(n / 100 for n in range(80, 100))
 """Values of ``keep_answer`` that a table of thresholds has."""

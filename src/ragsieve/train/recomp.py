@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ragsieve import models
+from ragsieve.artifacts.recipe import place
 from ragsieve.datasets import Dataset
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.score import Cosine
@@ -20,7 +21,6 @@ from ragsieve.train.examples import TrainingExample, by_line, gold, read_example
 from ragsieve.train.plans import RecompPlan
 from ragsieve.train.run import PARTS, Run, first_documents
 from ragsieve.train.targets import sentences_of
-from ragsieve.trained.recipe import place
 from ragsieve.types import Example, Segment
 
 BATCH = 16  # pairs: all weights of MiniLM take 9 GB with the 64 of `Reranking`

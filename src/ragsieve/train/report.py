@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ragsieve.artifacts import Trained
 from ragsieve.errors import needs_extra
 from ragsieve.evaluate import plots
-from ragsieve.trained import Trained
 
 with needs_extra("train"):
     from jinja2 import Environment, PackageLoader, StrictUndefined

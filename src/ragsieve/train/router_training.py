@@ -15,6 +15,9 @@ import numpy as np
 
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
+from ragsieve.artifacts import Base, Split, sha256_of
+from ragsieve.artifacts.recipe import Known, TrainedRouter
+from ragsieve.artifacts.router import check_router_folder, save_router
 from ragsieve.datasets import parts
 from ragsieve.errors import InputError
 from ragsieve.evaluate.questions import to_line
@@ -30,9 +33,6 @@ from ragsieve.train.examples import gather
 from ragsieve.train.plans import RouterPlan
 from ragsieve.train.router import KNOWN, Bools, Labeller, Taught, figures, fit_light
 from ragsieve.train.run import Run, counted, limits
-from ragsieve.trained import Base, Split, sha256_of
-from ragsieve.trained.recipe import Known, TrainedRouter
-from ragsieve.trained.router import check_router_folder, save_router
 from ragsieve.types import Example
 
 FEW = 100  # questions under which a warning is given

@@ -20,12 +20,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ragsieve.artifacts.recipe import Data
 from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.train.examples import gather, write
-from ragsieve.trained.recipe import Data
 from ragsieve.types import Example
 
 logger = logging.getLogger(__name__)

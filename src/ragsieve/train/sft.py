@@ -24,6 +24,7 @@ with needs_extra("train"):
     from transformers.pytorch_utils import Conv1D
 
 from ragsieve import models
+from ragsieve.artifacts.weights import sha256_in
 from ragsieve.models.base import Prompt
 from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.seq2seq import Seq2Seq
@@ -33,7 +34,6 @@ from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.options import Count, Options, Positive, Share
 from ragsieve.train.resuming import QUIET, run_trainer
 from ragsieve.train.run import Run
-from ragsieve.trained.weights import sha256_in
 
 MAX_SAMPLES = 10_000  # appendix A
 MAX_TOKENS = 7168  # of an input; appendix A

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ragsieve.artifacts.card import filter_card, hub_id
+from ragsieve.artifacts.recipe import MAX_BYTES, Trained, place, read_json
+from ragsieve.artifacts.weights import ADAPTER, check_part
 from ragsieve.errors import InputError
-from ragsieve.trained.card import filter_card, hub_id
-from ragsieve.trained.recipe import MAX_BYTES, Trained, place, read_json
-from ragsieve.trained.weights import ADAPTER, check_part
 
 FILTER = "filter.json"
 CARD = "README.md"
@@ -100,7 +100,7 @@ def push_to_hub(
         StoreError: If the hub refuses, or cannot be reached.
         MissingExtra: If huggingface_hub is not installed.
     """
-    from ragsieve.trained.hub import pushed
+    from ragsieve.artifacts.hub import pushed
 
     folder = Path(folder).expanduser()
     trained = read(folder)

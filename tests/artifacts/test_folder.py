@@ -16,8 +16,8 @@ pytest.importorskip("huggingface_hub")
 from huggingface_hub import HfApi
 from huggingface_hub.utils import filter_repo_objects
 
+from ragsieve.artifacts import Base, Part, Trained, push_to_hub, read, save
 from ragsieve.errors import InputError, StoreError
-from ragsieve.trained import Base, Part, Trained, push_to_hub, read, save
 
 Make = Callable[..., Path]
 PLAIN = Trained(generator=Base("smollm2"), embedder=Base("minilm"))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ragsieve.artifacts import Base, Trained
+from ragsieve.artifacts.recipe import MAX_BYTES, read_json
 from ragsieve.errors import InputError
-from ragsieve.trained import Base, Trained
-from ragsieve.trained.recipe import MAX_BYTES, read_json
 
 LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
 PLAIN: dict[str, Any] = {

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ragsieve.artifacts.recipe import Trained, TrainedRouter, place
 from ragsieve.models import store
-from ragsieve.trained.recipe import Trained, TrainedRouter, place
 
 FILTER_USE = """\
 It sieves the noise out of retrieved documents before a language model reads them.
@@ -30,7 +30,7 @@ It chooses which sources of knowledge to ask for a question, before anything is 
 
 ```python
 from ragsieve.retrieve.route import Routed
-from ragsieve.trained.router import load_router
+from ragsieve.artifacts.router import load_router
 
 source = Routed(sources, load_router("THIS FOLDER"))
 ```

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ragsieve.artifacts.recipe import Base, place, read_json
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
-from ragsieve.trained.recipe import Base, place, read_json
 
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
@@ -33,7 +33,7 @@ def sha256_of(model: str) -> str:
         return ""
     folder = store.resolve(name)
     if isinstance(folder, str):
-        from ragsieve.trained.hub import pulled
+        from ragsieve.artifacts.hub import pulled
 
         folder = pulled(folder, ["*.safetensors"])
     elif name in store.NAMED:

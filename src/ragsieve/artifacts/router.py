@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from ragsieve import models
+from ragsieve.artifacts.card import router_card
+from ragsieve.artifacts.folder import CARD, atomic_dir, check_replaceable, copy_part, to_json
+from ragsieve.artifacts.recipe import TrainedRouter, read_json
+from ragsieve.artifacts.weights import check_part, verify
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
-from ragsieve.trained.card import router_card
-from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable, copy_part, to_json
-from ragsieve.trained.recipe import TrainedRouter, read_json
-from ragsieve.trained.weights import check_part, verify
 
 ROUTER = "router.json"
 WEIGHTS = "router.safetensors"

@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ragsieve import models, systems
-from ragsieve.errors import InputError, ModelError, StoreError
-from ragsieve.models.adapt import as_embedder, as_llm
-from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.sharing import Share
-from ragsieve.pipeline import Source, System
-from ragsieve.systems.finefilter import finefilter_one_pass
-from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
-from ragsieve.systems.registry import Entry, nearest, unknown
-from ragsieve.trained.folder import CARD, FILTER, SHIPPED, read
-from ragsieve.trained.recipe import (
+from ragsieve.artifacts.folder import CARD, FILTER, SHIPPED, read
+from ragsieve.artifacts.recipe import (
     ONE_PASS,
     ROLES,
     SYSTEMS,
@@ -29,7 +21,15 @@ from ragsieve.trained.recipe import (
     cutting,
     fits,
 )
-from ragsieve.trained.weights import verify
+from ragsieve.artifacts.weights import verify
+from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.adapt import as_embedder, as_llm
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.sharing import Share
+from ragsieve.pipeline import Source, System
+from ragsieve.systems.finefilter import finefilter_one_pass
+from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
+from ragsieve.systems.registry import Entry, nearest, unknown
 
 MODELS: dict[str, tuple[str, ...]] = {
     "extractor": ("LLM",),
@@ -320,7 +320,7 @@ def _found(name: str | Path) -> Path:
     if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
         got = f"got {str(name)!r}{nearest(str(name))}"
         raise InputError(f"a trained filter must be a folder or a hub id OWNER/NAME, {got}")
-    from ragsieve.trained.hub import pulled
+    from ragsieve.artifacts.hub import pulled
 
     try:
         return pulled(name, _PULLED)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ragsieve.artifacts import Base, Trained, build, identity, load, save
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.wrap import unwrap
-from ragsieve.trained import Base, Trained, build, identity, load, save
 
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
 DOCUMENTS = ["Seals sang it. It rained.", "Bees hum."]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.trained import Base, Data, Part, Split, Trained
+from ragsieve.artifacts import Base, Data, Part, Split, Trained
 
 
 @pytest.fixture

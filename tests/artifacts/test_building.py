@@ -20,12 +20,12 @@ import pytest
 from msgspec.structs import replace
 
 import ragsieve
+from ragsieve.artifacts import Base, Part, Trained, building, load, save, sha256_of
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
-from ragsieve.trained import Base, Part, Trained, building, load, save, sha256_of
 
 Make = Callable[..., Path]
 FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))

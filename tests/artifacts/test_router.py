@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragsieve.errors import InputError
-from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.retrieve.route import LightRouter, Named, nothing
-from ragsieve.trained import Base, Data
-from ragsieve.trained.recipe import Known, TrainedRouter
-from ragsieve.trained.router import (
+from ragsieve.artifacts import Base, Data
+from ragsieve.artifacts.recipe import Known, TrainedRouter
+from ragsieve.artifacts.router import (
     check_router,
     load_router,
     named_router,
@@ -23,6 +20,9 @@ from ragsieve.trained.router import (
     router_content,
     save_router,
 )
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve.retrieve.route import LightRouter, Named, nothing
 from ragsieve.types import Query
 
 pytest.importorskip("safetensors")

@@ -7,10 +7,10 @@
 Nothing else of a folder is read or shared: no pickle, no code.
 """
 
-from ragsieve.trained.building import build, entry, generator, identity, load
-from ragsieve.trained.folder import push_to_hub, read, save
-from ragsieve.trained.recipe import Base, Data, Part, Split, Trained
-from ragsieve.trained.weights import sha256_of
+from ragsieve.artifacts.building import build, entry, generator, identity, load
+from ragsieve.artifacts.folder import push_to_hub, read, save
+from ragsieve.artifacts.recipe import Base, Data, Part, Split, Trained
+from ragsieve.artifacts.weights import sha256_of
 
 __all__ = [
     "Base",
