@@ -53,7 +53,7 @@ def started(make_llm: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
     return Started(llm, adapter)
 
 
-def learn(folder: Path, started: Started, tuning: Tuning = FAST, **options: Any) -> sft.Log:
+def learn(folder: Path, started: Started, tuning: Tuning = FAST, **options: Any) -> resuming.Log:
     given = {"about": {"part": "x"}, "adapter": started.adapter, **options}
     return prefer(folder, PAIRS, PAIRS, llm=started.llm, tuning=tuning, **given)
 

@@ -117,7 +117,7 @@ def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
 def test_the_card_says_what_it_is() -> None:
     """Base, figures and options."""
     row = {"questions": 7, "first": 0.5, "pairs": 0.75}
-    text = card({"validation": {"before": row, "after": row}}, RecompPlan(), [])
+    text = card({"before": row, "after": row}, RecompPlan(), [])
 
     assert 'base_model: "sentence-transformers/all-MiniLM-L6-v2"' in text
     assert "| after | 7 | 0.5 | 0.75 |" in text

@@ -45,7 +45,7 @@ def source(asked: Callable[..., Any]) -> Any:
 def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
     tmp_path: Path, plan: RecompPlan, source: Any, counted: Any
 ) -> None:
-    """Its folder is an embedder with a recipe and a card; labels and checkpoints are kept."""
+    """Its folder is an embedder with a recipe and a card; labels and the model are kept."""
     folder, work = tmp_path / "made", tmp_path / "work"
     run = Run([source], work, 2, counted)
     recipe = train_recomp(folder, plan, run)
@@ -56,7 +56,8 @@ def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
     assert {"train.labels.jsonl", "validation.labels.jsonl"} == labelled.keys()
     assert all(labelled.values())
     assert [0, 0] == [count for _, count in counted.fresh[2:]]
-    assert recipe["validation"].keys() == again["validation"].keys() == {"before", "after"}
+    assert recipe == again
+    assert {"questions", "first", "pairs", "gain", "most"} == recipe["before"].keys()
     assert recipe["questions"]["pairs"] == labelled["train.labels.jsonl"]
     assert (2, 16) == vectors.shape
     assert "## How good it is" in (folder / "README.md").read_text()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,7 @@ from ragsieve.models.sentence_transformers import SentenceTransformer  # noqa: E
 from ragsieve.train import reranker  # noqa: E402
 from ragsieve.train.examples import TrainingExample  # noqa: E402
 from ragsieve.train.plans import Reranking  # noqa: E402
-from ragsieve.train.reranker import Pair, Ranked, measure, pairs, train_reranker  # noqa: E402
-from ragsieve.train.run import claim  # noqa: E402
+from ragsieve.train.reranker import Pair, measure, pairs, train_reranker  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -118,14 +119,14 @@ def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
     """Shorter is nearer: `seals sang` (20) before `seals cried` (21) in one question of two."""
     both = [example(), example(useful={0: False, 1: True}), example(useful={0: True, 1: True})]
 
-    assert Ranked(2, 0.5, 0.5) == measure(both, Lengths())
+    assert {"questions": 2, "first": 0.5, "pairs": 0.5} == measure(both, Lengths())
 
 
 def test_equal_clues_are_not_in_order() -> None:
     """No credit for a tie."""
     twice = example(texts=[TEXTS[0], TEXTS[0]])
 
-    assert Ranked(1, 0.0, 0.0) == measure([twice], Lengths())
+    assert {"questions": 1, "first": 0.0, "pairs": 0.0} == measure([twice], Lengths())
 
 
 def test_the_loss_is_that_of_the_paper(bert: str) -> None:
@@ -150,7 +151,6 @@ def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_pat
         EXAMPLES,
         OTHERS,
         embedder=bert,
-        work=tmp_path / "w",
         options=Reranking(seed=1, **QUICK),
     )
     recipe = json.loads((folder / "recipe.json").read_text())
@@ -159,10 +159,10 @@ def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_pat
     assert {"adapter_config.json", "adapter_model.safetensors", "recipe.json"} == {
         path.name for path in folder.iterdir()
     }
-    assert [0, 1, 2] == [line["epoch"] for line in log]
-    assert log[-1]["loss"] < log[1]["loss"]
-    assert Ranked(2, 1.0, 1.0) == measure(OTHERS, tuned)
-    assert {"questions": 2, "first": 1.0, "pairs": 1.0} == recipe["validation"]["after"]
+    assert ["reranker"] == [path.name for path in tmp_path.iterdir()]
+    assert [1, 1, 2, 2] == [entry["epoch"] for entry in log]
+    assert log[2]["loss"] < log[0]["loss"]
+    assert recipe["after"] == measure(OTHERS, tuned) == {"questions": 2, "first": 1.0, "pairs": 1.0}
     assert (
         bert == json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
     )
@@ -179,24 +179,30 @@ def test_the_defaults_learn_from_252_pairs(tmp_path: Path) -> None:
     learnt, others = (
         [flipped(n) for n in years] for years in (range(1700, 1952), range(1952, 1982))
     )
-    train_reranker(tmp_path / "made", learnt, others, work=tmp_path / "work")
-    figures = json.loads((tmp_path / "made" / "recipe.json").read_text())["validation"]
+    train_reranker(tmp_path / "made", learnt, others)
+    recipe = json.loads((tmp_path / "made" / "recipe.json").read_text())
 
-    assert 0.0 == figures["before"]["first"]
-    assert 1.0 == figures["after"]["first"]
+    assert 0.0 == recipe["before"]["first"]
+    assert 1.0 == recipe["after"]["first"]
 
 
 @pytest.mark.slow
-def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert: str, tmp_path: Path) -> None:
-    """Killed while the last checkpoint was written: the second epoch is read again."""
-    options = {"options": Reranking(**QUICK), "embedder": bert, "work": tmp_path / "w"}
+def test_a_run_that_was_ended_goes_on_to_the_same_weights(
+    bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    """Of two epochs of 3 steps the first is not read again; a checkpoint in pieces is no state."""
+    options = {"options": Reranking(**QUICK), "embedder": bert}
     train_reranker(tmp_path / "a", EXAMPLES, OTHERS, **options)
-    last = max((tmp_path / "w").glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
-    (last / "trainer_state.json").unlink()
+    with killed(5):
+        train_reranker(tmp_path / "b", EXAMPLES, OTHERS, **options)
+    (work,) = tmp_path.glob(".b.*.work")
+    kept = [path.name for path in work.glob("checkpoint-*")]
+    (work / "checkpoint-5").mkdir()
     log = train_reranker(tmp_path / "b", EXAMPLES, OTHERS, **options)
     first, second = (SentenceTransformer(bert, adapter=str(tmp_path / x)) for x in "ab")
 
-    assert [0, 1, 2] == [line["epoch"] for line in log]
+    assert ["checkpoint-3"] == kept
+    assert [1, 1, 2, 2] == [entry["epoch"] for entry in log]
     assert first.embed(TEXTS).tobytes() == second.embed(TEXTS).tobytes()
 
 
@@ -205,18 +211,28 @@ def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
     """Then the folder is a whole model."""
     options = Reranking(batch_size=4, rank=None, learning_rate=0.005, epochs=1)
     folder = tmp_path / "whole"
-    train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, work=tmp_path / "w", options=options)
+    train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, options=options)
     vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
 
     assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
 
 
 @pytest.mark.slow
-def test_checkpoints_of_other_options_are_refused(bert: str, tmp_path: Path) -> None:
+def test_checkpoints_of_other_options_are_not_gone_on_from(
+    bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
+) -> None:
     """To go on from them would give a model that no options give."""
-    claim(tmp_path, {"seed": 0})
-    with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
-        train_reranker(tmp_path / "x", EXAMPLES, OTHERS, embedder=bert, work=tmp_path)
+    for seed in (0, 1):
+        with killed(5):
+            train_reranker(
+                tmp_path / "x",
+                EXAMPLES,
+                OTHERS,
+                embedder=bert,
+                options=Reranking(seed=seed, **QUICK),
+            )
+
+    assert 2 == len([*tmp_path.glob(".x.*.work")])
 
 
 @pytest.mark.parametrize(
@@ -237,6 +253,6 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
     """Neither pairs to learn from, nor to choose by."""
     with pytest.raises(InputError, match="no pair of clues to learn from in 1 questions"):
-        train_reranker(tmp_path, [example(useful={0: True})], OTHERS, work=tmp_path)
+        train_reranker(tmp_path, [example(useful={0: True})], OTHERS)
     with pytest.raises(InputError, match="in none of 1 questions are some clues useful"):
         measure([example(useful={0: True})], Lengths())

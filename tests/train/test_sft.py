@@ -73,7 +73,7 @@ def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> Transformers:
     return tunable(save(tmp_path_factory.mktemp("t5"), "seq2seq"))
 
 
-def learn(folder: Path, llm: Transformers, tuning: Tuning = FAST, **more: Any) -> sft.Log:
+def learn(folder: Path, llm: Transformers, tuning: Tuning = FAST, **more: Any) -> resuming.Log:
     return tune(folder, SAMPLES, SAMPLES, llm=llm, tuning=tuning, about={"part": "x"}, **more)
 
 

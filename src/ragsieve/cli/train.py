@@ -196,7 +196,7 @@ def recomp(folder: Path, plan: Any, run: Run) -> None:
         "gain": ("nats by the first", ".3f"),
         "questions": ("questions", ""),
     }
-    figures(results["validation"], columns)
+    figures({name: results[name] for name in ("before", "after")}, columns)
 
 
 @_training(

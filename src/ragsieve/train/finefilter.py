@@ -5,7 +5,7 @@ WORK/train.jsonl, validation.jsonl                the questions
 WORK/extractor, reranker, truncator               the parts, each when it is done
 WORK/PART.feedback.jsonl, PART.useful.jsonl, PART.labels.jsonl   what the generator answers from
 WORK/before.jsonl, after.jsonl                    its answers from 5 documents, and with the filter
-WORK/PART.log.json, report.html                   how training went
+WORK/report.html                                  how training went
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ragsieve.train.cut import fit_odds
 from ragsieve.train.examples import TrainingExample, gather, read_examples
 from ragsieve.train.plans import MODES, PRUNER, FineFilterPlan
 from ragsieve.train.ranking import Judged, figures
-from ragsieve.train.report import Log, to_html
+from ragsieve.train.report import to_html
 from ragsieve.train.reranker import train_reranker
 from ragsieve.train.run import PARTS, Run, counted
 from ragsieve.train.sft import Tuning, tunable, tune
@@ -79,7 +79,8 @@ def train_finefilter(folder: Path, plan: FineFilterPlan, run: Run) -> Trained:
         if state.is_main_process:
             run.claim(asdict(plan))
             run.write_questions(None, lambda example, _: example)
-    logs = {name: training.learn(name) for name in training.parts}
+    for name in training.parts:
+        training.learn(name)
     if state.is_main_process:
         if not plan.truncator:
             training.label("labels", "validation")
@@ -87,6 +88,7 @@ def train_finefilter(folder: Path, plan: FineFilterPlan, run: Run) -> Trained:
         figures = {**trained.figures, **training.answered(trained)}
         trained = msgspec.structs.replace(trained, figures=figures)
         save(folder, trained, {name: run.work / name for name in trained.folders})
+        logs = {name: recipe_of(run.work / name)["log"] for name in training.parts}
         (run.work / "report.html").write_text(to_html(trained, logs), encoding="utf-8")
     state.wait_for_everyone()
     return read(folder)
@@ -118,21 +120,17 @@ class _Training:
         some = [example for example in self.examples("validation") if example.usable]
         return figures(Judged.of(o, pruner.scores(o.query, o.sentences)) for o in some)
 
-    def learn(self, name: str) -> Log:
-        """Train a part where it is not there; how that went."""
-        folder, path = self.run.work / name, self.run.work / f"{name}.log.json"
-        if recipe_of(folder):
-            return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+    def learn(self, name: str) -> None:
+        """Train a part where it is not there."""
+        if recipe_of(self.run.work / name):
+            return
         kind = {"extractor": "feedback", "reranker": "useful", "truncator": "labels"}[name]
         with PartialState().main_process_first():
             if PartialState().is_main_process:
                 self.label(kind, *PARTS)
-        log: Log = getattr(self, f"_{name}")(folder)
-        if PartialState().is_main_process:
-            path.write_text(json.dumps(log), encoding="utf-8")
-        return log
+        getattr(self, f"_{name}")(self.run.work / name)
 
-    def _extractor(self, folder: Path) -> Log:
+    def _extractor(self, folder: Path) -> None:
         """Tune an LLM to name every sentence with a gold answer, the useful ones first."""
         plan, llm = self.plan, tunable(self.plan.tuned)
         known, validation = (self._fed_back(part) for part in PARTS)
@@ -142,7 +140,7 @@ class _Training:
         extract = Extract(llm, mode=plan.mode)
         samples = [extractor.samples_of(part, extract) for part in (known, validation)]
         measured = [example for example in validation if example.shows_clues][:MEASURED]
-        return tune(
+        tune(
             folder,
             *samples,
             llm=llm,
@@ -151,19 +149,18 @@ class _Training:
             measure=partial(extractor.figures, examples=measured, mode=plan.mode),
         )
 
-    def _reranker(self, folder: Path) -> Log:
+    def _reranker(self, folder: Path) -> None:
         known = (self.examples(part, "useful") for part in PARTS)
         options = replace(self.plan.reranking, seed=self.plan.seed)
-        work, base = self.run.work / "reranker.work", place(self.plan.embedder)
-        return train_reranker(folder, *known, work=work, embedder=base, options=options)
+        train_reranker(folder, *known, embedder=place(self.plan.embedder), options=options)
 
-    def _truncator(self, folder: Path) -> Log:
+    def _truncator(self, folder: Path) -> None:
         """Tune an LLM to say how many ranked sentences the generator needs, 0 where none helps."""
         llm = tunable(self.plan.llm)
         truncate = Truncate(llm, max_clues=SHOWN)
         known, validation = (self.examples(part, "labels") for part in PARTS)
         measured = [e for e in validation if truncator.samples(e, truncate)][:CUTS_MEASURED]
-        return tune(
+        tune(
             folder,
             *(
                 [s for e in part for s in truncator.samples(e, truncate)]

@@ -21,6 +21,7 @@ from ragsieve.models.loading import loaded
 from ragsieve.models.seq2seq import Seq2Seq
 from ragsieve.models.transformers import Transformers
 from ragsieve.train import sft
+from ragsieve.train.resuming import Log, checkpoints
 
 STRENGTH = 0.1  # DPO's beta: how dear it is to leave the reference
 
@@ -42,7 +43,7 @@ def prefer(
     adapter: Path,
     tuning: sft.Tuning,
     about: Mapping[str, Any],
-) -> sft.Log:
+) -> Log:
     """Write an adapter that prefers the better replies, starting from one that is tuned already.
 
     What it starts from is the reference, too. Tokens, checkpoints, seeds and what is written are
@@ -71,7 +72,7 @@ def prefer(
         raise InputError(f"llm must be a causal model without an adapter, got {llm!r}")
     rows, checked = _rows(pairs, llm, "pairs"), _rows(validation, llm, "validation")
     start = (adapter / "adapter_model.safetensors").read_bytes()
-    work = sft.checkpoints(folder, llm.identity, tuning, rows, start)
+    work = checkpoints(folder, llm.identity, tuning, rows, start)
     trainer = _Preferring(
         model=_started(llm, adapter, tuning),
         args=_arguments(work, len(rows), llm, tuning),

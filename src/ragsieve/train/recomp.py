@@ -109,20 +109,17 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
         llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
         labeller = Labeller(llm, embedder, plan.negatives, plan.margin)
         run.label("labels", labeller, by=plan.labels)
-    tuned = run.work / "made"
-    train_reranker(
-        tuned,
-        *(labelled(run, part) for part in PARTS),
-        work=run.work / "model",
-        embedder=place(plan.embedder),
-        options=Reranking(
-            epochs=plan.epochs, batch_size=BATCH, learning_rate=2e-5, rank=None, seed=plan.seed
-        ),
+    examples = [labelled(run, part) for part in PARTS]
+    options = Reranking(
+        epochs=plan.epochs, batch_size=BATCH, learning_rate=2e-5, rank=None, seed=plan.seed
     )
+    tuned = run.adapter(plan.embedder, options, examples)
+    if not recipe_of(tuned):
+        train_reranker(tuned, *examples, embedder=place(plan.embedder), options=options)
     recipe = recipe_of(tuned)
     names = {"before": plan.embedder, "after": f"sentence_transformers:{tuned}"}
     for name, model in names.items():
-        recipe["validation"][name] |= first_gain(run, "validation", models.load(model))
+        recipe[name] |= first_gain(run, "validation", models.load(model))
     with recipe_dir(folder, recipe, card(recipe, plan, run.sources)) as fresh:
         shutil.copytree(tuned, fresh, dirs_exist_ok=True)
     return recipe
@@ -161,6 +158,7 @@ def card(recipe: Mapping[str, Any], plan: RecompPlan, sources: Sequence[Dataset]
         "were nearest to the question before; `gain` is by how many nats the first of all "
         "sentences raises the answer's log-likelihood, `most` what the best one would."
     )
-    title, figures = f"An extractive compressor for {plan.llm}", recipe["validation"]
+    title = f"An extractive compressor for {plan.llm}"
+    figures = {name: recipe[name] for name in ("before", "after")}
     base, library = plan.embedder, "sentence-transformers"
     return model_card(title, use, figures, plan, sources, base=base, library=library)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,13 +37,10 @@ from ragsieve.models.base import Embedder
 from ragsieve.models.loading import found_device, loaded, marked
 from ragsieve.models.sentence_transformers import SentenceTransformer
 from ragsieve.text import safe
-from ragsieve.train.artifacts import RECIPE
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.plans import Reranking
-from ragsieve.train.resuming import QUIET, run_trainer
-from ragsieve.train.run import claim
+from ragsieve.train.resuming import QUIET, Log, checkpoints, finish
 
-_LOGGED = ("step", "loss", "first", "pairs", "seconds")
 _WARMUP = 0.1  # of all steps at most: few labels give few
 
 
@@ -54,35 +52,20 @@ class Pair(NamedTuple):
     useless: str
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """How well a bi-encoder ranks clues, where some of a question's are useful and some are not.
-
-    Args:
-        questions: That it was measured on.
-        first: Share of questions with a useful clue first (Hit@1), in [0, 1].
-        pairs: Share of pairs of a useful and another clue in the right order, in [0, 1].
-    """
-
-    questions: int
-    first: float
-    pairs: float
-
-
 def train_reranker(
     folder: Path,
     examples: Sequence[TrainingExample],
     validation: Sequence[TrainingExample],
     *,
-    work: Path,
     embedder: str = "minilm",
     options: Reranking | None = None,
-) -> list[dict[str, Any]]:
+) -> Log:
     """Tune a bi-encoder so that useful clues come before others, and write it to ``folder``.
 
     The loss of a pair is ``-log(e^(sim(q, s+) / T) / (e^(sim(q, s+) / T) + e^(sim(q, s-) / T)))``,
     sim the cosine. After every epoch the pairs of ``validation`` are put in order; the best epoch
-    stays. ``folder`` then holds a PEFT adapter for ``ragsieve.models.load(embedder,
+    stays. A run that was ended goes on from its last checkpoint, which lies beside ``folder`` until
+    it ends. ``folder`` then holds a PEFT adapter for ``ragsieve.models.load(embedder,
     adapter=folder)``, or where ``rank`` is None a model; and ``recipe.json``: options, counts,
     figures before and after, and the log.
 
@@ -90,48 +73,42 @@ def train_reranker(
         folder: Made if missing.
         examples: To learn from, with labels of the generator.
         validation: To choose the epoch by; of other questions.
-        work: Checkpoints; a run that was ended goes on from the last.
         embedder: A named bi-encoder, a folder or a hub id.
         options: How; `Reranking`'s defaults where None.
 
     Returns:
-        A line for each epoch, from 0, before training: ``epoch``, ``step``, ``loss``, ``first``
-        and ``pairs`` of `Ranked`, ``seconds`` of training so far.
+        Two entries an epoch with ``step``, ``epoch`` and ``seconds``: one with the ``loss``, one
+        with ``first`` and ``pairs`` of `measure`.
 
     Raises:
-        InputError: If an option breaks its rule, there is no pair to learn from or to choose by,
-            or ``work`` holds checkpoints of other options.
+        InputError: If an option breaks its rule, or there is no pair to learn from or to choose by.
         ModelError: If the model cannot be loaded.
 
     Source: FineFilter (arXiv 2502.11811v4), section 4.2.
     Differs: The learning rate and the temperature are ours; the paper's 2e-5 is for all weights.
     """
     options = options or Reranking()
-    known = {"embedder": embedder, **asdict(options)}
-    given, left_out = pairs(examples, extra_negatives=options.extra_negatives, seed=options.seed)
-    if not given:
+    learned, left_out = pairs(examples, extra_negatives=options.extra_negatives, seed=options.seed)
+    if not learned:
         raise InputError(f"no pair of clues to learn from in {len(examples)} questions: {left_out}")
     before = measure(validation, SentenceTransformer(embedder))
-    trainer = _trainer(embedder, options, given, validation, work)
-    if trainer.is_world_process_zero():
-        claim(work, {**known, "pairs": len(given)})
-    history = run_trainer(trainer, work)
-    log = [{"epoch": 0, "step": 0, **_figures(before), "seconds": 0.0}, *_log(history)]
-    if trainer.is_world_process_zero():
-        _save(trainer.model, folder, embedder, options)
-        tuned = SentenceTransformer(embedder, adapter=str(folder)) if options.rank else None
-        after = measure(validation, tuned or SentenceTransformer(str(folder)))
-        recipe = {
+    work = checkpoints(folder, embedder, options, learned)
+    trainer = _trainer(embedder, options, learned, validation, work)
+
+    def recipe() -> dict[str, Any]:
+        model = {"adapter": str(folder)} if options.rank else {}
+        tuned = SentenceTransformer(embedder if options.rank else str(folder), **model)
+        return {
             "part": "reranker",
             "base": marked(embedder),
-            "options": known,
-            "questions": {"given": len(examples), **left_out, "pairs": len(given)},
-            "validation": {"before": asdict(before), "after": asdict(after)},
+            "options": {"embedder": embedder, **asdict(options)},
+            "questions": {"read": len(examples), **left_out, "pairs": len(learned)},
             "step": trainer.state.best_global_step,
-            "log": log,
+            "before": before,
+            "after": measure(validation, tuned),
         }
-        (folder / RECIPE).write_text(json.dumps(recipe, indent=1), encoding="utf-8")
-    return log
+
+    return finish(trainer, folder, work, save=partial(_save, embedder=embedder), recipe=recipe)
 
 
 def pairs(
@@ -144,21 +121,26 @@ def pairs(
     useful gives pairs, too.
     """
     draw = random.Random(seed)
-    found: list[Pair] = []
+    learned: list[Pair] = []
     left_out: Counter[str] = Counter(no_clue=0, none_useful=0, all_useful=0)
     for example in examples:
         useful, useless = _sides(example)
         if useful and extra_negatives:
             useless += _others(example, draw)[:extra_negatives]
         question, text = example.query.text, [s.text for s in example.sentences]
-        found += [Pair(question, text[a], text[b]) for a in useful for b in useless]
+        learned += [Pair(question, text[a], text[b]) for a in useful for b in useless]
         if not useful or not useless:
             left_out["all_useful" if useful else "none_useful" if useless else "no_clue"] += 1
-    return found, dict(left_out)
+    return learned, dict(left_out)
 
 
-def measure(examples: Sequence[TrainingExample], embedder: Embedder) -> Ranked:
+def measure(examples: Sequence[TrainingExample], embedder: Embedder) -> dict[str, float]:
     """How well ``embedder`` ranks the clues of those questions where only some are useful.
+
+    Returns:
+        ``questions``: how many these are; ``first``: share of them with a useful clue first
+        (Hit@1), ``pairs``: share of pairs of a useful and another clue in the right order, both in
+        [0, 1].
 
     Raises:
         InputError: If there is no such question.
@@ -175,13 +157,14 @@ def measure(examples: Sequence[TrainingExample], embedder: Embedder) -> Ranked:
         positive, negative = np.split(cosines, [len(_sides(example)[0])])
         first.append(positive.max() > negative.max())
         right += (positive[:, None] > negative[None, :]).ravel().tolist()
-    return Ranked(len(mixed), float(np.mean(first)), float(np.mean(right)))
+    means = {"first": float(np.mean(first)), "pairs": float(np.mean(right))}
+    return {"questions": len(mixed), **means}
 
 
 def _sides(example: TrainingExample) -> tuple[list[int], list[int]]:
     """Places of useful and of other clues; none where the answer is yes or no."""
-    asked = [] if example.asks_whether else sorted(example.useful)
-    return [n for n in asked if example.useful[n]], [n for n in asked if not example.useful[n]]
+    clues = [] if example.asks_whether else sorted(example.useful)
+    return [n for n in clues if example.useful[n]], [n for n in clues if not example.useful[n]]
 
 
 def _others(example: TrainingExample, draw: random.Random) -> list[int]:
@@ -194,13 +177,13 @@ def _others(example: TrainingExample, draw: random.Random) -> list[int]:
 def _trainer(
     embedder: str,
     options: Reranking,
-    given: Sequence[Pair],
+    learned: Sequence[Pair],
     validation: Sequence[TrainingExample],
     work: Path,
 ) -> SentenceTransformerTrainer:
     transformers.set_seed(options.seed)  # the adapter's first weights are drawn here
     model = _model(embedder, options.rank)
-    steps = -(-len(given) // options.batch_size) * options.epochs
+    steps = -(-len(learned) // options.batch_size) * options.epochs
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(work),
         num_train_epochs=options.epochs,
@@ -220,7 +203,7 @@ def _trainer(
     return SentenceTransformerTrainer(
         model=model,
         args=arguments,
-        train_dataset=_rows(given, model.prompts),
+        train_dataset=_rows(learned, model.prompts),
         loss=_loss(model, options.temperature),
         evaluator=_Evaluator(validation),
     )
@@ -251,17 +234,17 @@ def _loss(model: Any, temperature: float) -> DistillKLDivLoss:
     return DistillKLDivLoss(model, lambda a, b: pairwise_cos_sim(a, b) / temperature)
 
 
-def _rows(given: Sequence[Pair], prompts: dict[str, str]) -> Dataset:
+def _rows(learned: Sequence[Pair], prompts: dict[str, str]) -> Dataset:
     """Texts as the model reads them, and a teacher who is sure of the useful one.
 
     The divergence from a sure teacher is minus the log of what the model gives the useful one.
     """
-    asked, told = prompts.get("query") or "", prompts.get("document") or ""
+    query, document = prompts.get("query") or "", prompts.get("document") or ""
     rows = {
-        "question": [asked + safe(pair.question) for pair in given],
-        "useful": [told + safe(pair.useful) for pair in given],
-        "useless": [told + safe(pair.useless) for pair in given],
-        "label": [[0.0, -np.inf]] * len(given),
+        "question": [query + safe(pair.question) for pair in learned],
+        "useful": [document + safe(pair.useful) for pair in learned],
+        "useless": [document + safe(pair.useless) for pair in learned],
+        "label": [[0.0, -np.inf]] * len(learned),
     }
     return Dataset.from_dict(rows)
 
@@ -276,7 +259,7 @@ class _Evaluator(SentenceEvaluator):
 
     def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
         """The figures of ``model``."""
-        return _figures(measure(self.examples, _Encoder(model)))
+        return measure(self.examples, _Encoder(model))
 
 
 @dataclass(frozen=True)
@@ -289,31 +272,17 @@ class _Encoder:
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Unit vectors of ``texts``, ``(len(texts), dim)``."""
         encode = self.model.encode_query if query else self.model.encode_document
-        found = encode(list(map(safe, texts)), normalize_embeddings=True, show_progress_bar=False)
-        return np.asarray(found, np.float32)
+        vectors = encode(list(map(safe, texts)), normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, np.float32)
 
 
-def _figures(ranked: Ranked) -> dict[str, float]:
-    return {"first": ranked.first, "pairs": ranked.pairs}
-
-
-def _log(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of each epoch as one."""
-    rows: dict[int, dict[str, Any]] = {}
-    for entry in history:
-        if "loss" in entry or "eval_pairs" in entry:
-            values = {key.removeprefix("eval_"): value for key, value in entry.items()}
-            row = rows.setdefault(round(entry["epoch"]), {})
-            row.update((name, values[name]) for name in _LOGGED if name in values)
-    return [{"epoch": epoch, **row} for epoch, row in rows.items()]
-
-
-def _save(model: Any, folder: Path, embedder: str, options: Reranking) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    if options.rank is None:
+def _save(model: Any, folder: Path, embedder: str) -> None:
+    """Write the adapter, or the model where it has none."""
+    net = model[0].auto_model
+    if not getattr(net, "peft_config", None):
         model.save_pretrained(str(folder), create_model_card=False)
         return
-    model[0].auto_model.save_pretrained(folder)
+    net.save_pretrained(folder)
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = embedder  # else the path on this machine

@@ -1,9 +1,12 @@
-"""What every training by transformers' Trainer shares: quiet, resumed, with a clock."""
+"""What every training by transformers' Trainer shares: quiet, resumed, timed, written down."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,67 @@ from ragsieve.errors import needs_extra
 with needs_extra("train"):
     import transformers
 
+from ragsieve.train.artifacts import RECIPE
+
+Log = list[dict[str, Any]]
 
 QUIET: Mapping[str, Any] = {"report_to": [], "disable_tqdm": True, "log_level": "error"}
 """Training arguments under which a trainer prints nothing and reports to nobody."""
+
+_NAMES = {name: name for name in ("step", "epoch", "seconds", "loss")} | {
+    "eval_loss": "validation_loss",
+    "eval_rewards/accuracies": "accuracy",
+    "eval_first": "first",
+    "eval_pairs": "pairs",
+    "learning_rate": "lr",
+    "num_input_tokens_seen": "tokens",
+}
+
+
+def checkpoints(folder: Path, *inputs: object) -> Path:
+    """Where checkpoints lie, by the ``repr`` of all inputs; another run's are never taken up."""
+    digest = hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()
+    return folder.with_name(f".{folder.name}.{digest[:12]}.work")
+
+
+def finish(
+    trainer: transformers.Trainer,
+    folder: Path,
+    work: Path,
+    *,
+    save: Callable[[Any, Path], object],
+    recipe: Callable[[], Mapping[str, Any]],
+) -> Log:
+    """Run a trainer, write what it learned into ``folder``, and remove its checkpoints.
+
+    Args:
+        trainer: Ready to train.
+        folder: Gets weights and ``recipe.json``.
+        work: Checkpoints; a run that was killed goes on from the last.
+        save: Writes a model to a folder.
+        recipe: Called when it is written: what ``recipe.json`` says beside the log.
+
+    Returns:
+        Entries with ``step``, ``epoch``, ``seconds`` and what was logged there.
+    """
+    log = [entry for known in run_trainer(trainer, work) if (entry := _entry(known))]
+    main = trainer.is_world_process_zero()
+    if main:
+        folder.mkdir(parents=True, exist_ok=True)
+        save(trainer.model, folder)
+    trainer.accelerator.wait_for_everyone()
+    if main:
+        text = json.dumps({**recipe(), "log": log}, indent=1, ensure_ascii=False) + "\n"
+        (folder / RECIPE).write_text(text, encoding="utf-8")
+        shutil.rmtree(work, ignore_errors=True)
+    return log
+
+
+def _entry(known: Mapping[str, Any]) -> dict[str, Any]:
+    """A log entry of transformers in our words; empty where it holds no result."""
+    if not {"loss", "eval_loss", "eval_pairs"} & known.keys():
+        return {}
+    return {ours: known[theirs] for theirs, ours in _NAMES.items() if theirs in known}
 
 
 def run_trainer(trainer: transformers.Trainer, work: Path) -> list[dict[str, Any]]:

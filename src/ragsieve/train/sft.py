@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,9 +28,10 @@ from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.seq2seq import Seq2Seq
 from ragsieve.models.store import NAMED
 from ragsieve.models.transformers import Transformers
+from ragsieve.train import resuming
 from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.options import Count, Options, Positive, Share
-from ragsieve.train.resuming import QUIET, run_trainer
+from ragsieve.train.resuming import QUIET, Log, checkpoints
 from ragsieve.train.run import Run
 
 MAX_SAMPLES = 10_000  # appendix A
@@ -40,7 +39,6 @@ MAX_TOKENS = 7168  # of an input; appendix A
 IGNORED = -100  # a label that the loss leaves out
 
 Row = dict[str, list[int]]
-Log = list[dict[str, float]]
 Measure = Callable[[Transformers], Mapping[str, Any]]
 
 
@@ -153,25 +151,19 @@ def finish(
         recipe: What ``recipe.json`` says beside base, libraries, figures and log.
         measure: See `tune`.
     """
-    log = [entry for known in run_trainer(trainer, work) if (entry := _entry(known))]
-    if trainer.is_world_process_zero():
-        _save(trainer.model, folder, llm)
-    trainer.accelerator.wait_for_everyone()
-    if trainer.is_world_process_zero():
+
+    def values() -> dict[str, Any]:
         tuned = replace(llm, adapter=str(folder))
         figures = {"before": measure(llm), "after": measure(tuned)} if measure else {}
-        values = {
+        return {
             "base": _public_name(llm),
             "base_sha256": sha256_in(fetched(llm.model, ["*.safetensors"])),
             "made_with": {name: version(name) for name in ("torch", "transformers", "peft")},
             **recipe,
             **figures,
-            "log": log,
         }
-        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
-        Path(folder, "recipe.json").write_text(text, encoding="utf-8")
-        shutil.rmtree(work, ignore_errors=True)
-    return log
+
+    return resuming.finish(trainer, folder, work, save=partial(_save, llm=llm), recipe=values)
 
 
 def tune_once(
@@ -240,12 +232,6 @@ def fitting(rows: Sequence[Row], sizes: Sequence[int], llm: Transformers, name: 
     if not fits:
         raise InputError(f"{name} must hold one that fits {most} tokens, got {len(rows)}")
     return fits
-
-
-def checkpoints(folder: Path, *inputs: object) -> Path:
-    """Where checkpoints lie, by the ``repr`` of all inputs; another run's are never taken up."""
-    digest = hashlib.sha256(repr(inputs).encode()).hexdigest()
-    return folder.with_name(f".{folder.name}.{digest[:12]}.work")
 
 
 def base_model(llm: Transformers, seed: int) -> Any:
@@ -343,21 +329,6 @@ def _right_aligned(rows: Sequence[Row]) -> dict[str, Any]:
     places = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
     labels = batch["labels"][:, -kept:]
     return {**batch, "labels": labels, "position_ids": places, "logits_to_keep": kept}
-
-
-_NAMES = {name: name for name in ("step", "epoch", "seconds", "loss")} | {
-    "eval_loss": "validation_loss",
-    "eval_rewards/accuracies": "accuracy",
-    "learning_rate": "lr",
-    "num_input_tokens_seen": "tokens",
-}
-
-
-def _entry(known: Mapping[str, Any]) -> dict[str, float]:
-    """A log entry of transformers in our words; empty where it holds no loss."""
-    if not {"loss", "eval_loss"} & known.keys():
-        return {}
-    return {ours: known[theirs] for theirs, ours in _NAMES.items() if theirs in known}
 
 
 def _save(model: Any, folder: Path, llm: Transformers) -> None:
