@@ -116,27 +116,20 @@ def calibrate(
         InputError: If an option breaks its rule, or there are too few questions for the promise;
             it names the number that would do.
     """
-    check(keep_answer, confidence)
-    levels = [q.scores for q in questions]
-    best = _best(questions, levels)
+    for name, value in (("keep_answer", keep_answer), ("confidence", confidence)):
+        if value is not None and not 0 < value < 1:
+            raise InputError(f"{name} must be over 0 and below 1, got {value!r}")
+    best = _best(questions)
     losses = _losses(len(best), keep_answer, confidence)
-    cut = float(best[losses])  # as many lie below it, at most: fewer where levels are equal
+    cut = float(best[losses])  # as many lie below it, at most: fewer where scores are equal
     return Promise(
         cut,
         keep_answer,
         confidence,
         len(best),
         float((best >= cut).mean()),
-        _kept(levels, cut),
+        _kept(questions, cut),
     )
-
-
-def check(keep_answer: float, confidence: float | None) -> None:
-    """Raise `InputError` where either breaks its rule; see `calibrate`."""
-    if not 0 < keep_answer < 1:
-        raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
-    if confidence is not None and not 0 < confidence < 1:
-        raise InputError(f"confidence must be over 0 and below 1, got {confidence!r}")
 
 
 def coverage(
@@ -172,26 +165,21 @@ def coverage(
         order = random.permutation(len(answerable))
         half = len(order) // 2
         known = [answerable[n] for n in order[:half]]
-        promise = calibrate(known, keep_answer=keep_answer, confidence=confidence)
-        cut = promise.cut
+        cut = calibrate(known, keep_answer=keep_answer, confidence=confidence).cut
         rest = [answerable[n] for n in order[half:]]
-        levels = [q.scores for q in rest]
-        survived[split] = (_best(rest, levels) >= cut).mean()
-        kept[split] = _kept(levels, cut)
+        survived[split] = (_best(rest) >= cut).mean()
+        kept[split] = _kept(rest, cut)
     held = (survived >= keep_answer).mean()
     return Coverage(keep_answer, splits, float(survived.mean()), float(held), float(kept.mean()))
 
 
-def _best(
-    questions: Sequence[Scored], levels: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """The highest level of each answer, rising: a cut above it loses that answer."""
-    pairs = zip(questions, levels, strict=True)
-    return np.sort([level[q.holds].max() for q, level in pairs if q.holds.any()])
+def _best(questions: Sequence[Scored]) -> NDArray[np.float64]:
+    """The highest score of each answer, rising: a cut above it loses that answer."""
+    return np.sort([q.scores[q.holds].max() for q in questions if q.holds.any()])
 
 
-def _kept(levels: Sequence[NDArray[np.float64]], cut: float) -> float:
-    return float(np.mean([(level >= cut).mean() for level in levels if level.size]))
+def _kept(questions: Sequence[Scored], cut: float) -> float:
+    return float(np.mean([(q.scores >= cut).mean() for q in questions if q.scores.size]))
 
 
 def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
@@ -202,12 +190,12 @@ def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
         # Beta(1 - a; l + 1, n - l) <= r says the same as Binomial(l; n, r) <= a
         tails = binom.cdf(np.arange(n), n, 1 - keep_answer)
         allowed = min(allowed, int(np.searchsorted(tails, 1 - confidence, side="right")) - 1)
-        some = math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9))
-        needed = max(needed, some)
+        least = math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9))
+        needed = max(needed, least)
     if allowed < 0:
-        given = "" if confidence is None else f" with confidence={confidence!r}"
+        also = "" if confidence is None else f" with confidence={confidence!r}"
         raise InputError(
-            f"keep_answer={keep_answer!r}{given} needs at least {needed} questions with an answer "
+            f"keep_answer={keep_answer!r}{also} needs at least {needed} questions with an answer "
             f"in their sentences, got {n}"
         )
     return min(allowed, n - 1)
