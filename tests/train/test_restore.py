@@ -75,7 +75,6 @@ def logits(folder: Path, windows: list[Window]) -> Any:
     ("precision", "measured", "near"),
     [
         ("float32", False, 1e-5),
-        ("float16", False, 5e-3),
         ("int8", False, 0.15),
         ("int8", True, 0.15),
     ],

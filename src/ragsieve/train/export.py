@@ -10,17 +10,18 @@ import json
 import logging
 import shutil
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, check_choice, needs_extra
 
 with needs_extra("train"):
     import onnx
@@ -32,7 +33,7 @@ from ragsieve.models.loading import loaded
 from ragsieve.models.pruner import CONFIG, NET, SETTINGS, TOKENIZER
 from ragsieve.models.windows import Layout, Window
 
-Precision = Literal["int8", "float16", "float32"]
+Precision = Literal["int8", "float32"]
 
 CARD = "README.md"
 RELATIVE = 0.6  # chosen on validation questions: a quarter fewer words than 0 for the same promise
@@ -62,7 +63,7 @@ def export(
         checkpoint: A folder of transformers with an encoder for token classification, two labels,
             and ``tokenizer.json``; its ``pruner.json`` and ``README.md`` go along.
         folder: Where to.
-        precision: Of stored weights. ``"int8"`` computes in int8, the others in float32.
+        precision: Of stored weights, in which it computes, too.
         layout: Of windows; that of the checkpoint's ``pruner.json`` or the default, where None.
         windows: Typical ones, a few dozen. The range of each channel of activations is measured
             on them, so that int8 keeps what channels of a small range say; where empty, it is not.
@@ -75,8 +76,7 @@ def export(
     Source: Channels as in SmoothQuant (arXiv 2211.10438), equation 4.
     Differs: Scales of activations are those of each window, not of a calibration set.
     """
-    if precision not in get_args(Precision):
-        raise InputError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
+    check_choice(Precision, precision=precision)
     source, target = Path(checkpoint), Path(folder)
     for name in (CONFIG, TOKENIZER, "model.safetensors"):
         if not (source / name).is_file():
@@ -94,8 +94,8 @@ def export(
         raise InputError(f"checkpoint must have 2 labels, got {net.config.num_labels}")
     target.mkdir(parents=True, exist_ok=True)
     graph = traced(net)
-    if precision != "float32":
-        shrink(graph, precision, windows)
+    if precision == "int8":
+        shrink(graph, windows)
     onnx.save(graph, str(target / NET))
     (target / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     for name in (CONFIG, TOKENIZER, CARD):
@@ -152,16 +152,13 @@ def traced(net: Any) -> Any:
     return graph
 
 
-def shrink(model: Any, precision: Precision, windows: Sequence[Window] = ()) -> None:
-    """Store the matrices of a float32 graph's products and its tables in ``precision``."""
+def shrink(model: Any, windows: Sequence[Window] = ()) -> None:
+    """Store the matrices of a float32 graph's products and its tables in int8."""
     graph = model.graph
-    ranges = _ranges(model, windows) if windows and precision == "int8" else {}
-    arrays = {given.name: given for given in graph.initializer}
-    users: dict[str, int] = {}
-    for node in graph.node:
-        for name in node.input:
-            users[name] = users.get(name, 0) + 1
-    biases = _biases(graph, arrays) if precision == "int8" else {}
+    ranges = _ranges(model, windows) if windows else {}
+    arrays = {array.name: array for array in graph.initializer}
+    users = Counter(name for node in graph.node for name in node.input)
+    biases = _biases(graph, arrays)
     added = {name for name, _ in biases.values()}
     nodes = []
     for node in graph.node:
@@ -173,15 +170,12 @@ def shrink(model: Any, precision: Precision, windows: Sequence[Window] = ()) -> 
             nodes.append(node)
             continue
         values = numpy_helper.to_array(arrays[name])
-        if precision == "float16":
-            made, stored = _halved(node, values)
-        elif node.op_type == "Gather":
-            made, stored = _table(node, values)
+        if node.op_type == "Gather":
+            added_nodes, stored = _table(node, values)
         else:
-            made, stored = _product(
-                node, values, ranges.get(node.input[0]), biases.get(node.output[0])
-            )
-        nodes += made
+            factors, bias = ranges.get(node.input[0]), biases.get(node.output[0])
+            added_nodes, stored = _product(node, values, factors, bias)
+        nodes += added_nodes
         graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in stored.items())
         users[name] -= 1
         if not users[name]:
@@ -190,18 +184,6 @@ def shrink(model: Any, precision: Precision, windows: Sequence[Window] = ()) -> 
     graph.node.extend(nodes)
     if not any(own.domain == "com.microsoft" for own in model.opset_import):
         model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-
-
-def _halved(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
-    """Weights in float16, turned to float32: a matrix when loaded, rows of a table when read."""
-    out, half = node.output[0], f"{node.output[0]}_half"
-    float32 = onnx.TensorProto.FLOAT
-    stored = {half: values.astype(np.float16)}
-    if node.op_type == "Gather":
-        rows = helper.make_node("Gather", [half, node.input[1]], [f"{out}_rows"])
-        return [rows, helper.make_node("Cast", [f"{out}_rows"], [out], to=float32)], stored
-    cast = helper.make_node("Cast", [half], [f"{out}_float"], to=float32)
-    return [cast, helper.make_node("MatMul", [node.input[0], f"{out}_float"], [out])], stored
 
 
 def _biases(graph: Any, arrays: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -213,15 +195,15 @@ def _biases(graph: Any, arrays: Mapping[str, Any]) -> dict[str, tuple[str, str]]
     for node in graph.node:
         for name in node.input:
             users.setdefault(name, []).append(node)
-    found = {}
+    biases = {}
     for node in graph.node:
         if node.op_type != "MatMul" or not _is_large(arrays.get(node.input[1])):
             continue
         (user, *more) = users[node.output[0]]
         vectors = [n for n in user.input if n in arrays and len(arrays[n].dims) == 1]
         if user.op_type == "Add" and vectors and not more:
-            found[node.output[0]] = user.output[0], vectors[0]
-    return found
+            biases[node.output[0]] = user.output[0], vectors[0]
+    return biases
 
 
 def _is_large(stored: Any) -> bool:
@@ -239,23 +221,24 @@ def _product(
     node: Any, values: Array, ranges: Array | None, bias: tuple[str, str] | None
 ) -> tuple[list[Any], dict[str, Array]]:
     """A product in int8: a scale for each column, and one for the window, taken as it is read."""
-    given, out = node.input[0], node.output[0]
-    made, stored = [], {}
+    source, out = node.input[0], node.output[0]
+    nodes, stored = [], {}
     if ranges is not None:
         weights = np.maximum(np.abs(values).max(axis=1), _TINY)
         factors = np.maximum(ranges, _TINY) ** _SHARE / weights ** (1 - _SHARE)
         values = values * factors[:, None]
         stored[f"{out}_factors"] = (1 / factors).astype(np.float32)
-        made.append(helper.make_node("Mul", [given, f"{out}_factors"], [f"{out}_even"]))
-        given = f"{out}_even"
+        nodes.append(helper.make_node("Mul", [source, f"{out}_factors"], [f"{out}_even"]))
+        source = f"{out}_even"
     names = [f"{out}_int8", f"{out}_scale", f"{out}_zero"]
     scale = _scale(values, 0, _LARGEST["columns"])[0]
     arrays = [np.rint(values / scale).astype(np.int8), scale, np.zeros(scale.shape, np.int8)]
     stored |= zip(names, arrays, strict=True)
     result, vector = bias or (out, "")
-    inputs = [given, *names, vector] if vector else [given, *names]
-    made.append(helper.make_node("DynamicQuantizeMatMul", inputs, [result], domain="com.microsoft"))
-    return made, stored
+    inputs = [source, *names, vector] if vector else [source, *names]
+    product = "DynamicQuantizeMatMul"
+    nodes.append(helper.make_node(product, inputs, [result], domain="com.microsoft"))
+    return nodes, stored
 
 
 def _table(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
@@ -263,26 +246,26 @@ def _table(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
     out, places = node.output[0], node.input[1]
     small, scales = f"{out}_int8", f"{out}_scale"
     scale = _scale(values, 1, _LARGEST["rows"])
-    made = [
+    nodes = [
         helper.make_node("Gather", [small, places], [f"{out}_rows"]),
         helper.make_node("Cast", [f"{out}_rows"], [f"{out}_float"], to=onnx.TensorProto.FLOAT),
         helper.make_node("Gather", [scales, places], [f"{out}_scales"]),
         helper.make_node("Mul", [f"{out}_float", f"{out}_scales"], [out]),
     ]
-    return made, {small: np.rint(values / scale).astype(np.int8), scales: scale}
+    return nodes, {small: np.rint(values / scale).astype(np.int8), scales: scale}
 
 
 def _scale(values: Array, axis: int, largest: int) -> Array:
     """What makes the largest number along ``axis`` ``largest``; 1 where all are 0."""
-    found = np.abs(values).max(axis=axis, keepdims=True) / largest
-    return np.where(found == 0, 1, found).astype(np.float32)
+    scale = np.abs(values).max(axis=axis, keepdims=True) / largest
+    return np.where(scale == 0, 1, scale).astype(np.float32)
 
 
 def _ranges(model: Any, windows: Sequence[Window]) -> dict[str, Array]:
     """The largest number of each channel that goes into a product, over some windows."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    stored = {given.name for given in copy.graph.initializer}
+    stored = {array.name for array in copy.graph.initializer}
     names = [n.input[0] for n in copy.graph.node if n.op_type == "MatMul" and n.input[1] in stored]
     names = [*dict.fromkeys(names)]
     float32 = onnx.TensorProto.FLOAT
@@ -290,12 +273,12 @@ def _ranges(model: Any, windows: Sequence[Window]) -> dict[str, Array]:
     session = onnxruntime.InferenceSession(
         copy.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    inputs = {given.name for given in session.get_inputs()}
-    found: dict[str, Array] = {}
+    inputs = {one.name for one in session.get_inputs()}
+    ranges: dict[str, Array] = {}
     for window in windows:
         rows = {"input_ids": [window.ids], "token_type_ids": [window.types]}
-        given = {name: np.array(row, np.int64) for name, row in rows.items() if name in inputs}
-        for name, value in zip(names, session.run(names, given), strict=True):
+        feed = {name: np.array(row, np.int64) for name, row in rows.items() if name in inputs}
+        for name, value in zip(names, session.run(names, feed), strict=True):
             largest = np.abs(value).reshape(-1, value.shape[-1]).max(axis=0)
-            found[name] = np.maximum(found.get(name, largest), largest)
-    return found
+            ranges[name] = np.maximum(ranges.get(name, largest), largest)
+    return ranges

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 def restore(folder: str | Path, checkpoint: str | Path) -> None:
     """Write the checkpoint of transformers that a pruner's folder was made of.
 
-    Weights of int8 or float16 become float32 again; the factors that `ragsieve.train.export` moved
+    Weights of int8 become float32 again; the factors that `ragsieve.train.export` moved
     from activations to weights move back. What rounding lost stays lost: logits are near those of
     the folder, not equal.
 
@@ -48,20 +48,20 @@ def restore(folder: str | Path, checkpoint: str | Path) -> None:
         if not (source / name).is_file():
             raise InputError(f"folder must hold {name}, got {str(folder)!r}")
     graph = onnx.load(str(source / NET)).graph
-    found = _weights(graph)
+    weights = _weights(graph)
     config = loaded(str(folder), transformers.AutoConfig.from_pretrained, str(source))
     make = transformers.AutoModelForTokenClassification.from_config
     net = loaded(str(folder), make, config, dtype=torch.float32)
-    found |= _tables(graph, net, found)
-    if not found:
+    weights |= _tables(graph, net, weights)
+    if not weights:
         raise InputError(f"folder must hold a net that ragsieve exported, got {str(folder)!r}")
-    wanted = {name: weight.shape for name, weight in net.named_parameters()}
-    wrong = [n for n, shape in wanted.items() if n not in found or found[n].shape != tuple(shape)]
-    if wrong:
-        raise ModelError(
-            f"{str(folder)!r} has not all weights of its encoder: {wrong[0]} is missing"
-        )
-    state = {name: torch.tensor(found[name], dtype=torch.float32) for name in wanted}
+    shapes = {name: tuple(weight.shape) for name, weight in net.named_parameters()}
+    for name, shape in shapes.items():
+        if name not in weights or weights[name].shape != shape:
+            raise ModelError(
+                f"{str(folder)!r} has not all weights of its encoder: {name} is missing"
+            )
+    state = {name: torch.tensor(weights[name], dtype=torch.float32) for name in shapes}
     net.load_state_dict(state, strict=False)  # buffers are the encoder's own
     target.mkdir(parents=True, exist_ok=True)
     loaded(str(folder), net.save_pretrained, target)
@@ -74,46 +74,44 @@ def restore(folder: str | Path, checkpoint: str | Path) -> None:
 
 def _weights(graph: Any) -> dict[str, Array]:
     """Parameters that the graph names, and matrices of products, which their bias names."""
-    arrays = {given.name: numpy_helper.to_array(given) for given in graph.initializer}
-    found = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
+    arrays = _arrays(graph)
+    weights = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
     makers = {name: node for node in graph.node for name in node.output}
     for node in graph.node:
         for bias in node.input:
             if not (bias.startswith(PREFIX) and bias.endswith(".bias")):
                 continue
-            added = node.op_type == "Add"
-            made = [makers[n] for n in node.input if n in makers] if added else [node]
-            for matrix in (_matrix(one, makers, arrays) for one in made):
+            is_sum = node.op_type == "Add"
+            products = [makers[n] for n in node.input if n in makers] if is_sum else [node]
+            for matrix in (_matrix(product, makers, arrays) for product in products):
                 if matrix is not None:
                     name = bias.removeprefix(PREFIX).removesuffix(".bias")
-                    found[f"{name}.weight"] = np.ascontiguousarray(matrix.T)
-    return found
+                    weights[f"{name}.weight"] = np.ascontiguousarray(matrix.T)
+    return weights
+
+
+def _arrays(graph: Any) -> dict[str, Array]:
+    """What a graph stores, by name."""
+    return {array.name: numpy_helper.to_array(array) for array in graph.initializer}
 
 
 def _matrix(node: Any, makers: Mapping[str, Any], arrays: Mapping[str, Array]) -> Array | None:
     """The matrix of a product, ``(n_in, n_out)``; None of what is no product with weights."""
     if node.op_type == "DynamicQuantizeMatMul":
-        given, stored, scale = node.input[:3]
+        source, stored, scale = node.input[:3]
         matrix: Array = arrays[stored].astype(np.float32) * arrays[scale]
-        before = makers.get(given)
+        before = makers.get(source)
         if before is not None and before.op_type == "Mul" and before.input[1] in arrays:
             matrix = matrix * arrays[before.input[1]][:, None]  # the activations were multiplied
         return matrix
-    return _stored(node.input[1], makers, arrays) if node.op_type == "MatMul" else None
+    return arrays.get(node.input[1]) if node.op_type == "MatMul" else None
 
 
-def _stored(name: str, makers: Mapping[str, Any], arrays: Mapping[str, Array]) -> Array | None:
-    """A stored array in float32, whether it is turned when loaded or not."""
-    if name in makers and makers[name].op_type == "Cast":
-        name = makers[name].input[0]
-    return arrays[name].astype(np.float32) if name in arrays else None
-
-
-def _tables(graph: Any, net: Any, found: Mapping[str, Array]) -> dict[str, Array]:
+def _tables(graph: Any, net: Any, weights: Mapping[str, Array]) -> dict[str, Array]:
     """Tables of embeddings that the graph does not name: of tokens, and others by their shape."""
     named = dict(net.named_parameters())
     tokens = next(n for n, w in named.items() if w is net.get_input_embeddings().weight)
-    missing = {n: tuple(w.shape) for n, w in named.items() if n not in found and n != tokens}
+    missing = {n: tuple(w.shape) for n, w in named.items() if n not in weights and n != tokens}
     tables = {}
     for places, table in _rows(graph):
         if places == "input_ids":
@@ -121,12 +119,12 @@ def _tables(graph: Any, net: Any, found: Mapping[str, Array]) -> dict[str, Array
         elif name := next((n for n, shape in missing.items() if shape == table.shape), ""):
             tables[name] = table
             del missing[name]
-    return {name: table for name, table in tables.items() if name not in found}
+    return {name: table for name, table in tables.items() if name not in weights}
 
 
 def _rows(graph: Any) -> Iterator[tuple[str, Array]]:
     """What looks up rows in each stored table, and the table in float32."""
-    arrays = {given.name: numpy_helper.to_array(given) for given in graph.initializer}
+    arrays = _arrays(graph)
     read = [n.input for n in graph.node if n.op_type == "Gather" and n.input[0] in arrays]
     for name, places in read:
         table = arrays[name]
