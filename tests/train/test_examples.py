@@ -11,7 +11,8 @@ from ragsieve.datasets import load
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.train.examples import TrainingExample, gather, read_examples, write
+from ragsieve.train.examples import TrainingExample, gather, write
+from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query
 
 EXAMPLE = Example(
@@ -34,14 +35,17 @@ def test_sources_come_in_turns_and_a_question_once(tmp_path: Path) -> None:
 
 
 def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
-    """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices."""
-    path, labels = tmp_path / "q.jsonl", tmp_path / "l.jsonl"
-    write(path, [EXAMPLE])
+    """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices.
+
+    A question without labels is left out where these are wanted.
+    """
+    run = Run([], tmp_path)
+    write(run.path("train"), [EXAMPLE, EXAMPLE])
     spans = [["d", 0, 11], ["d", 12, 22], ["d", 23, 27]]
     row = {"line": 1, "sentences": spans, "clues": [0], "useful": [True], "ranking": [0, 2]}
     cut = {"scores": [0.9, 0.2], "right": [False, True, False], "k": 1}
-    labels.write_text(json.dumps({**row, **cut}))
-    (plain,), (labelled,) = read_examples(path), read_examples(path, labels)
+    run.path("train", "labels").write_text(json.dumps({**row, **cut}))
+    (plain, _), (labelled,) = run.examples("train"), run.examples("train", "labels")
 
     assert ((0,), {}, None, "own") == (plain.clues, plain.useful, plain.k, plain.data)
     assert ({0: True}, (0, 2), 1) == (labelled.useful, labelled.ranking, labelled.k)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +12,6 @@ from typing import Any, TypeVar
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.datasets.parts import Part, part_of
-from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import replace_lines
 from ragsieve.models.base import Embedder
@@ -59,19 +57,9 @@ def _own(source: Dataset, part: str, documents: bool) -> Iterator[Example]:
 
 def write(path: Path, examples: Iterable[Example]) -> int:
     """Write questions as JSONL, as `ragsieve annotate` reads it; how many they are."""
-    rows = (json.dumps(_record(example), ensure_ascii=False) for example in examples)
-    return replace_lines(path, (f"{row}\n".encode() for row in rows))
+    from ragsieve.evaluate.questions import to_line
 
-
-def _record(example: Example) -> dict[str, Any]:
-    return {
-        "id": example.query.id,
-        "question": example.query.text,
-        "answers": list(example.answers),
-        "documents": [
-            {"id": d.id, "title": d.title, "text": d.text} for d in as_documents(example.documents)
-        ],
-    }
+    return replace_lines(path, map(to_line, examples))
 
 
 @dataclass(frozen=True)
@@ -153,24 +141,15 @@ class TrainingExample:
         return cls(example.query, example.answers, sentences, useful, *cut)
 
 
-def read_examples(questions: Path, labels: Path | None = None) -> list[TrainingExample]:
-    """Examples of all questions in a JSONL file; with labels only of those that have some.
+def read(questions: Path, labels: Path | None = None) -> list[tuple[Example, dict[str, Any]]]:
+    """The questions of a JSONL file, each with its record in a file of labels; empty without one.
 
     Raises:
-        InputError: If a file cannot be read, or labels are for other documents.
+        InputError: If a file cannot be read.
     """
-    known = {n: r for n, r in by_line(labels).items() if "k" in r} if labels else {}
-    return [
-        TrainingExample.of(parse_record(line), known.get(number))
-        for number, line in lines(questions)
-        if not labels or number in known
-    ]
-
-
-def by_line(labels: Path) -> dict[int, dict[str, Any]]:
-    """What a file says of the questions of another, by the number of their line, from 1."""
-    records = [dict(parse_json(line)) for _, line in lines(labels)]
-    return {record["line"]: record for record in records}
+    records = [dict(parse_json(line)) for _, line in lines(labels)] if labels else []
+    by_line = {record["line"]: record for record in records}
+    return [(parse_record(line), by_line.get(number, {})) for number, line in lines(questions)]
 
 
 def gold(answers: Sequence[str]) -> str:

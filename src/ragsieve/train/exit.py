@@ -10,7 +10,7 @@ from typing import Any
 
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.examples import TrainingExample, check_usable, read_examples
+from ragsieve.train.examples import TrainingExample, check_usable
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import ExitPlan
 from ragsieve.train.ranking import Judged, figures
@@ -57,7 +57,7 @@ def learn_exit(
     Raises:
         InputError: If no question of either part has both clues and other sentences.
     """
-    examples = [read_examples(run.path(part)) for part in PARTS]
+    examples = [run.examples(part) for part in PARTS]
     check_usable(*examples)
     scorer = Helpful(model, plan.window)
     known = [

@@ -39,7 +39,7 @@ from ragsieve.systems.baselines import top_documents
 from ragsieve.train import extractor, truncator
 from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.cut import fit_odds
-from ragsieve.train.examples import TrainingExample, gather, read_examples
+from ragsieve.train.examples import TrainingExample, gather
 from ragsieve.train.plans import MODES, PRUNER, FineFilterPlan
 from ragsieve.train.ranking import Judged, figures
 from ragsieve.train.report import to_html
@@ -107,17 +107,13 @@ class _Training:
         wanted = (self.plan.form in MODES, self.plan.reranker, self.plan.truncator)
         return [*compress(("extractor", "reranker", "truncator"), wanted)]
 
-    def examples(self, part: str, labels: str = "") -> list[TrainingExample]:
-        """What there is to learn from, or to check by; with labels only what has some."""
-        return read_examples(self.run.path(part), self.run.path(part, labels) if labels else None)
-
     def figures(self) -> dict[str, Any]:
         """Of the extractor on validation: an LLM before and after it learnt, or a pruner."""
         if self.plan.form in MODES:
             values = recipe_of(self.run.work / "extractor")
             return {"extractor before": values["before"], "extractor after": values["after"]}
         pruner = score.Pruner(models.load(self.plan.tuned))
-        some = [example for example in self.examples("validation") if example.usable]
+        some = [example for example in self.run.examples("validation") if example.usable]
         return figures(Judged.of(o, pruner.scores(o.query, o.sentences)) for o in some)
 
     def learn(self, name: str) -> None:
@@ -150,7 +146,7 @@ class _Training:
         )
 
     def _reranker(self, folder: Path) -> None:
-        known = (self.examples(part, "useful") for part in PARTS)
+        known = (self.run.examples(part, "useful") for part in PARTS)
         options = replace(self.plan.reranking, seed=self.plan.seed)
         train_reranker(folder, *known, embedder=place(self.plan.embedder), options=options)
 
@@ -158,7 +154,7 @@ class _Training:
         """Tune an LLM to say how many ranked sentences the generator needs, 0 where none helps."""
         llm = tunable(self.plan.llm)
         truncate = Truncate(llm, max_clues=SHOWN)
-        known, validation = (self.examples(part, "labels") for part in PARTS)
+        known, validation = (self.run.examples(part, "labels") for part in PARTS)
         measured = [e for e in validation if truncator.samples(e, truncate)][:CUTS_MEASURED]
         tune(
             folder,
@@ -174,8 +170,8 @@ class _Training:
 
     def _fed_back(self, part: str) -> list[TrainingExample]:
         """Examples of ``part``; where the generator was asked, with the clues it answers from."""
-        useful = {o.query.text: o.useful for o in self.examples(part, "feedback")}
-        return [replace(o, useful=useful.get(o.query.text, {})) for o in self.examples(part)]
+        useful = {o.query.text: o.useful for o in self.run.examples(part, "feedback")}
+        return [replace(o, useful=useful.get(o.query.text, {})) for o in self.run.examples(part)]
 
     def label(self, kind: str, *of: str) -> None:
         """Ask the generator what it answers from: of clues alone, or in the order that is cut."""
@@ -226,7 +222,7 @@ class _Training:
 
     def _crossed(self, trained: Trained, llm: LLM, share: Share) -> Callable[[Example], System]:
         """Gives for a question the filter with a cut that was not fitted to it."""
-        known = [] if trained.truncator else self.examples("validation", "labels")
+        known = [] if trained.truncator else self.run.examples("validation", "labels")
         fold_of = {example.query.text: n % FOLDS for n, example in enumerate(known)}
 
         def without(fold: int) -> System:
@@ -240,7 +236,7 @@ class _Training:
     def trained(self) -> Trained:
         """What ``filter.json`` says."""
         plan, sources = self.plan, self.run.sources
-        cut = None if plan.truncator else self._cut(self.examples("validation", "labels"))
+        cut = None if plan.truncator else self._cut(self.run.examples("validation", "labels"))
         return Trained(
             generator=Base(plan.llm, sha256_of(plan.llm)),
             embedder=Base(plan.embedder, sha256_of(plan.embedder)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ragsieve.answer import Reader
 from ragsieve.answer.demonstrations import Demonstration
-from ragsieve.datasets.local import lines, parse_record
 from ragsieve.evaluate.answers import accuracy, exact_match, f1
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import titled
 from ragsieve.systems.instructrag import ANSWER, explaining
 from ragsieve.text import contains_answer
 from ragsieve.train.artifacts import ADAPTER
-from ragsieve.train.examples import by_line, gold
+from ragsieve.train.examples import gold
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import GeneratorPlan, Target
 from ragsieve.train.run import PARTS, Run
@@ -144,34 +143,27 @@ def _learn(plan: GeneratorPlan, run: Run, model: Any) -> tuple[Path, dict[str, A
     if plan.target == "rationale":
         with run.sharing() as share:
             run.label("rationales", Explainer(share(model)), by=f"rationales {plan.llm}")
-    examples = [[parse_record(line) for _, line in lines(run.path(part))] for part in PARTS]
-    known = [_samples(some, p, plan, model, run) for p, some in zip(PARTS, examples, strict=True)]
+    rationales = "rationales" if plan.target == "rationale" else ""
+    parts = [run.read(part, rationales) for part in PARTS]
+    samples = [[_sample(plan, model, *one) for one in part] for part in parts]
     options = {k: v for k, v in asdict(plan).items() if k != "merged"}
     adapter = tune_once(
         run,
         model,
-        known,
+        samples,
         tuning=Tuning(epochs=plan.epochs, seed=plan.seed),
         about={"part": "generator", "plan": options},
-        measure=partial(figures, examples=examples[1][:MEASURED], kind=plan.target),
+        measure=partial(figures, examples=[e for e, _ in parts[1][:MEASURED]], kind=plan.target),
     )
     return adapter, {}
 
 
-def _samples(
-    examples: Sequence[Example], part: str, plan: GeneratorPlan, model: LLM, run: Run
-) -> list[Sample]:
-    """What the generator is asked of the questions of ``part``, with what it learns to reply."""
+def _sample(plan: GeneratorPlan, model: LLM, example: Example, row: Mapping[str, str]) -> Sample:
+    """What the generator is asked of a question, with what it learns to reply."""
     from ragsieve.train.sft import Sample
 
-    ask, known = reader(model, plan.target), {}
-    if plan.target == "rationale":
-        rows = by_line(run.path(part, "rationales"))
-        known = {number: row["rationale"] for number, row in rows.items()}
-    return [
-        Sample(ask.messages(one.query, _segments(one)), target(one, plan.target, known.get(n, "")))
-        for n, one in enumerate(examples, 1)
-    ]
+    prompt = reader(model, plan.target).messages(example.query, _segments(example))
+    return Sample(prompt, target(example, plan.target, row.get("rationale", "")))
 
 
 def _holds(document: Document, example: Example) -> bool:

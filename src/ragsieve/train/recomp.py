@@ -17,7 +17,7 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.score import Cosine
 from ragsieve.score.inclusion import gains
 from ragsieve.train.artifacts import check_free, model_card, recipe_dir, recipe_of
-from ragsieve.train.examples import TrainingExample, by_line, gold, read_examples
+from ragsieve.train.examples import TrainingExample, gold
 from ragsieve.train.plans import RecompPlan
 from ragsieve.train.run import PARTS, Run, first_documents
 from ragsieve.train.targets import sentences_of
@@ -47,7 +47,7 @@ class Labeller:
     margin: float = 1.0
 
     def __call__(self, example: Example) -> dict[str, Any]:
-        """The labels as JSON values, as `ragsieve.train.examples.read_examples` reads them.
+        """The labels as JSON values, as `ragsieve.train.run.Run.examples` reads them.
 
         Returns:
             ``sentences``: the document's id, start and end of each; ``gains`` of each, in nats;
@@ -127,8 +127,7 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
 
 def labelled(run: Run, part: str) -> list[TrainingExample]:
     """Examples of ``part``: by `Labeller` the positive is useful, negatives are not."""
-    examples = read_examples(run.path(part), run.path(part, "labels"))
-    return [replace(one, chosen=tuple(one.useful)) for one in examples]
+    return [replace(one, chosen=tuple(one.useful)) for one in run.examples(part, "labels")]
 
 
 def first_gain(run: Run, part: str, embedder: Embedder) -> dict[str, float]:
@@ -138,11 +137,10 @@ def first_gain(run: Run, part: str, embedder: Embedder) -> dict[str, float]:
         ``gain``: of its log-likelihood, in nats, the mean over questions; ``most``: that of the
         best sentence.
     """
-    known = by_line(run.path(part, "labels"))
     ranker, rows = Cosine(embedder), []
-    for number, example in enumerate(read_examples(run.path(part)), 1):
-        if gained := known.get(number, {}).get("gains"):
-            first = int(np.argmax(ranker.scores(example.query, example.sentences)))
+    for example, row in run.read(part, "labels"):
+        if gained := row.get("gains"):
+            first = int(np.argmax(ranker.scores(example.query, sentences_of(example))))
             rows.append((gained[first], max(gained)))
     gain, most = np.mean(rows, axis=0).tolist() if rows else (0.0, 0.0)
     return {"gain": gain, "most": most}

@@ -19,9 +19,6 @@ from ragsieve.artifacts import Base, Split, sha256_of
 from ragsieve.artifacts.recipe import Known, TrainedRouter
 from ragsieve.artifacts.router import check_router_folder, save_router
 from ragsieve.datasets import parts
-from ragsieve.errors import InputError
-from ragsieve.evaluate.questions import to_line
-from ragsieve.evaluate.run import replace_lines
 from ragsieve.models.base import Embedder
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Stage
@@ -29,7 +26,6 @@ from ragsieve.retrieve.route import LightRouter, LLMRouter, Named
 from ragsieve.systems.indexes import WordCount
 from ragsieve.systems.pruningrag import Within
 from ragsieve.systems.sources import read_sources, sources_content
-from ragsieve.train.examples import gather
 from ragsieve.train.plans import RouterPlan
 from ragsieve.train.router import KNOWN, Bools, Labeller, Taught, figures, fit_light
 from ragsieve.train.run import Run, counted, limits
@@ -75,6 +71,7 @@ def train_router(
     check_router_folder(folder)
     content = sources_content(sources, data=data)  # what labels depend on
     run.claim({"llm": plan.llm, "embedder": plan.embedder, "sources": content})
+    run.write_questions(None, _known, documents=False, key=_hash)
     with run.sharing() as share:
         load = cache(lambda name: share(models.load(name)))
         named, embedder = read_sources(sources, load, data=data), load(plan.embedder)
@@ -98,21 +95,13 @@ def _labelled(
     plan: RouterPlan, run: Run, part: parts.Part, limit: int | None, labeller: Labeller
 ) -> list[dict[str, Any]]:
     """Labels of the questions of ``part``; those that an earlier start made stay."""
-    path = run.path(part)
-    if not path.is_file():
-        lines = map(
-            to_line, sorted(map(_known, gather(run.sources, part, documents=False)), key=_hash)
-        )
-        if not (text := b"".join(lines)):
-            raise InputError(f"data must have a question with a gold answer in part {part}")
-        replace_lines(path, [text])
     by = f"router llm={plan.llm} embedder={plan.embedder}"
     name = run.path(part, "labels").name
     done = run.ask(part, name, labeller, by=by, limit=limit, max_failed=MAX_FAILED)
     return [one.record for one in sorted(done, key=lambda one: one.line) if one.record]
 
 
-def _known(example: Example) -> Example:
+def _known(example: Example, _: Sequence[Example]) -> Example:
     """A question without metadata but for the sources that are known to help."""
     known = {name: value for name, value in example.metadata.items() if name == KNOWN}
     return replace(example, metadata=known)

@@ -25,7 +25,8 @@ from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.train.examples import gather, write
+from ragsieve.train.examples import TrainingExample, gather, read, write
+from ragsieve.trained.recipe import Data
 from ragsieve.types import Example
 
 logger = logging.getLogger(__name__)
@@ -64,28 +65,52 @@ class Run:
         data = [[source.origin, source.sha256()] for source in self.sources]
         claim(self.work, {**plan, "data": data})
 
-    def write_questions(self, limit: int | None, change: Change) -> None:
+    def write_questions(
+        self,
+        limit: int | None,
+        change: Change,
+        *,
+        documents: bool = True,
+        key: Callable[[Example], Any] | None = None,
+    ) -> None:
         """Write the questions of each part.
 
         Args:
             limit: Only so many to learn from, and a fifth of that to choose by; all where None.
             change: Gives of a question, and all of its part, the question with the documents to
                 read.
+            documents: See `gather`.
+            key: Of the order of the questions; that of `gather` where None.
 
         Raises:
             InputError: If a part has no question.
         """
         self.work.mkdir(parents=True, exist_ok=True)
         for part, most in limits(limit).items():
-            examples = list(islice(gather(self.sources, part), most))
+            known = gather(self.sources, part, documents=documents)
+            examples = list(islice(sorted(known, key=key) if key else known, most))
             path = self.path(part)
             if not write(path, (change(one, examples) for one in examples)):
                 path.unlink()
-                raise InputError(f"data must have a question with documents and answers in {part}")
+                needed = "documents and answers" if documents else "a gold answer"
+                raise InputError(f"data must have a question with {needed} in {part}")
 
     def path(self, part: str, kind: str = "") -> Path:
         """Where the questions of a part lie, or what of this kind is known of them."""
         return self.work / (f"{part}.{kind}.jsonl" if kind else f"{part}.jsonl")
+
+    def read(self, part: str, kind: str = "") -> list[tuple[Example, dict[str, Any]]]:
+        """The questions of a part, each with what is known of it of this kind."""
+        return read(self.path(part), self.path(part, kind) if kind else None)
+
+    def examples(self, part: str, labels: str = "") -> list[TrainingExample]:
+        """The questions of a part as sentences; with labels of this kind only those that have some.
+
+        Raises:
+            InputError: If a file cannot be read, or labels are for other documents.
+        """
+        rows = [(example, row if labels else None) for example, row in self.read(part, labels)]
+        return [TrainingExample.of(*one) for one in rows if one[1] is None or "k" in one[1]]
 
     def label(self, kind: str, process: Process, *, by: str) -> None:
         """Write what ``process`` says of the questions of both parts; see `ask`."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ragsieve import models
-from ragsieve.datasets.local import lines, parse_record
 from ragsieve.models.sharing import Share
 from ragsieve.select import Extract
 from ragsieve.train.bottleneck import Candidate, Candidates, Rated, figures, train_bottleneck
-from ragsieve.train.examples import TrainingExample, by_line
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Silver
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import WriterPlan
@@ -57,7 +55,10 @@ def _bottleneck(
     from ragsieve.train.sft import Tuning
 
     run.label("ib", rate.labels, by=labels_of("writer", plan))
-    known = [[(e, row["candidates"]) for e, row in _labelled(run, p, "ib")] for p in PARTS]
+    known = [
+        [(TrainingExample.of(e), row["candidates"]) for e, row in run.read(part, "ib")]
+        for part in PARTS
+    ]
     rated = [
         [
             Rated(rate.prompt(example), [Candidate(*one) for one in some])
@@ -79,7 +80,10 @@ def _filco(plan: WriterPlan, run: Run, model: Any, share: Share) -> tuple[Path, 
     from ragsieve.train.sft import Tuning, tune_once
 
     examples = [
-        [replace(e, chosen=tuple(row["clues"])) for e, row in _labelled(run, part, plan.by)]
+        [
+            replace(TrainingExample.of(e), chosen=tuple(row["clues"]))
+            for e, row in run.read(part, plan.by)
+        ]
         for part in PARTS
     ]
     extract = Extract(model, mode="write")
@@ -88,10 +92,3 @@ def _filco(plan: WriterPlan, run: Run, model: Any, share: Share) -> tuple[Path, 
     adapter = tune_once(run, model, samples, tuning=tuning, about={"part": "filco"})
     tuned = share(models.load(plan.llm, adapter=str(adapter)))
     return adapter, {"after": extractor.figures(tuned, examples[1][:MEASURED], mode="write")}
-
-
-def _labelled(run: Run, part: str, kind: str) -> Iterator[tuple[TrainingExample, dict[str, Any]]]:
-    """The questions of ``part``, each with what the measure chose, in order."""
-    known = by_line(run.path(part, kind))
-    for number, line in lines(run.path(part)):
-        yield TrainingExample.of(parse_record(line)), known[number]
