@@ -155,7 +155,7 @@ def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
     llm = tunable(f"transformers:{base}")
     extract = Extract(llm, mode=mode)  # type: ignore[arg-type]
     parts = [samples_of(part, extract) for part in ([EXAMPLE, NOTHING, WHETHER], [EXAMPLE])]
-    tuning = Tuning(max_steps=12, epochs=40, lr=0.02, checks=2)
+    tuning = Tuning(epochs=12, lr=0.02, checks=2)
     log = tune(tmp_path / "out", *parts, llm=llm, tuning=tuning, about={})
 
     assert 2 == len(parts[0])

@@ -15,6 +15,7 @@ from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message
 from ragsieve.retrieve.route import LLMRouter, Named, nothing
+from ragsieve.train.plans import RouterPlan
 from ragsieve.train.router_llm import samples, train_llm_router
 from ragsieve.train.run import Run
 from ragsieve.train.sft import Tuning
@@ -44,7 +45,7 @@ def test_a_tuned_model_chooses(
     queries, helps = [Query("price")] * 2, np.array([[True, False]] * 2)
     fast = Tuning(epochs=8, lr=0.03, checks=1)
     run = Run([], tmp_path)
-    adapter = train_llm_router(run, queries, helps, SOURCES, llm=tiny, tuning=fast)
+    adapter = train_llm_router(run, queries, helps, SOURCES, RouterPlan(form=f"llm:{tiny}"), fast)
     router = LLMRouter(models.load(tiny, adapter=str(adapter)), trained=True)
 
     assert ["shop"] == router(Query("price"), SOURCES)
@@ -58,4 +59,4 @@ def test_one_question_is_too_few(
     tiny = f"transformers:{make_llm(WORDS, 1)}"
     labels = ([Query("x")], np.ones((1, 2), bool), SOURCES)
     with pytest.raises(InputError, match=r"samples must hold one that fits \d+ tokens, got 0"):
-        train_llm_router(Run([], tmp_path), *labels, llm=tiny, tuning=Tuning())
+        train_llm_router(Run([], tmp_path), *labels, RouterPlan(form=f"llm:{tiny}"))

@@ -255,7 +255,7 @@ def test_a_server_cannot_be_tuned() -> None:
     ("options", "message"),
     [
         ({"rank": 0}, "rank must be at least 1, got 0"),
-        ({"max_steps": 0}, "max_steps must be at least 1, got 0"),
+        ({"checks": 0}, "checks must be at least 1, got 0"),
         ({"layers": 0.0}, r"layers must lie in \(0, 1\], got 0.0"),
         ({"lr": float("nan")}, "lr must be finite and over 0, got nan"),
     ],

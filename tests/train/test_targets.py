@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
@@ -36,15 +38,24 @@ def test_clues_are_the_sentences_with_an_answer() -> None:
     assert [0, 2] == clues(segments, ["seals"])
 
 
+class Angles:
+    """Embeds three texts as vectors of the plane."""
+
+    identity = "angles"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        vectors = {"x": [1, 0], "y": [0.96, 0.28], "z": [0.8, 0.6]}
+        return np.array([vectors[text] for text in texts], dtype=np.float32)
+
+
 def test_neighbours_of_clues_are_clues() -> None:
     """Cosines to the first, which has the answer: 1, 0.96, 0.8; distances 0, 0.04 and 0.2."""
     segments = [Segment.whole(Document(str(n), t)) for n, t in enumerate(["x", "y", "z"])]
-    vectors = np.array([[1, 0], [0.96, 0.28], [0.8, 0.6]], dtype=np.float32)
 
-    assert [0] == clues(segments, ["x"], vectors, epsilon=0.03)
-    assert [0, 1] == clues(segments, ["x"], vectors, epsilon=0.05)
-    assert [0, 1, 2] == clues(segments, ["x"], vectors, epsilon=0.2001)
-    assert [] == clues(segments, ["w"], vectors, epsilon=1)
+    assert [0] == clues(segments, ["x"], Angles(), epsilon=0.03)
+    assert [0, 1] == clues(segments, ["x"], Angles(), epsilon=0.05)
+    assert [0, 1, 2] == clues(segments, ["x"], Angles(), epsilon=0.2001)
+    assert [] == clues(segments, ["w"], Angles(), epsilon=1)
 
 
 def test_every_sentence_is_ranked_where_an_extractor_scores_them_all() -> None:

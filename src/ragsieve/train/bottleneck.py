@@ -107,15 +107,12 @@ class Candidates:
         return reader.messages(example.query, example.sentences)
 
 
-class Rated(NamedTuple):
-    """The prompt of a question, and what it could write, best first."""
-
-    prompt: Prompt
-    candidates: Sequence[Candidate]
-
-
 def train_bottleneck(
-    run: Run, model: Transformers, parts: Sequence[Sequence[Rated]], *, tuning: Tuning
+    run: Run,
+    model: Transformers,
+    parts: Sequence[Sequence[tuple[Prompt, Sequence[Candidate]]]],
+    *,
+    tuning: Tuning,
 ) -> Path:
     """Tune an LLM to write the best candidate of each question, then to prefer it to the worst.
 
@@ -125,7 +122,8 @@ def train_bottleneck(
     Args:
         run: Where it works.
         model: A causal model.
-        parts: Questions to learn from, and such by which the best states are chosen.
+        parts: Prompts with candidates, best first: to learn from, and of those questions by which
+            the best states are chosen.
         tuning: Of the first step.
 
     Returns:

@@ -76,7 +76,6 @@ class TrainingExample:
         k: The smallest prefix of the ranking that the generator answers from; None if unknown.
         scores: Of the ranking.
         right: Whether the generator answers from its first 0, 1 … sentences.
-        near: Places of sentences that count as clues though no answer stands in them.
         chosen: Places of the clues in order, by whatever measure; those with an answer where None.
     """
 
@@ -88,7 +87,6 @@ class TrainingExample:
     k: int | None = None
     scores: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
-    near: tuple[int, ...] = ()
     chosen: tuple[int, ...] | None = None
 
     @property
@@ -98,12 +96,12 @@ class TrainingExample:
 
     @cached_property
     def clues(self) -> tuple[int, ...]:
-        """Places of the sentences that hold a gold answer, and near ones; none of a yes or no."""
+        """Places of the sentences that hold a gold answer; none of a yes or no."""
         if self.chosen is not None:
             return self.chosen
         if self.asks_whether:
             return ()
-        return tuple(sorted({*clues(self.sentences, self.answers), *self.near}))
+        return tuple(clues(self.sentences, self.answers))
 
     @property
     def asks_whether(self) -> bool:
@@ -124,9 +122,8 @@ class TrainingExample:
         """The same with the sentences near to a clue, by cosine distance; see `targets.clues`."""
         if not self.clues:
             return self
-        vectors = embedder.embed([s.text for s in self.sentences])
-        near = clues(self.sentences, self.answers, vectors, epsilon=epsilon)
-        return replace(self, near=tuple(near))
+        wider = clues(self.sentences, self.answers, embedder, epsilon=epsilon)
+        return replace(self, chosen=tuple(wider))
 
     @classmethod
     def of(cls, example: Example, labels: dict[str, Any] | None = None) -> TrainingExample:
@@ -155,16 +152,3 @@ def read(questions: Path, labels: Path | None = None) -> list[tuple[Example, dic
 def gold(answers: Sequence[str]) -> str:
     """The first gold answer that is not blank; `gather` gives no question without one."""
     return next(text for text in answers if text.strip())
-
-
-def check_usable(
-    examples: Sequence[TrainingExample], validation: Sequence[TrainingExample]
-) -> None:
-    """Refuse examples of which none has both clues and other sentences.
-
-    Raises:
-        InputError: If it is so of either.
-    """
-    for name, some in (("examples", examples), ("validation", validation)):
-        if not any(example.usable for example in some):
-            raise InputError(f"{name} must have a question with clues and others, got {len(some)}")

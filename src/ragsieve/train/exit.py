@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
-from ragsieve.train.examples import TrainingExample, check_usable
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import ExitPlan
 from ragsieve.train.ranking import Judged, figures
@@ -58,7 +59,9 @@ def learn_exit(
         InputError: If no question of either part has both clues and other sentences.
     """
     examples = [run.examples(part) for part in PARTS]
-    check_usable(*examples)
+    for name, some in zip(("examples", "validation"), examples, strict=True):
+        if not any(example.usable for example in some):
+            raise InputError(f"{name} must have a question with clues and others, got {len(some)}")
     scorer = Helpful(model, plan.window)
     known = [
         [s for example in some if example.usable for s in samples(example, scorer, plan.seed)]

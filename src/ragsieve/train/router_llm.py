@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragsieve.retrieve.route import Named, router_prompt
+from ragsieve.train.plans import RouterPlan
 from ragsieve.train.router import Bools
 from ragsieve.train.run import Run
 from ragsieve.train.sft import Sample, Tuning, tunable, tune_once
@@ -19,21 +20,21 @@ def train_llm_router(
     queries: Sequence[Query],
     helps: Bools,
     sources: Sequence[Named],
-    *,
-    llm: str,
-    tuning: Tuning,
+    plan: RouterPlan,
+    tuning: Tuning | None = None,
 ) -> Path:
     """Tune an LLM to say yes of the sources that help, and no of the others; see `tune_once`.
 
-    ``LLMRouter(models.load(llm, adapter=...), trained=True)`` with what it returns is the router.
+    ``LLMRouter(models.load(plan.base, adapter=...), trained=True)`` with the adapter that it
+    returns is the router.
 
     Args:
         run: Where it works.
         queries: Questions; every tenth is not learnt from: by these the best state is chosen.
         helps: Which sources help each question, ``(n, n_sources)``.
         sources: The sources, by name and description.
-        llm: A local model: ``"smollm2"``, ``"transformers:…"`` or ``"seq2seq:…"``.
-        tuning: How.
+        plan: How.
+        tuning: More of that, where the plan's epochs are not all there is to say.
 
     Raises:
         InputError: If there are less than 2 questions.
@@ -45,7 +46,8 @@ def train_llm_router(
     parts: tuple[list[Sample], list[Sample]] = ([], [])
     for place, (query, row) in enumerate(zip(queries, helps, strict=True)):
         parts[place % CHECKED == 0].extend(samples(query, row, sources))
-    return tune_once(run, tunable(llm), parts, tuning=tuning, about={"part": "router"})
+    tuning = tuning or Tuning(epochs=plan.epochs, checks=2 * plan.epochs, seed=plan.seed)
+    return tune_once(run, tunable(plan.base), parts, tuning=tuning, about={"part": "router"})
 
 
 def samples(query: Query, helps: Sequence[bool], sources: Sequence[Named]) -> list[Sample]:

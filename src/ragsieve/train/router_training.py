@@ -86,7 +86,10 @@ def train_router(
             adapter, router = None, fit_light(known, names, embedder, seed=plan.seed)
             measured = _measured(router, named, held, held.helps(known))
     if plan.kind == "llm":  # when the other models have been let go
-        adapter, router = _tuned(plan, run, known, named)
+        from ragsieve.train.router_llm import train_llm_router
+
+        adapter = train_llm_router(run, known.queries, known.helps(), named, plan)
+        router = LLMRouter(models.load(plan.base, adapter=str(adapter)), trained=True)
         measured = _measured(router, named, held, held.helps(known))
     return _saved(folder, plan, run, named, known, measured, router, adapter)
 
@@ -105,19 +108,6 @@ def _known(example: Example, _: Sequence[Example]) -> Example:
     """A question without metadata but for the sources that are known to help."""
     known = {name: value for name, value in example.metadata.items() if name == KNOWN}
     return replace(example, metadata=known)
-
-
-def _tuned(
-    plan: RouterPlan, run: Run, known: Taught, sources: Sequence[Named]
-) -> tuple[Path, LLMRouter]:
-    """The LLM, tuned where that is not done."""
-    from ragsieve.train.router_llm import train_llm_router
-    from ragsieve.train.sft import Tuning
-
-    tuning = Tuning(epochs=plan.epochs, checks=2 * plan.epochs, seed=plan.seed)
-    labels = (known.queries, known.helps(), sources)
-    adapter = train_llm_router(run, *labels, llm=plan.base, tuning=tuning)
-    return adapter, LLMRouter(models.load(plan.base, adapter=str(adapter)), trained=True)
 
 
 def _saved(

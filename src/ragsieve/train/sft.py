@@ -60,7 +60,6 @@ class Tuning(Options):
             the decoder is above.
         lr: Learning rate at its height, after a warm-up of 5 % of the steps.
         epochs: How often all samples are read; at least 1.
-        max_steps: Fewer steps than that makes; no limit where None.
         batch_size: Samples of a step on one device; at least 1.
         checks: How often validation looks, in equal steps; the best look is kept. At least 1.
         seed: Of the first weights and the order of samples.
@@ -75,7 +74,6 @@ class Tuning(Options):
     layers: Share = 1.0
     lr: Positive = 5e-4
     epochs: Count = 16
-    max_steps: Count | None = None
     batch_size: Count = 4
     checks: Count = 16
     seed: int = 0
@@ -276,13 +274,12 @@ def arguments(
     """The trainer's options for so many samples."""
     processes = int(os.environ.get("WORLD_SIZE", "1"))  # as torchrun and accelerate set it
     steps = tuning.epochs * math.ceil(samples / (tuning.batch_size * processes))
-    every = math.ceil(min(steps, tuning.max_steps or steps) / tuning.checks)
+    every = math.ceil(steps / tuning.checks)
     cpu = torch.device(llm._device).type == "cpu"
     together = 1 if cpu else tuning.batch_size  # a processor gains nothing by more, and pads
     return transformers.TrainingArguments(
         output_dir=str(work),
         num_train_epochs=tuning.epochs,
-        max_steps=tuning.max_steps if tuning.max_steps and tuning.max_steps < steps else -1,
         per_device_train_batch_size=together,
         per_device_eval_batch_size=together,
         gradient_accumulation_steps=tuning.batch_size // together,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve import split
 from ragsieve.documents import as_documents
@@ -27,7 +26,7 @@ from ragsieve.types import Example, Query, Segment
 def clues(
     segments: Sequence[Segment],
     answers: Sequence[str],
-    vectors: NDArray[np.float32] | None = None,
+    embedder: Embedder | None = None,
     *,
     epsilon: float = 0.0,
 ) -> list[int]:
@@ -36,23 +35,21 @@ def clues(
     Args:
         segments: The sentences of a question's documents.
         answers: Gold answers.
-        vectors: Unit vectors of the segments, ``(len(segments), dim)``; needed where ``epsilon``
-            is over 0.
+        embedder: Says what is near; needed where ``epsilon`` is over 0.
         epsilon: Cosine distance up to which a segment counts as near, from 0 to 2; the paper has 0
             for NQ, 0.05 for TriviaQA and 0.1 for HotpotQA.
 
     Raises:
-        InputError: If ``epsilon`` breaks its rule, or vectors are missing.
+        InputError: If ``epsilon`` has no embedder.
 
     Source: FineFilter, section 4.1, KNN-based extraction.
     """
-    if not 0 <= epsilon <= 2:
-        raise InputError(f"epsilon must be from 0 to 2, got {epsilon!r}")
+    if epsilon and embedder is None:
+        raise InputError(f"epsilon={epsilon!r} needs an embedder")
     holding = [n for n, s in enumerate(segments) if contains_answer(s.text, answers)]
-    if not epsilon or not holding:
+    if not embedder or not epsilon or not holding:
         return holding
-    if vectors is None or len(vectors) != len(segments):
-        raise InputError(f"epsilon={epsilon!r} needs a vector for each of {len(segments)} segments")
+    vectors = embedder.embed([s.text for s in segments])
     distances = 1 - vectors @ vectors[holding].T  # (n_segments, n_holding)
     near = distances.min(axis=1) <= epsilon
     return sorted({*holding, *np.flatnonzero(near).tolist()})
@@ -116,10 +113,8 @@ class Annotator(Options):
         if not any(map(str.strip, example.answers)):
             raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
         query, sentences = example.query, sentences_of(example)
-        vectors = None
-        if self.embedder and self.epsilon and sentences:
-            vectors = self.embedder.embed([s.text for s in sentences])
-        chosen = clues(sentences, example.answers, vectors, epsilon=self.epsilon)[: self.max_clues]
+        near = clues(sentences, example.answers, self.embedder, epsilon=self.epsilon)
+        chosen = near[: self.max_clues]
         place = {s.key: n for n, s in enumerate(sentences)}
         named = sentences if self.every else [sentences[n] for n in chosen]
         ranked = best_first(self.ranker(query, named))[: self.max_clues] if self.ranker else []

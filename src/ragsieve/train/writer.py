@@ -9,7 +9,7 @@ from typing import Any
 from ragsieve import models
 from ragsieve.models.sharing import Share
 from ragsieve.select import Extract
-from ragsieve.train.bottleneck import Candidate, Candidates, Rated, figures, train_bottleneck
+from ragsieve.train.bottleneck import Candidate, Candidates, figures, train_bottleneck
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Silver
 from ragsieve.train.llm import train_llm
@@ -55,21 +55,18 @@ def _bottleneck(
     from ragsieve.train.sft import Tuning
 
     run.label("ib", rate.labels, by=labels_of("writer", plan))
-    known = [
-        [(TrainingExample.of(e), row["candidates"]) for e, row in run.read(part, "ib")]
+    examples = [
+        [
+            (TrainingExample.of(e), [Candidate(*one) for one in row["candidates"]])
+            for e, row in run.read(part, "ib")
+            if row["candidates"]
+        ]
         for part in PARTS
     ]
-    rated = [
-        [
-            Rated(rate.prompt(example), [Candidate(*one) for one in some])
-            for example, some in part
-            if some
-        ]
-        for part in known
-    ]
+    rated = [[(rate.prompt(example), some) for example, some in part] for part in examples]
     tuning = Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)
     adapter = train_bottleneck(run, model, rated, tuning=tuning)
-    checked = [example for example, some in known[1] if some][:MEASURED]
+    checked = [example for example, _ in examples[1][:MEASURED]]
     after = replace(rate, writer=share(models.load(plan.llm, adapter=str(adapter))))
     return adapter, {"before": figures(rate, checked), "after": figures(after, checked)}
 
