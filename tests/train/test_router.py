@@ -22,7 +22,7 @@ from ragsieve.pipeline import Pipeline
 from ragsieve.retrieve.route import Named, nothing
 from ragsieve.select import TopK
 from ragsieve.train.examples import gather
-from ragsieve.train.router import Labeller, Taught, figures, fit_light
+from ragsieve.train.router import Labeller, RouterLabels, figures, fit_light
 from ragsieve.types import Document, Example, Query, Segment
 
 EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
@@ -109,9 +109,9 @@ def test_a_question_without_an_answer_teaches_nothing() -> None:
         Labeller((giving("a"),), Reader(echo()))(Example(EXAMPLE.query, ()))
 
 
-def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> Taught:
+def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> RouterLabels:
     queries = tuple(Query(f"q{n}") for n in range(len(right)))
-    return Taught(queries, np.array(right, bool), np.array(vectors, np.float32))
+    return RouterLabels(queries, np.array(right, bool), np.array(vectors, np.float32))
 
 
 def test_a_question_that_none_answers_gets_the_best_source_nearby() -> None:
@@ -152,22 +152,22 @@ def test_other_questions_learn_from_those_known() -> None:
 def test_labels_are_read_as_they_were_written() -> None:
     """By the names of the sources, in their order."""
     records = [{"id": "7", "question": "Who sang?", "right": {"b": True, "a": False}}]
-    found = Taught.of(records, ("a", "b"), HashingEmbedder(8))
+    found = RouterLabels.of(records, ("a", "b"), HashingEmbedder(8))
 
     assert (Query("Who sang?", "7"),) == found.queries
     assert [[False, True]] == found.right.tolist()
     assert (1, 8) == found.vectors.shape
     with pytest.raises(InputError, match="one at least, got 0, 0 and 0"):
-        Taught.of([], ("a", "b"), HashingEmbedder(8))
+        RouterLabels.of([], ("a", "b"), HashingEmbedder(8))
 
 
-def worded(count: int) -> tuple[Taught, HashingEmbedder]:
+def worded(count: int) -> tuple[RouterLabels, HashingEmbedder]:
     """Questions that name the source that helps them; a third source helps all, a fourth none."""
     embedder = HashingEmbedder(64)
     texts = [f"{'price' if n % 3 else 'song'} of number {n}" for n in range(count)]
     right = np.array([["price" in t, "song" in t, True, False] for t in texts])
     queries = tuple(map(Query, texts))
-    return Taught(queries, right, embedder.embed(texts, query=True)), embedder
+    return RouterLabels(queries, right, embedder.embed(texts, query=True)), embedder
 
 
 @pytest.mark.parametrize("count", [60, 9])

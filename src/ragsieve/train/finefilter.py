@@ -32,6 +32,7 @@ from ragsieve.errors import needs_extra
 from ragsieve.evaluate.run import Done, Process, Tally, judged
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
+from ragsieve.models.transformers import Transformers
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select import Extract, Truncate
 from ragsieve.select.truncate import SHOWN
@@ -45,7 +46,7 @@ from ragsieve.train.ranking import Judged, figures
 from ragsieve.train.report import to_html
 from ragsieve.train.reranker import train_reranker
 from ragsieve.train.run import PARTS, Run, counted
-from ragsieve.train.sft import Tuning, tunable, tune
+from ragsieve.train.sft import Measure, Sample, Tuning, tunable, tune
 from ragsieve.train.targets import Annotator
 from ragsieve.types import Example
 
@@ -136,14 +137,20 @@ class _Training:
         extract = Extract(llm, mode=plan.mode)
         samples = [extractor.samples_of(part, extract) for part in (known, validation)]
         measured = [example for example in validation if example.shows_clues][:MEASURED]
-        tune(
-            folder,
-            *samples,
-            llm=llm,
-            tuning=Tuning(epochs=plan.epochs, seed=plan.seed),
-            about={"part": "extractor", "mode": plan.mode},
-            measure=partial(extractor.figures, examples=measured, mode=plan.mode),
-        )
+        measure = partial(extractor.figures, examples=measured, mode=plan.mode)
+        self._tune(folder, llm, samples, measure, mode=plan.mode)
+
+    def _tune(
+        self,
+        folder: Path,
+        llm: Transformers,
+        samples: Sequence[Sequence[Sample]],
+        measure: Measure,
+        **about: object,
+    ) -> None:
+        tuning = Tuning(epochs=self.plan.epochs, seed=self.plan.seed)
+        about = {"part": folder.name, **about}
+        tune(folder, *samples, llm=llm, tuning=tuning, about=about, measure=measure)
 
     def _reranker(self, folder: Path) -> None:
         known = (self.run.examples(part, "useful") for part in PARTS)
@@ -156,17 +163,12 @@ class _Training:
         truncate = Truncate(llm, max_clues=SHOWN)
         known, validation = (self.run.examples(part, "labels") for part in PARTS)
         measured = [e for e in validation if truncator.samples(e, truncate)][:CUTS_MEASURED]
-        tune(
-            folder,
-            *(
-                [s for e in part for s in truncator.samples(e, truncate)]
-                for part in (known, validation)
-            ),
-            llm=llm,
-            tuning=Tuning(epochs=self.plan.epochs, seed=self.plan.seed),
-            about={"part": "truncator", "max_clues": SHOWN},
-            measure=partial(truncator.figures, examples=measured),
-        )
+        samples = [
+            [s for e in part for s in truncator.samples(e, truncate)]
+            for part in (known, validation)
+        ]
+        measure = partial(truncator.figures, examples=measured)
+        self._tune(folder, llm, samples, measure, max_clues=SHOWN)
 
     def _fed_back(self, part: str) -> list[TrainingExample]:
         """Examples of ``part``; where the generator was asked, with the clues it answers from."""
@@ -204,7 +206,7 @@ class _Training:
         The cut of each question is fitted to the other folds: one fitted to the question itself
         seems to be right far too often.
         """
-        found = {}
+        figures = {}
         with self.run.sharing() as share:
             llm = share(models.load(self.plan.llm))
             plain, crossed = top_documents(llm), self._crossed(trained, llm, share)
@@ -213,12 +215,12 @@ class _Training:
                 answer = partial(_answer, pick)
                 for done in self._ask("validation", f"{name}.jsonl", answer):
                     tally.add(done)
-                found[name] = {
+                figures[name] = {
                     "questions": tally.judged,
                     "accuracy": tally.right / max(1, tally.judged),
                     "tokens_kept": tally.after / max(1, tally.before),
                 }
-        return found
+        return figures
 
     def _crossed(self, trained: Trained, llm: LLM, share: Share) -> Callable[[Example], System]:
         """Gives for a question the filter with a cut that was not fitted to it."""

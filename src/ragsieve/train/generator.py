@@ -76,10 +76,10 @@ def chosen(example: Example, others: Sequence[Example], plan: GeneratorPlan) -> 
     chance = random.Random(f"{plan.seed} {example.query.id} {example.query.text}")
     kinds = ("relevant", "low", "irrelevant") if plan.context == "mixed" else (plan.context,)
     kind, most = chance.choice(kinds), plan.documents
-    found = example.documents[:most] if kind == "relevant" else example.documents[-most:]
+    documents = example.documents[:most] if kind == "relevant" else example.documents[-most:]
     if kind == "irrelevant":
-        found = _foreign(example, others, chance)[:most]
-    return replace(example, documents=found)
+        documents = _foreign(example, others, chance)[:most]
+    return replace(example, documents=documents)
 
 
 def _foreign(

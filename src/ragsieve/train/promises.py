@@ -78,8 +78,8 @@ def figures(
             apart = good[:, None] - other  # (n_evidence, n_others)
             areas.append(((apart > 0) + 0.5 * (apart == 0)).mean())
     means = {"auc": areas, "survival": survived, "words": words}
-    found = {name: float(np.mean(some)) if some else math.nan for name, some in means.items()}
-    return {**found, "questions": len(survived)}
+    figures = {name: float(np.mean(some)) if some else math.nan for name, some in means.items()}
+    return {**figures, "questions": len(survived)}
 
 
 def _read(
@@ -137,14 +137,14 @@ def possible(questions: Sequence[Scored], *, confidence: float | None = None) ->
         InputError: If they are too few for the least of them; it names the number that would do.
     """
     calibrate(questions, keep_answer=PROMISES[0], confidence=confidence)
-    found = []
+    promises = []
     for promise in PROMISES:
         try:
             calibrate(questions, keep_answer=promise, confidence=confidence)
         except InputError:  # and all above need more
             break
-        found.append(promise)
-    return found
+        promises.append(promise)
+    return promises
 
 
 def promise(

@@ -48,9 +48,9 @@ def figures(judged: Iterable[Judged]) -> dict[str, dict[str, float]]:
     for question in judged:
         if question.both:
             rows[question.data].append(_of_one(question))
-    found = {name: _mean(some) for name, some in rows.items()}
-    mean = {"mean": _mean(list(found.values()))} if found else {}
-    return {name: {"questions": len(rows[name]), **row} for name, row in found.items()} | mean
+    means = {name: _mean(some) for name, some in rows.items()}
+    mean = {"mean": _mean(list(means.values()))} if means else {}
+    return {name: {"questions": len(rows[name]), **row} for name, row in means.items()} | mean
 
 
 def _of_one(question: Judged) -> dict[str, float]:

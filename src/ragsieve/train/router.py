@@ -74,34 +74,34 @@ class Labeller:
 
     def _tried(self, example: Example) -> list[bool]:
         """Which sources lead the generator to a right answer."""
-        found = ask(self.sources, example.query)
-        if failed := next((one for one in found if one.error), None):
+        results = ask(self.sources, example.query)
+        if failed := next((one for one in results if one.error), None):
             raise ModelError(f"source {failed.name} failed: {failed.error}")
-        if partly := next((one for one in found if one.warnings), None):
+        if partly := next((one for one in results if one.warnings), None):
             raise ModelError(f"a source failed in part: {partly.name}: {partly.warnings[0]}")
-        kept = [self.stage(example.query, one.segments) for one in found]
+        kept = [self.stage(example.query, one.segments) for one in results]
         answers = self.reader.answers(example.query, kept)
         return [accuracy(answer.text, example.answers) == 1.0 for answer in answers]
 
 
 def _known(example: Example, names: Sequence[str]) -> list[bool]:
     """Which sources the example's metadata name."""
-    said = example.metadata[KNOWN]
-    if not isinstance(said, list):
+    helpful = example.metadata[KNOWN]
+    if not isinstance(helpful, list):
         raise InputError(
             f"metadata {KNOWN!r} of question {example.query.id!r} must be a list of names, "
-            f"got {said!r:.80}"
+            f"got {helpful!r:.80}"
         )
-    if unknown := [name for name in said if name not in names]:
+    if unknown := [name for name in helpful if name not in names]:
         raise InputError(
             f"metadata {KNOWN!r} of question {example.query.id!r} must name sources of "
             f"{', '.join(names)}, got {unknown[0]!r:.80}"
         )
-    return [name in said for name in names]
+    return [name in helpful for name in names]
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
+class RouterLabels:
     """Questions with what is known of them.
 
     Args:
@@ -127,14 +127,14 @@ class Taught:
     @classmethod
     def of(
         cls, records: Sequence[dict[str, Any]], names: Sequence[str], embedder: Embedder
-    ) -> Taught:
+    ) -> RouterLabels:
         """What a `Labeller` of sources with these names wrote."""
         queries = tuple(Query(record["question"], record.get("id", "")) for record in records)
         right = np.array([[record["right"][name] for name in names] for record in records], bool)
         vectors = embedder.embed([query.text for query in queries], query=True)
         return cls(queries, right.reshape(len(queries), len(names)), vectors)
 
-    def helps(self, known: Taught | None = None) -> Bools:
+    def helps(self, known: RouterLabels | None = None) -> Bools:
         """The sources to choose for each question: at least one, ``(n, n_sources)``.
 
         Those that led to a right answer; where none did, the one that did most often on the 20
@@ -154,11 +154,10 @@ class Taught:
 
 
 def fit_light(
-    taught: Taught,
+    known: RouterLabels,
     names: Sequence[str],
     embedder: Embedder,
     *,
-    helps: Bools | None = None,
     seed: int = 0,
 ) -> LightRouter:
     """A light router: for each source a logistic regression on the question's embedding.
@@ -167,19 +166,18 @@ def fit_light(
     class has enough questions. A source that always or never helps has a constant probability.
 
     Args:
-        taught: To learn from.
+        known: To learn from.
         names: Of the sources, in the order of its labels.
         embedder: What made its vectors.
-        helps: Labels, ``(n, n_sources)``; those of ``taught.helps()`` where None.
         seed: Divides the questions for cross-validation.
 
     Raises:
         InputError: If there are not as many names as labels.
     """
-    labels = taught.helps() if helps is None else helps
-    if labels.shape != (len(taught.queries), len(names)):
+    labels = known.helps()  # (n, n_sources)
+    if labels.shape != (len(known.queries), len(names)):
         raise InputError(f"names must be {labels.shape[-1]}, one a source, got {len(names)}")
-    fitted = [_regression(taught.vectors, labels[:, n], seed) for n in range(len(names))]
+    fitted = [_regression(known.vectors, labels[:, n], seed) for n in range(len(names))]
     weights, bias = zip(*fitted, strict=True)
     return LightRouter(embedder, tuple(names), weights, bias)
 

@@ -27,7 +27,7 @@ from ragsieve.systems.indexes import WordCount
 from ragsieve.systems.pruningrag import Within
 from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.train.plans import RouterPlan
-from ragsieve.train.router import KNOWN, Bools, Labeller, Taught, figures, fit_light
+from ragsieve.train.router import KNOWN, Bools, Labeller, RouterLabels, figures, fit_light
 from ragsieve.train.run import Run, counted, limits
 from ragsieve.types import Example
 
@@ -78,7 +78,7 @@ def train_router(
         names = [source.name for source in named]
         labeller = Labeller(named, Reader(load(plan.llm)), pruned(embedder))
         known, held = (
-            Taught.of(_labelled(plan, run, part, most, labeller), names, embedder)
+            RouterLabels.of(_labelled(plan, run, part, most, labeller), names, embedder)
             for part, most in limits(plan.limit).items()
         )
         router: LightRouter | LLMRouter
@@ -115,7 +115,7 @@ def _saved(
     plan: RouterPlan,
     run: Run,
     sources: Sequence[Named],
-    known: Taught,
+    known: RouterLabels,
     measured: dict[str, Any],
     router: LightRouter | LLMRouter,
     adapter: Path | None,
@@ -156,7 +156,7 @@ def _hash(example: Example) -> bytes:
 
 
 def _measured(
-    router: LightRouter | LLMRouter, sources: Sequence[Named], held: Taught, helps: Bools
+    router: LightRouter | LLMRouter, sources: Sequence[Named], held: RouterLabels, helps: Bools
 ) -> dict[str, Any]:
     """Figures on questions that were not learnt from, and the seconds of a choice."""
     names = [source.name for source in sources]

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, check_choice, needs_extra
 
 with needs_extra("train"):
     from sklearn.isotonic import IsotonicRegression
@@ -71,7 +71,7 @@ class Fit:
         worth = {"before": self.before, "base": self.base, "after": self.after}
         return {
             "curve": self.curve.to_dict(),
-            "test": {name: found and asdict(found) for name, found in worth.items()},
+            "test": {name: quality and asdict(quality) for name, quality in worth.items()},
         }
 
 
@@ -114,15 +114,14 @@ def fit(scores: Values, helps: Values, method: Method) -> Curve | Logistic:
     Raises:
         InputError: If the method is none, or all labels are equal.
     """
-    if method not in get_args(Method):
-        raise InputError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    check_choice(Method, method=method)
     if len(np.unique(helps)) < 2:
         raise InputError(
             f"a curve must be fitted to segments that help and others, got {len(helps)} of one kind"
         )
     if method == "isotonic":
-        made = IsotonicRegression(y_min=FLOOR, y_max=1 - FLOOR).fit(scores, helps)
-        return Curve(tuple(made.X_thresholds_.tolist()), tuple(made.y_thresholds_.tolist()))
+        curve = IsotonicRegression(y_min=FLOOR, y_max=1 - FLOOR).fit(scores, helps)
+        return Curve(tuple(curve.X_thresholds_.tolist()), tuple(curve.y_thresholds_.tolist()))
     middle, scale = scores.mean(), scores.std() or 1.0  # so that the prior fits every score
     fitted = LogisticRegression().fit((scores[:, None] - middle) / scale, helps)
     slope = float(fitted.coef_[0, 0] / scale)
