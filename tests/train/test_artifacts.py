@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.train.artifacts import check_free, model_card, recipe_dir
+from ragsieve.train.artifacts import check_free, model_dir
 from ragsieve.train.examples import write
 from ragsieve.train.plans import GeneratorPlan
 from ragsieve.train.run import Run
@@ -17,8 +18,16 @@ from ragsieve.types import Document, Example, Query
 ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",)) for n in range(3)]
 
 
+RECIPE = {"after": {"questions": 1}}
+
+
+def written(folder: Path) -> AbstractContextManager[Path]:
+    """A folder to write to, of a small recipe."""
+    return model_dir(folder, RECIPE, GeneratorPlan(), [], title="A title", use="", base="x")
+
+
 def make(folder: Path, *names: str) -> None:
-    with recipe_dir(folder, {"part": "x"}, "# A card") as fresh:
+    with written(folder) as fresh:
         for name in names:
             (fresh / name).write_text(name)
 
@@ -26,7 +35,7 @@ def make(folder: Path, *names: str) -> None:
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     """A start that is ended while it writes leaves nothing that the next could stumble over."""
     folder = tmp_path / "made"
-    with pytest.raises(KeyboardInterrupt), recipe_dir(folder, {}, "") as fresh:
+    with pytest.raises(KeyboardInterrupt), written(folder) as fresh:
         (fresh / "weights").write_text("half")
         raise KeyboardInterrupt
     check_free(folder, "model")
@@ -43,7 +52,7 @@ def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
 
     assert ["made"] == [path.name for path in tmp_path.iterdir()]
     assert json.loads((folder / "recipe.json").read_text()) == {
-        "part": "x",
+        **RECIPE,
         "files": sorted(path.name for path in folder.iterdir()),
     }
     assert not (folder / "model.safetensors").exists()
@@ -97,11 +106,14 @@ def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:
     assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)
 
 
-def test_a_card_says_what_a_model_is() -> None:
+def test_a_card_says_what_a_model_is(tmp_path: Path) -> None:
     """Base, use, figures before and after, and options."""
     row = {"questions": 7, "accuracy": 0.5, "f1": 0.75}
-    figures = {"before": {**row, "f1": 0.25}, "after": row}
-    text = model_card("A title", "Ask it.", figures, GeneratorPlan(), [], base="smollm2")
+    recipe = {"before": {**row, "f1": 0.25}, "after": row, "log": []}
+    described = {"title": "A title", "use": "Ask it.", "base": "smollm2"}
+    with model_dir(tmp_path / "made", recipe, GeneratorPlan(), [], **described):
+        pass
+    text = (tmp_path / "made" / "README.md").read_text()
 
     assert 'base_model: "HuggingFaceTB/SmolLM2-135M-Instruct"' in text
     assert "# A title\n\nAsk it.\n" in text

@@ -14,7 +14,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.train.examples import TrainingExample, write
 from ragsieve.train.plans import RecompPlan
-from ragsieve.train.recomp import Labeller, card, first_gain, labelled
+from ragsieve.train.recomp import Labeller, first_gain, labelled
 from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -112,13 +112,3 @@ def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         RecompPlan(**options)
-
-
-def test_the_card_says_what_it_is() -> None:
-    """Base, figures and options."""
-    row = {"questions": 7, "first": 0.5, "pairs": 0.75}
-    text = card({"before": row, "after": row}, RecompPlan(), [])
-
-    assert 'base_model: "sentence-transformers/all-MiniLM-L6-v2"' in text
-    assert "| after | 7 | 0.5 | 0.75 |" in text
-    assert "| margin | 1 |" in text

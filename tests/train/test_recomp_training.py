@@ -51,6 +51,7 @@ def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
     recipe = train_recomp(folder, plan, run)
     labelled = dict(counted.fresh)
     again = train_recomp(folder, plan, run)
+    card = (folder / "README.md").read_text()
     vectors = models.load(f"sentence_transformers:{folder}").embed(["seals sang", "rain fell"])
 
     assert {"train.labels.jsonl", "validation.labels.jsonl"} == labelled.keys()
@@ -60,7 +61,8 @@ def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
     assert {"questions", "first", "pairs", "gain", "most"} == recipe["before"].keys()
     assert recipe["questions"]["pairs"] == labelled["train.labels.jsonl"]
     assert (2, 16) == vectors.shape
-    assert "## How good it is" in (folder / "README.md").read_text()
+    assert "--system recomp --embedder sentence_transformers:FOLDER" in card
+    assert "| questions | first | pairs | gain | most |" in card
 
 
 def test_a_folder_with_something_else_is_not_written_to(

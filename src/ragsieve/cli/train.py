@@ -317,7 +317,7 @@ def pruner(folder: Path, plan: Any, run: Run) -> None:
         "words": ("words kept", ".1%"),
         "questions": ("questions", ""),
     }
-    figures(results["figures"], columns)
+    figures({name: results[name] for name in ("before", "after") if name in results}, columns)
     first, *_, last = results["promises"]
     INFO.print(
         f"at --keep-answer {results['keep_answer']}; calibrated from {first} to {last} "

@@ -18,6 +18,10 @@ from ragsieve.train.run import licences
 RECIPE = "recipe.json"
 FILES = "files"
 ADAPTER = "adapter"
+MEASURED = (
+    "On questions of the same data that it did not learn from, but by which its best state was "
+    "chosen."
+)
 
 
 def check_free(folder: Path, what: str) -> None:
@@ -35,55 +39,44 @@ def check_free(folder: Path, what: str) -> None:
     check_replaceable(folder, what, RECIPE, names)
 
 
-@contextmanager
-def recipe_dir(folder: Path, recipe: Mapping[str, Any], card: str) -> Iterator[Path]:
-    """A new folder to write to, which then takes the place of ``folder``: whole or not at all.
-
-    Args:
-        folder: See `check_free`.
-        recipe: Written down with the names of all files.
-        card: The model card.
-    """
-    with atomic_dir(folder) as fresh:
-        yield fresh
-        (fresh / CARD).write_text(card, encoding="utf-8")
-        files = sorted({RECIPE, *(path.name for path in fresh.iterdir())})
-        text = json.dumps({**recipe, FILES: files}, indent=1, ensure_ascii=False) + "\n"
-        (fresh / RECIPE).write_text(text, encoding="utf-8")
-
-
 def recipe_of(folder: Path) -> dict[str, Any]:
     """What was written down of a training that is done; empty where it is not."""
     path = folder / RECIPE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
-def model_card(
-    title: str,
-    use: str,
-    figures: Mapping[str, Mapping[str, Any]],
+@contextmanager
+def model_dir(
+    folder: Path,
+    recipe: Mapping[str, Any],
     plan: Any,
     sources: Sequence[Dataset],
     *,
+    title: str,
+    use: str,
     base: str,
     library: str = "transformers",
-    measured: str = "On questions of the same data that it did not learn from, but by which its "
-    "best state was chosen.",
+    measured: str = MEASURED,
     more: Mapping[str, str] | None = None,
-) -> str:
-    """The model card: what it is, how good before and after, from what, and how.
+) -> Iterator[Path]:
+    """A new folder to write a model to, which then takes the place of ``folder``.
+
+    It is there whole or not at all, with ``recipe.json``, and a card that says what the model is,
+    how good before and after, from what, and how.
 
     Args:
-        title: The heading.
-        use: What it does and how it is used, in Markdown.
-        figures: By a row's name its figures by name; all rows have the same.
+        folder: See `check_free`.
+        recipe: Written down with the names of all files; ``before`` and ``after`` are figures.
         plan: A dataclass of options.
         sources: What it learned from.
+        title: The card's heading.
+        use: What it does and how it is used, in Markdown.
         base: The model that was tuned, as `ragsieve.models.load` takes it.
         library: What loads it, for the hub.
         measured: What the figures are of.
-        more: Other sections, behind the figures.
+        more: Other sections of the card, behind the figures.
     """
+    figures = {name: recipe[name] for name in ("before", "after") if name in recipe}
     names = list(next(iter(figures.values())))
     rows = [(row, *(values[n] for n in names)) for row, values in figures.items()]
     header = {"library_name": library, "base_model": hub} if (hub := hub_id(base)) else {}
@@ -93,4 +86,9 @@ def model_card(
         "What it was trained on": markdown_table(("data", "licence"), licences(sources)),
         "How it was trained": options_table("option", asdict(plan)),
     }
-    return page(title, use, sections, header)
+    with atomic_dir(folder) as fresh:
+        yield fresh
+        (fresh / CARD).write_text(page(title, use, sections, header), encoding="utf-8")
+        files = sorted({RECIPE, *(path.name for path in fresh.iterdir())})
+        text = json.dumps({**recipe, FILES: files}, indent=1, ensure_ascii=False) + "\n"
+        (fresh / RECIPE).write_text(text, encoding="utf-8")

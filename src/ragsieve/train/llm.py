@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragsieve.train.artifacts import ADAPTER, check_free, model_card, recipe_dir, recipe_of
+from ragsieve.train.artifacts import ADAPTER, check_free, model_dir, recipe_of
 from ragsieve.train.run import Change, Run, first_documents
 
 Learn = Callable[[Any, Run, Any], tuple[Path, Mapping[str, Any]]]
@@ -55,9 +55,8 @@ def train_llm(
     run.write_questions(plan.limit, documents or first_documents(plan.documents))
     adapter, figures = learn(plan, run, model)
     recipe = {**recipe_of(adapter), **figures}
-    measured: dict[str, Any] = {n: recipe[n] for n in ("before", "after") if n in recipe}
-    card = model_card(title, use, measured, plan, run.sources, base=plan.llm)
-    with recipe_dir(folder, recipe, card) as fresh:
+    described = {"title": title, "use": use, "base": plan.llm}
+    with model_dir(folder, recipe, plan, run.sources, **described) as fresh:
         shutil.copytree(adapter, fresh / ADAPTER)
         if getattr(plan, "merged", True):
             merge(fresh, model, adapter)

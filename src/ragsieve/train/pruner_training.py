@@ -4,7 +4,7 @@ WORK/train.jsonl, calibration.jsonl, checking.jsonl    the questions
 WORK/plan.json                                         what the run is of
 WORK/base                                              the checkpoint that it goes on from
 WORK/run                                               its own checkpoints, and the log
-WORK/checkpoint, WORK/made                             what was learned, and its folder
+WORK/checkpoint, WORK/pruner                           what was learned, and its folder
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ragsieve.datasets import Dataset
 from ragsieve.errors import InputError
 from ragsieve.models.loading import fetched
 from ragsieve.models.pruner import BUNDLED, CONFIG, FILES, NET, SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
-from ragsieve.train.artifacts import check_free, model_card, recipe_dir
+from ragsieve.train.artifacts import check_free, model_dir
 from ragsieve.train.evidence import RULE, SALT, Record, Share, records, share_of
 from ragsieve.train.export import export
 from ragsieve.train.plans import PrunerPlan
@@ -66,7 +65,7 @@ def make_pruner(
         on_step: See `ragsieve.train.pruner.train_pruner`.
 
     Returns:
-        What ``recipe.json`` says: among others ``figures`` ``before`` (of a pruner as base) and
+        What ``recipe.json`` says: among others figures ``before`` (of a pruner as base) and
         ``after``, both on the questions to check, at the promise ``keep_answer``.
 
     Raises:
@@ -96,14 +95,15 @@ def make_pruner(
         on_progress=on_step,
     )
     windows = _typical(questions, work / "checkpoint" / TOKENIZER, layout)
-    shutil.rmtree(work / "made", ignore_errors=True)
-    export(work / "checkpoint", work / "made", layout=layout, windows=windows)
-    made = Pruner(str((work / "made").resolve()))
-    promised = promise(work / "made", scored(made, parts["calibration"]))
-    recipe = _judged(work / "made", parts["checking"], base, promised, plan)
-    with recipe_dir(folder, recipe, _card(recipe, plan, run.sources)) as fresh:
+    exported = (work / "pruner").resolve()
+    shutil.rmtree(exported, ignore_errors=True)
+    export(work / "checkpoint", exported, layout=layout, windows=windows)
+    promised = promise(exported, scored(Pruner(str(exported)), parts["calibration"]))
+    recipe = _judged(exported, parts["checking"], base, promised, plan)
+    described = _described(recipe, plan.base)
+    with model_dir(folder, recipe, plan, run.sources, **described) as fresh:
         for name in FILES:
-            shutil.copyfile(work / "made" / name, fresh / name)
+            shutil.copyfile(exported / name, fresh / name)
     return recipe
 
 
@@ -150,15 +150,15 @@ def _layout(encoder: str) -> Layout:
 def _typical(questions: Sequence[Record], tokenizer: Path, layout: Layout) -> list[Window]:
     """A window of each of some questions."""
     reader = WindowTokenizer.read(tokenizer, layout)
-    found: list[Window] = []
+    typical: list[Window] = []
     for record in questions[:_TYPICAL]:
         passages = [passage for passage, _ in labelled(record)][:1]
-        found += [some[0] for some in reader.lay(record["question"], passages).windows if some]
-    return found
+        typical += [some[0] for some in reader.lay(record["question"], passages).windows if some]
+    return typical
 
 
 def _judged(
-    made: Path,
+    exported: Path,
     checked: Sequence[Record],
     base: Pruner | None,
     promised: Sequence[float],
@@ -166,8 +166,8 @@ def _judged(
 ) -> dict[str, Any]:
     """Description of the pruner: how it was made, its promises, and its figures."""
     keep_answer = max(promise for promise in promised if promise <= USUAL)
-    both = {"before": base, "after": Pruner(str(made.resolve()))}
-    settings = json.loads((made / SETTINGS).read_text(encoding="utf-8"))
+    both = {"before": base, "after": Pruner(str(exported))}
+    settings = json.loads((exported / SETTINGS).read_text(encoding="utf-8"))
     return {
         "about": "A sentence pruner: ragsieve filter --pruner pruner:FOLDER",
         "training": asdict(plan),
@@ -175,31 +175,24 @@ def _judged(
         "calibrated_on": settings["calibrated_on"]["own"],
         "promises": [*promised],
         "keep_answer": keep_answer,
-        "figures": {name: figures(one, checked, keep_answer) for name, one in both.items() if one},
+        **{name: figures(one, checked, keep_answer) for name, one in both.items() if one},
     }
 
 
-def _card(recipe: Mapping[str, Any], plan: PrunerPlan, sources: Sequence[Dataset]) -> str:
-    """The model card: base, data and figures."""
-    promises = recipe["promises"]
-    measured = (
-        "On questions of the same data that nothing was fitted to, at "
+def _described(recipe: Mapping[str, Any], base: str) -> dict[str, Any]:
+    """What the model card says beside the recipe."""
+    lowest, *_, highest = recipe["promises"]
+    return {
+        "title": "A sentence pruner",
+        "use": _USE,
+        "base": base,
+        "library": "ragsieve",
+        "measured": "On questions of the same data that nothing was fitted to, at "
         f"`keep_answer={recipe['keep_answer']}`: the mean AUC inside a question, the share of "
-        "questions whose evidence survives, and the share of words that stay."
-    )
-    thresholds = (
-        f"`keep_answer` from {promises[0]} to {promises[-1]}, by conformal risk control on "
-        f"{recipe['calibrated_on']} other questions."
-    )
-    more = {"Thresholds": thresholds, "Where it began": f"It goes on from `{plan.base}`."}
-    return model_card(
-        "A sentence pruner",
-        _USE,
-        recipe["figures"],
-        plan,
-        sources,
-        base=plan.base,
-        library="ragsieve",
-        measured=measured,
-        more=more,
-    )
+        "questions whose evidence survives, and the share of words that stay.",
+        "more": {
+            "Thresholds": f"`keep_answer` from {lowest} to {highest}, by conformal risk control "
+            f"on {recipe['calibrated_on']} other questions.",
+            "Where it began": f"It goes on from `{base}`.",
+        },
+    }

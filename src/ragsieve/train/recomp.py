@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,25 @@ from typing import Any
 import numpy as np
 
 from ragsieve import models
-from ragsieve.artifacts.recipe import place
-from ragsieve.datasets import Dataset
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.score import Cosine
 from ragsieve.score.inclusion import gains
-from ragsieve.train.artifacts import check_free, model_card, recipe_dir, recipe_of
+from ragsieve.train.artifacts import check_free, model_dir, recipe_of
 from ragsieve.train.examples import TrainingExample, gold
 from ragsieve.train.plans import RecompPlan
 from ragsieve.train.run import PARTS, Run, first_documents
 from ragsieve.train.targets import sentences_of
 from ragsieve.types import Example, Segment
 
+_USE = """\
+It ranks sentences by how much likelier they make this generator's right answer (RECOMP, arXiv \
+2310.04408).
+
+    ragsieve ask --system recomp --embedder sentence_transformers:FOLDER …
+
+Below, `first` and `pairs` are of the best sentence against those that fall short and were nearest \
+to the question before; `gain` is by how many nats the first of all sentences raises the answer's \
+log-likelihood, `most` what the best one would."""
 BATCH = 16  # pairs: all weights of MiniLM take 9 GB with the 64 of `Reranking`
 
 
@@ -120,7 +127,13 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
     names = {"before": plan.embedder, "after": f"sentence_transformers:{tuned}"}
     for name, model in names.items():
         recipe[name] |= first_gain(run, "validation", models.load(model))
-    with recipe_dir(folder, recipe, card(recipe, plan, run.sources)) as fresh:
+    described = {
+        "title": f"An extractive compressor for {plan.llm}",
+        "use": _USE,
+        "base": plan.embedder,
+        "library": "sentence-transformers",
+    }
+    with model_dir(folder, recipe, plan, run.sources, **described) as fresh:
         shutil.copytree(tuned, fresh, dirs_exist_ok=True)
     return recipe
 
@@ -144,19 +157,3 @@ def first_gain(run: Run, part: str, embedder: Embedder) -> dict[str, float]:
             rows.append((gained[first], max(gained)))
     gain, most = np.mean(rows, axis=0).tolist() if rows else (0.0, 0.0)
     return {"gain": gain, "most": most}
-
-
-def card(recipe: Mapping[str, Any], plan: RecompPlan, sources: Sequence[Dataset]) -> str:
-    """The model card: what it is, from what, how good."""
-    use = (
-        "It ranks sentences by how much likelier they make this generator's right answer (RECOMP, "
-        "arXiv 2310.04408).\n\n"
-        "    ragsieve ask --system recomp --embedder sentence_transformers:FOLDER …\n\n"
-        "Below, `first` and `pairs` are of the best sentence against those that fall short and "
-        "were nearest to the question before; `gain` is by how many nats the first of all "
-        "sentences raises the answer's log-likelihood, `most` what the best one would."
-    )
-    title = f"An extractive compressor for {plan.llm}"
-    figures = {name: recipe[name] for name in ("before", "after")}
-    base, library = plan.embedder, "sentence-transformers"
-    return model_card(title, use, figures, plan, sources, base=base, library=library)

@@ -26,7 +26,6 @@ from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.train.examples import TrainingExample, gather, read, write
-from ragsieve.trained.recipe import Data
 from ragsieve.types import Example
 
 logger = logging.getLogger(__name__)
