@@ -274,7 +274,9 @@ def check_pip(words: list[str]) -> None:
 def check_docker(words: list[str]) -> None:
     """Raise unless the Dockerfile has the build's arguments, and the container's command is one."""
     if words[1] == "run":
-        check_ragsieve(words[words.index("ragsieve") + 1 :])
+        command = words[words.index("ragsieve") + 1 :]
+        if command:  # else the image's own
+            check_ragsieve(command)
     given = [after for word, after in pairwise(words) if word == "--build-arg"]
     known = re.findall(r"^ARG (\w+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
 
