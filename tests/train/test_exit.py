@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -127,21 +126,6 @@ def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
         SONG.query, SONG.sentences
     )
     assert "--model extractor=transformers:FOLDER" in (tmp_path / "made" / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"window": 0}, "window must be at least 1, got 0"),
-        ({"documents": 0}, "documents must be at least 1, got 0"),
-        ({"layers": 0.0}, r"layers must lie in \(0, 1\], got 0.0"),
-        ({"llm": "minilm"}, "minilm is no LLM"),
-    ],
-)
-def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        ExitPlan(**options)
 
 
 def test_examples_must_teach(tmp_path: Path) -> None:

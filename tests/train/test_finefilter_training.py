@@ -183,24 +183,6 @@ def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
         train_finefilter(tmp_path / "made", FineFilterPlan(llm="fake:echo"), run)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"extractor": "nonsense"},
-        {"epsilon": 3},
-        {"epochs": 0},
-        {"labelled": 0},
-        {"llm": "minilm"},
-        {"truncator": True},
-        {"epsilon": 0.1},
-    ],
-)
-def test_a_bad_plan_is_named(options: dict[str, Any]) -> None:
-    """With its rule and value, before anything is read."""
-    with pytest.raises(InputError, match=r"must be|is no LLM|needs extractor point or write"):
-        FineFilterPlan(**options)
-
-
 @pytest.fixture
 def llama(tmp_path: Path) -> str:
     """A tiny language model of random weights, as a specification."""

@@ -133,23 +133,6 @@ def test_figures_are_means_over_questions() -> None:
     assert {"questions": 2, "accuracy": 1.0, "exact_match": 0.5, "f1": (1 + 2 / 3) / 2} == found
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"context": "own"}, "context must be one of relevant, mixed, irrelevant, got 'own'"),
-        ({"target": "x"}, "target must be one of answer, rationale, informative, got 'x'"),
-        ({"documents": 0}, "documents must be at least 1, got 0"),
-        ({"limit": 0}, "limit must be at least 1, got 0"),
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"llm": "minilm"}, "minilm is no LLM"),
-    ],
-)
-def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        GeneratorPlan(**options)
-
-
 @pytest.fixture(scope="module")
 def llama(make_llm: Callable[..., Path], one_thread: None) -> str:
     """A tiny generator of random weights that reads whole words."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.train.examples import TrainingExample, write
-from ragsieve.train.plans import RecompPlan
 from ragsieve.train.recomp import Labeller, first_gain, labelled
 from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query, Segment
@@ -91,24 +88,3 @@ def test_chosen_places_are_the_clues() -> None:
     example = TrainingExample(Query("Who?"), ("Seals",), sentences, {0: True}, chosen=(2, 1))
 
     assert (2, 1) == example.clues
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"documents": 0}, "documents must be at least 1, got 0"),
-        ({"negatives": 0}, "negatives must be at least 1, got 0"),
-        ({"limit": 0}, "limit must be at least 1, got 0"),
-        ({"margin": -1.0}, "margin must be finite and not negative, got -1.0"),
-        ({"margin": float("nan")}, "margin must be finite and not negative, got nan"),
-        ({"embedder": "smollm2"}, "smollm2 is no embedder"),
-        (
-            {"embedder": "fake:hashing"},
-            "embedder must be one that can be tuned, got 'fake:hashing'",
-        ),
-    ],
-)
-def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        RecompPlan(**options)

@@ -235,21 +235,6 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
     assert 2 == len([*tmp_path.glob(".x.*.work")])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"rank": 0}, "rank must be at least 1, got 0"),
-        ({"temperature": 0.0}, "temperature must be finite and over 0, got 0.0"),
-        ({"extra_negatives": -1}, "extra_negatives must not be negative, got -1"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Reranking(**options)
-
-
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
     """Neither pairs to learn from, nor to choose by."""
     with pytest.raises(InputError, match="no pair of clues to learn from in 1 questions"):

@@ -249,18 +249,3 @@ def test_a_server_cannot_be_tuned() -> None:
     """The error says what can."""
     with pytest.raises(InputError, match=r"llm must be a local one, .* got 'fake:echo'"):
         tunable("fake:echo")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rank": 0}, "rank must be at least 1, got 0"),
-        ({"checks": 0}, "checks must be at least 1, got 0"),
-        ({"layers": 0.0}, r"layers must lie in \(0, 1\], got 0.0"),
-        ({"lr": float("nan")}, "lr must be finite and over 0, got nan"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Tuning(**options)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ragsieve import models
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.systems.filco import filco
@@ -56,21 +55,3 @@ def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
     }
     assert use in (tmp_path / "b" / "README.md").read_text()
     assert result.tokens.after <= result.tokens.before
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"by": "luck"}, "by must be one of strinc, lexical, cxmi, ib, got 'luck'"),
-        ({"documents": 0}, "documents must be at least 1, got 0"),
-        ({"limit": 0}, "limit must be at least 1, got 0"),
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"beta": float("nan")}, "beta must be finite and not negative, got nan"),
-        ({"llm": "minilm"}, "minilm is no LLM"),
-        ({"generator": "minilm"}, "minilm is no LLM"),
-    ],
-)
-def test_plans_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        WriterPlan(**options)
