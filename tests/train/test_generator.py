@@ -15,10 +15,10 @@ from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.train.generator import (
-    Explainer,
     GeneratorPlan,
     Target,
     chosen,
+    explain,
     figures,
     reader,
     target,
@@ -118,7 +118,7 @@ def test_documents_are_numbered_as_they_are_read() -> None:
 def test_the_model_explains_the_answer_that_it_is_told() -> None:
     """On one line, without its thoughts; documents that do not fit are cut as a reader cuts."""
     llm = ScriptedLLM(["<think>Hm.</think>The first\nsays so. "])
-    found = Explainer(llm)(OWN)
+    found = explain(llm, OWN)
 
     assert {"rationale": "The first says so."} == found
     assert "Who sang a?\nRight answer: Seals" in llm.prompts[0][1].content

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import LLM, Prompt
+from ragsieve.models.sharing import Share
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context
 from ragsieve.score import Inclusion, Overlap
@@ -19,14 +21,16 @@ from ragsieve.systems.bottleneck import PROMPT
 from ragsieve.systems.written import NOTHING, Write
 from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.examples import TrainingExample, gold
+from ragsieve.train.plans import WriterPlan
+from ragsieve.train.run import PARTS, Run, labels_of
 from ragsieve.types import Example, Segment
 
 if TYPE_CHECKING:  # labels need none of its libraries
     from ragsieve.models.transformers import Transformers
-    from ragsieve.train.run import Run
-    from ragsieve.train.sft import Tuning
 
 logger = logging.getLogger(__name__)
+
+MEASURED = 20  # validation questions that are filtered before and after
 
 
 class Candidate(NamedTuple):
@@ -107,31 +111,27 @@ class Candidates:
         return reader.messages(example.query, example.sentences)
 
 
-def train_bottleneck(
-    run: Run,
-    model: Transformers,
-    parts: Sequence[Sequence[tuple[Prompt, Sequence[Candidate]]]],
-    *,
-    tuning: Tuning,
-) -> Path:
+def learn_bottleneck(
+    plan: WriterPlan, run: Run, model: Transformers, rate: Candidates, share: Share
+) -> tuple[Path, dict[str, Any]]:
     """Tune an LLM to write the best candidate of each question, then to prefer it to the worst.
 
     The second step takes 1 epoch at a hundredth of the usual rate. What an earlier start has
-    trained is kept.
+    labelled and trained is kept.
 
     Args:
-        run: Where it works.
+        plan: How.
+        run: Where it works, and what is read.
         model: A causal model.
-        parts: Prompts with candidates, best first: to learn from, and of those questions by which
-            the best states are chosen.
-        tuning: Of the first step.
+        rate: Labels the questions.
+        share: Wraps the tuned model, which is measured.
 
     Returns:
-        The adapter.
+        The adapter, and figures before and after.
 
     Raises:
         InputError: If there is nothing to learn.
-        ModelError: If the model cannot be loaded.
+        ModelError: If a model fails.
 
     Source: arXiv 2406.01549: supervised fine-tuning on the best candidate, then DPO on best
         against worst.
@@ -139,18 +139,26 @@ def train_bottleneck(
     from ragsieve.train.preference import Pair, prefer
     from ragsieve.train.sft import Sample, Tuning, tune_once
 
-    about = {"part": "bottleneck"}
-    samples = [[Sample(prompt, best[0].reply) for prompt, best in part] for part in parts]
-    pairs = [
-        [Pair(prompt, c[0].reply, c[-1].reply) for prompt, c in part if c[0].score < c[-1].score]
-        for part in parts
+    run.label("ib", rate.labels, by=labels_of("writer", plan))
+    parts = [
+        [(TrainingExample.of(e), row["candidates"]) for e, row in run.read(part, "ib")]
+        for part in PARTS
     ]
+    rated = [[(e, [Candidate(*c) for c in some]) for e, some in part if some] for part in parts]
+    samples = [[Sample(rate.prompt(e), c[0].reply) for e, c in part] for part in rated]
+    pairs = [
+        [Pair(rate.prompt(e), c[0].reply, c[-1].reply) for e, c in part if c[0].score < c[-1].score]
+        for part in rated
+    ]
+    about, tuning = {"part": "bottleneck"}, Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)
     first = tune_once(run, model, samples, tuning=tuning, about=about)
-    preference = Tuning(epochs=1, checks=4, lr=5e-6, seed=tuning.seed)
+    preference = Tuning(epochs=1, checks=4, lr=5e-6, seed=plan.seed)
     second = run.adapter(first.name, preference, pairs)
     if not recipe_of(second):
         prefer(second, *pairs, llm=model, adapter=first, tuning=preference, about=about)
-    return second
+    measured = [example for example, _ in rated[1][:MEASURED]]
+    after = replace(rate, writer=share(models.load(plan.llm, adapter=str(second))))
+    return second, {"before": figures(rate, measured), "after": figures(after, measured)}
 
 
 def figures(rate: Candidates, examples: Sequence[TrainingExample]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,25 +94,20 @@ def _foreign(
     return ()
 
 
-@dataclass(frozen=True)
-class Explainer:
-    """The model's own rationale for a question and its gold answer.
+def explain(llm: LLM, example: Example) -> dict[str, str]:
+    """``rationale``: the model's own for a question and its gold answer; one line, may be empty.
 
     Args:
         llm: The generator, before it is tuned.
+        example: The question.
 
     Source: InstructRAG (arXiv 2406.13629), section 2.2.
     """
-
-    llm: LLM
-
-    def __call__(self, example: Example) -> dict[str, str]:
-        """``rationale``: one paragraph, may be empty."""
-        # the answer rides on the question: the reader then fits the documents into the context
-        query = Query(f"{example.query.text}\nRight answer: {gold(example.answers)}")
-        ask = Reader(self.llm, RATIONALE_TOKENS, "rationale", "rationale")
-        reply = strip_thinking(ask(query, _segments(example)).reply)
-        return {"rationale": " ".join(reply.split())}
+    # the answer rides on the question: the reader then fits the documents into the context
+    query = Query(f"{example.query.text}\nRight answer: {gold(example.answers)}")
+    ask = Reader(llm, RATIONALE_TOKENS, "rationale", "rationale")
+    reply = strip_thinking(ask(query, _segments(example)).reply)
+    return {"rationale": " ".join(reply.split())}
 
 
 def target(example: Example, kind: Target, rationale: str = "") -> str:
@@ -142,7 +137,7 @@ def _learn(plan: GeneratorPlan, run: Run, model: Any) -> tuple[Path, dict[str, A
 
     if plan.target == "rationale":
         with run.sharing() as share:
-            run.label("rationales", Explainer(share(model)), by=f"rationales {plan.llm}")
+            run.label("rationales", partial(explain, share(model)), by=f"rationales {plan.llm}")
     rationales = "rationales" if plan.target == "rationale" else ""
     parts = [run.read(part, rationales) for part in PARTS]
     samples = [[_sample(plan, model, *one) for one in part] for part in parts]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import time
@@ -16,6 +15,7 @@ with needs_extra("train"):
     import transformers
 
 from ragsieve.train.artifacts import RECIPE
+from ragsieve.train.run import digest
 
 Log = list[dict[str, Any]]
 
@@ -34,8 +34,7 @@ _NAMES = {name: name for name in ("step", "epoch", "seconds", "loss")} | {
 
 def checkpoints(folder: Path, *inputs: object) -> Path:
     """Where checkpoints lie, by the ``repr`` of all inputs; another run's are never taken up."""
-    digest = hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()
-    return folder.with_name(f".{folder.name}.{digest[:12]}.work")
+    return folder.with_name(f".{folder.name}.{digest(*inputs)}.work")
 
 
 def finish(

@@ -156,8 +156,12 @@ class Run:
 
     def adapter(self, *learned: object) -> Path:
         """Where an adapter lies that was learned so, by the ``repr`` of all of it."""
-        mark = hashlib.sha256(repr(learned).encode("utf-8", "surrogatepass")).hexdigest()
-        return self.work / f"adapter-{mark[:12]}"
+        return self.work / f"adapter-{digest(*learned)}"
+
+
+def digest(*inputs: object) -> str:
+    """A mark of inputs, by the ``repr`` of all of them."""
+    return hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def claim(work: Path, values: Mapping[str, Any]) -> None:

@@ -9,14 +9,12 @@ from typing import Any
 from ragsieve import models
 from ragsieve.models.sharing import Share
 from ragsieve.select import Extract
-from ragsieve.train.bottleneck import Candidate, Candidates, figures, train_bottleneck
+from ragsieve.train.bottleneck import MEASURED, Candidates, learn_bottleneck
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Silver
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import WriterPlan
 from ragsieve.train.run import PARTS, Run, labels_of
-
-MEASURED = 20  # validation questions that are filtered before and after
 
 
 def train_writer(folder: Path, plan: WriterPlan, run: Run) -> dict[str, Any]:
@@ -44,31 +42,10 @@ def _learn(plan: WriterPlan, run: Run, model: Any) -> tuple[Path, dict[str, Any]
         writer = share(model)
         generator = share(models.load(plan.generator)) if plan.generator else writer
         if plan.by == "ib":
-            return _bottleneck(plan, run, model, Candidates(generator, writer, plan.beta), share)
+            rate = Candidates(generator, writer, plan.beta)
+            return learn_bottleneck(plan, run, model, rate, share)
         run.label(plan.by, Silver(plan.by, generator).labels, by=labels_of("writer", plan))
         return _filco(plan, run, model, share)
-
-
-def _bottleneck(
-    plan: WriterPlan, run: Run, model: Any, rate: Candidates, share: Share
-) -> tuple[Path, dict[str, Any]]:
-    from ragsieve.train.sft import Tuning
-
-    run.label("ib", rate.labels, by=labels_of("writer", plan))
-    examples = [
-        [
-            (TrainingExample.of(e), [Candidate(*one) for one in row["candidates"]])
-            for e, row in run.read(part, "ib")
-            if row["candidates"]
-        ]
-        for part in PARTS
-    ]
-    rated = [[(rate.prompt(example), some) for example, some in part] for part in examples]
-    tuning = Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)
-    adapter = train_bottleneck(run, model, rated, tuning=tuning)
-    checked = [example for example, _ in examples[1][:MEASURED]]
-    after = replace(rate, writer=share(models.load(plan.llm, adapter=str(adapter))))
-    return adapter, {"before": figures(rate, checked), "after": figures(after, checked)}
 
 
 def _filco(plan: WriterPlan, run: Run, model: Any, share: Share) -> tuple[Path, dict[str, Any]]:
