@@ -38,6 +38,8 @@ from ragsieve.retrieve.files import read_documents
 from ragsieve.systems.indexes import content
 from ragsieve.systems.sources import sources_content
 from ragsieve.text import counted
+from ragsieve.trained import building
+from ragsieve.trained.router import router_content
 from ragsieve.types import Example, Query
 
 _STDIN = Path("-")
