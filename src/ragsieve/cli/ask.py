@@ -17,7 +17,6 @@ from rich.text import Text
 
 from ragsieve import artifacts, models, systems
 from ragsieve.artifacts import building
-from ragsieve.artifacts.router import router_content
 from ragsieve.cli.base import (
     COUNT,
     FILE,
@@ -35,11 +34,7 @@ from ragsieve.inspector import page, view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.retrieve.files import read_documents
-from ragsieve.systems.indexes import content
-from ragsieve.systems.sources import sources_content
 from ragsieve.text import counted
-from ragsieve.trained import building
-from ragsieve.trained.router import router_content
 from ragsieve.types import Example, Query
 
 _STDIN = Path("-")
@@ -232,11 +227,7 @@ def _label(answering: bool, options: SystemOptions) -> str:
         parts["system"] = artifacts.identity(options.system)
     if "pruner" in roles:
         parts["pruner"] = models.load(options.pruner).identity
-    if options.index:
-        parts["index"] = content(options.index)
-    if options.sources:
-        parts["sources"] = sources_content(options.sources)
-        parts["router"] = router_content(options.router or "all")
+    parts |= options.evidence.identity(options.router or "all")
     names = ("system", "llm", *roles, "max_tokens", "llm_options", "system_options")
     names += ("system_models", "on_error", "index", "retrieve", "by", "sources", "router")
     names += ("keep_answer",)

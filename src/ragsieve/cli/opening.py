@@ -13,15 +13,12 @@ import click
 
 from ragsieve import artifacts, models
 from ragsieve.artifacts import building
-from ragsieve.artifacts.router import check_router, named_router
 from ragsieve.cli.base import COUNT, EXISTING_FILE, EXISTING_FOLDER, pairs, values
 from ragsieve.errors import InputError
+from ragsieve.evaluate.opening import Evidence, open_system
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.pipeline import Source, System
-from ragsieve.retrieve.route import Routed
-from ragsieve.systems.indexes import index_source, ready
+from ragsieve.pipeline import System
 from ragsieve.systems.registry import ROLES
-from ragsieve.systems.sources import read_sources, sources_content
 
 KEEP_ANSWER = "keep_answer"
 """The option of systems that --keep-answer sets."""
@@ -83,6 +80,12 @@ class SystemOptions:
             options[KEEP_ANSWER] = self.keep_answer
         return options, pairs("--model", self.system_models, "ROLE=MODEL")
 
+    @property
+    def evidence(self) -> Evidence:
+        """Where it finds evidence, if documents are not passed."""
+        index, sources = (str(place or "") for place in (self.index, self.sources))
+        return Evidence(index=index, retrieve=self.retrieve or 20, by=self.by, sources=sources)
+
     def check(self) -> None:
         """Check all that can be known before a model is loaded.
 
@@ -103,12 +106,7 @@ class SystemOptions:
         values("--llm-option", self.llm_options)
         self.check_keep_answer()
         building.check(self.system, *self.own)
-        if self.index:
-            ready(self.index)
-        if self.sources:
-            sources_content(self.sources)
-        if self.router:
-            check_router(self.router)
+        self.evidence.check(self.router or "all")
 
     def check_keep_answer(self) -> None:
         """Raise `InputError` where --keep-answer is set, and the system cannot take it."""
@@ -145,28 +143,15 @@ class SystemOptions:
 
     def built(self, loaded: Loaded) -> System:
         """The system of models that are loaded."""
-        share, generator, load = loaded
+        share, llm, load = loaded
+        source = self.evidence.source(llm, load, share, self.router or "all")
         options, own = self.own
-        defaults = {role: getattr(self, role) for role in ROLES}
-        parts, roles = building.models_of(self.system, options, own, defaults)
-        options |= {part: load(model) for part, model in parts.items()}
-        others = {role: load(model) for role, model in roles.items()}
-        source = self._source(loaded)
-        system = artifacts.build(
-            self.system, generator, options, share=share, source=source, **others
-        )
+        usual = {role: getattr(self, role) for role in ROLES}
+        named = building.models_of(self.system, options, own, usual)
+        system = open_system(self.system, llm, options, named, load, share=share, source=source)
         if self.max_tokens is not None:
             system = system.with_budget(self.max_tokens)
         return system.lenient() if self.on_error == "keep" else system
-
-    def _source(self, loaded: Loaded) -> Source | None:
-        if self.index:
-            return index_source(self.index, loaded.load, k=self.retrieve or 20, by=self.by)
-        if not self.sources:
-            return None
-        sources = read_sources(self.sources, loaded.load)
-        router = named_router(self.router or "all", loaded.generator, sources, loaded.share)
-        return Routed(sources, router)
 
 
 class Loaded(NamedTuple):

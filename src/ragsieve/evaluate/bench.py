@@ -20,7 +20,6 @@ from typing import Any
 from ragsieve import artifacts, models, systems
 from ragsieve.answer import Reader
 from ragsieve.artifacts import building
-from ragsieve.artifacts.router import check_router, named_router, router_content
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError
 from ragsieve.evaluate import evidence, questions
@@ -38,15 +37,12 @@ from ragsieve.evaluate.metrics import (
     measure,
     semantic_accuracy,
 )
+from ragsieve.evaluate.opening import open_system
 from ragsieve.evaluate.run import Batch, Done, Failed, Process, replace_lines
-from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.pipeline import Source, System
+from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.retrieve.route import Routed
-from ragsieve.systems.indexes import content, index_source, ready
 from ragsieve.systems.registry import ROLES
-from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.trace import Usage
 from ragsieve.types import Example
 
@@ -98,13 +94,8 @@ class Bench:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"output {self.folder} cannot be created: {reason}") from error
-        for index in {data.index for data in self.config.data if data.index}:
-            ready(index)
-        for sources in {data.sources for data in self.config.data if data.sources}:
-            sources_content(sources, data=self.data)
         for cell in self.cells:
-            if cell.data.sources:
-                check_router(cell.system.router)
+            cell.data.check(cell.system.router, self.data)
         about = {}
         for cell in self.cells:
             if cell.questions_file not in about:
@@ -178,27 +169,19 @@ class Bench:
     def _system(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""
         spec = cell.system
-        entry = artifacts.entry(spec.name)
-        named = self._named(spec)
-        own, others = ({part: wrap(self._model(m)) for part, m in of.items()} for of in named)
-        llm = wrap(self._model(cell.generator.llm, cell.generator.options))
-        llm.count(["?"])  # a model that is not there shows here
-        if entry.knows:
-            others["answers"] = self._answers(cell)
-        others["source"] = self._source(cell, llm, wrap)
-        return artifacts.build(spec.name, llm, {**spec.options, **own}, share=wrap, **others)
-
-    def _source(self, cell: Cell, llm: LLM, wrap: Share) -> Source | None:
-        data = cell.data
 
         @cache
         def load(name: str) -> Any:
             return wrap(self._model(name))
 
-        if data.sources:
-            sources = read_sources(data.sources, load, data=self.data)
-            return Routed(sources, named_router(cell.system.router, llm, sources, wrap))
-        return index_source(data.index, load, k=data.retrieve, by=data.by) if data.index else None
+        llm = wrap(self._model(cell.generator.llm, cell.generator.options))
+        llm.count(["?"])  # a model that is not there shows here
+        source = cell.data.source(llm, load, wrap, spec.router, self.data)
+        others = {"answers": self._answers(cell)} if artifacts.entry(spec.name).knows else {}
+        named = self._named(spec)
+        return open_system(
+            spec.name, llm, spec.options, named, load, share=wrap, source=source, **others
+        )
 
     def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
         """Gold answers by question; of a question that comes twice all that are known."""
@@ -242,8 +225,8 @@ class Bench:
         return used | {name: self._model(name) for name in names if name}
 
     def _named(self, spec: SystemSpec) -> tuple[dict[str, str], dict[str, str]]:
-        defaults = {role: getattr(self.config, role) for role in ROLES}
-        return building.models_of(spec.name, spec.options, spec.models, defaults)
+        usual = {role: getattr(self.config, role) for role in ROLES}
+        return building.models_of(spec.name, spec.options, spec.models, usual)
 
     def _label(self, cell: Cell) -> str:
         """Everything that a cell's records depend on beside the questions, in a line."""
@@ -253,11 +236,7 @@ class Bench:
         name = " ".join(n if n in systems.SYSTEMS else artifacts.identity(n) for n in filters)
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
         parts += [used, self.config.likelihood]
-        if cell.data.index:
-            parts += [content(cell.data.index), cell.data.retrieve, cell.data.by]
-        if cell.data.sources:
-            sources = sources_content(cell.data.sources, data=self.data)
-            parts += [sources, router_content(spec.router)]
+        parts += cell.data.identity(spec.router, self.data).values()
         parts += [["ib", self.config.ib_beta]] if self.config.ib_beta is not None else []
         parts += ["crag"] if self.config.crag else []
         return json.dumps(without_keys(parts), sort_keys=True)

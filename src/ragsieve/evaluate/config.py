@@ -15,13 +15,13 @@ from ragsieve import models, schema
 from ragsieve.artifacts import building
 from ragsieve.errors import InputError
 from ragsieve.evaluate.noise import Kind, Noise, Position
-from ragsieve.retrieve.corpus import By
+from ragsieve.evaluate.opening import Evidence
 from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.systems.registry import ROLES
 
 
-class Data(Schema, frozen=True, kw_only=True):
-    """A data set of the run.
+class Data(Evidence, frozen=True, kw_only=True):
+    """A data set of the run, and where systems find evidence for its questions.
 
     Args:
         name: A name of `ragsieve.datasets.DATASETS`, or the path of one's own JSONL.
@@ -33,12 +33,6 @@ class Data(Schema, frozen=True, kw_only=True):
         part: ``"train"``, ``"validation"`` or ``"test"`` of its questions; see
             `ragsieve.datasets.parts.part_of`.
         questions: How many; the run's number where None.
-        index: Folder of an index (`ragsieve index build`): systems search it, and the questions'
-            own documents are only what it is measured by.
-        retrieve: Chunks that the index returns for a question.
-        by: How it is searched; hybrid, or by BM25 where it has no embedder, where None.
-        sources: TOML file of sources (`ragsieve.systems.sources`): each is searched as the system's
-            router says, and the questions' own documents are only what it is measured by.
     """
 
     name: str
@@ -46,10 +40,6 @@ class Data(Schema, frozen=True, kw_only=True):
     only: Literal["all", "answerable", "unanswerable"] = "all"
     poisoned: bool = False
     questions: Count | None = None
-    index: str = ""
-    retrieve: Count = 20
-    by: By | None = None
-    sources: str = ""
 
     @property
     def label(self) -> str:
