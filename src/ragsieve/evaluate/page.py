@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragsieve.errors import MissingExtra
-from ragsieve.evaluate import plots
 from ragsieve.evaluate.advice import advice
-from ragsieve.evaluate.plots import COLOURS, Line, Point
+from ragsieve.evaluate.plots import COLOURS, Line, Point, chart
 from ragsieve.evaluate.report import Report, Row
 from ragsieve.evaluate.stats import Mean
 from ragsieve.evaluate.tables import Table, tables
@@ -22,6 +21,9 @@ try:
     from markupsafe import Markup
 except ModuleNotFoundError as error:
     raise MissingExtra(error.name or "jinja2", extra="bench") from error
+
+_Points = Mapping[str, Mapping[float, Point]]
+"""Points by system, then by share of noise."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def to_html(report: Report) -> str:
             Section(
                 name,
                 tables(report, name),
-                [*_tradeoff(report.select(name), report, numbers), *_noise(report, name, numbers)],
+                [*_pictures(report, name, numbers)],
             )
             for name in report.datasets
         ],
@@ -81,49 +83,41 @@ def _about(header: Mapping[str, Any]) -> tuple[str, str]:
     return str(header.get("name", "")), json.dumps(about, ensure_ascii=False, indent=1)
 
 
-def _tradeoff(rows: Sequence[Row], report: Report, numbers: Mapping[str, int]) -> Iterator[Picture]:
-    """The first metric against the tokens kept."""
+def _pictures(report: Report, dataset: str, numbers: Mapping[str, int]) -> Iterator[Picture]:
+    """The first metric against the tokens kept, then against every kind and place of noise."""
     metric = next(iter(report.headline), "")
-    lines = [
-        Line(numbers[_who(row)], _who(row), (_point(kept.value, quality, kept),))
-        for row in rows
-        if (kept := row.metrics.get("tokens_kept")) and (quality := row.metrics.get(metric))
-    ]
-    if lines and metric != "tokens_kept":
-        name = metric.replace("_", " ")
-        caption = (
-            "Left and up is better; bars are 95% intervals. Dotted: no system is better in both."
-        )
-        svg = Markup(plots.tradeoff(lines, name))
-        yield Picture(f"{name.capitalize()} against tokens kept", caption, svg)
-
-
-def _point(x: float, mean: Mean, wide: Mean | None = None) -> Point:
-    """A mean with its interval in per cent, at a share ``x`` in per cent."""
-    low, high = (mean.value if math.isnan(v) else v for v in (mean.low, mean.high))
-    across = (100 * wide.low, 100 * wide.high) if wide and not math.isnan(wide.low) else None
-    return Point(100 * x, 100 * mean.value, 100 * low, 100 * high, across)
-
-
-def _noise(report: Report, dataset: str, numbers: Mapping[str, int]) -> Iterator[Picture]:
-    """A plot for every kind and position of noise; the documents as they were are at 0."""
-    metric = next(iter(report.headline), "")
-    rows = [row for row in report.select(dataset, noisy=True) if metric in row.metrics]
     clean = [row for row in report.select(dataset) if metric in row.metrics]
-    for kind, position in dict.fromkeys((r.noise.kind, r.noise.position) for r in rows if r.noise):
-        points: dict[str, dict[float, Point]] = {}
-        for row in rows:
+    kept = [row for row in clean if "tokens_kept" in row.metrics]
+
+    def picture(name: str, caption: str, x: str, points: _Points, *, best: bool = False) -> Picture:
+        lines = [Line(numbers[who], who, tuple(own.values())) for who, own in points.items()]
+        return Picture(name, caption, Markup(chart(lines, x, metric.replace("_", " "), best=best)))
+
+    if kept and metric != "tokens_kept":
+        points = {_who(row): {0.0: _point(row, metric, row.metrics["tokens_kept"])} for row in kept}
+        name = f"{metric.replace('_', ' ').capitalize()} against tokens kept"
+        caption = "Left and up is better; bars are 95% intervals. "
+        caption += "Dotted: no system is better in both."
+        yield picture(name, caption, "tokens kept", points, best=True)
+    noisy = [row for row in report.select(dataset, noisy=True) if metric in row.metrics]
+    for kind, position in dict.fromkeys((r.noise.kind, r.noise.position) for r in noisy if r.noise):
+        curves: dict[str, dict[float, Point]] = {}
+        for row in noisy:
             if row.noise and (row.noise.kind, row.noise.position) == (kind, position):
-                share = row.noise.share
-                points.setdefault(_who(row), {})[share] = _point(share, row.metrics[metric])
-        for row in clean:
-            if _who(row) in points:
-                points[_who(row)].setdefault(0.0, _point(0, row.metrics[metric]))
-        lines = [
-            Line(numbers[label], label, tuple(own[x] for x in sorted(own)))
-            for label, own in points.items()
-        ]
-        where = f", answer {position}" if position else ""
-        name = f"{kind.replace('_', ' ').capitalize()} noise{where}"
-        svg = Markup(plots.curves(lines, "noise, %", metric.replace("_", " ")))
-        yield Picture(name, "Bars are 95% intervals.", svg)
+                curves.setdefault(_who(row), {})[row.noise.share] = _point(row, metric)
+        for row in clean:  # the documents as they were are at 0
+            if _who(row) in curves:
+                curves[_who(row)].setdefault(0.0, _point(row, metric))
+        ordered = {who: dict(sorted(own.items())) for who, own in curves.items()}
+        name = f"{kind.replace('_', ' ').capitalize()} noise"
+        name += f", answer {position}" if position else ""
+        yield picture(name, "Bars are 95% intervals.", "noise", ordered)
+
+
+def _point(row: Row, metric: str, wide: Mean | None = None) -> Point:
+    """A metric with its interval in per cent: at another mean, else at the share of noise."""
+    mean = row.metrics[metric]
+    low, high = (100 * (mean.value if math.isnan(v) else v) for v in (mean.low, mean.high))
+    across = (100 * wide.low, 100 * wide.high) if wide and not math.isnan(wide.low) else None
+    x = wide.value if wide else row.noise.share if row.noise else 0.0
+    return Point(100 * x, 100 * mean.value, low, high, across)

@@ -6,10 +6,10 @@ Systems are numbered as in the page's legend, so that neither long nor strange n
 from __future__ import annotations
 
 import io
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra(error.name or "matplotlib", extra="bench") from error
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 # Okabe and Ito's colours for the colour-blind, but yellow and black, which one scheme swallows
@@ -50,14 +51,14 @@ class Point:
 
     x: float
     y: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
     wide: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Line:
-    """A numbered system's points."""
+    """A system's points, under its number in the legend; 0 where there is but one line."""
 
     number: int
     label: str
@@ -73,122 +74,84 @@ def front(points: Sequence[Point]) -> list[Point]:
     return best
 
 
-def tradeoff(lines: Sequence[Line], metric: str) -> str:
-    """Quality against the share of tokens kept, in per cent, with the Pareto front."""
-    with _plot(f"{metric} against tokens kept") as plot:
-        axes = plot.axes(f"{metric}, %", "tokens kept, %")
-        best = front([line.points[0] for line in lines])
-        axes.step([p.x for p in best], [p.y for p in best], where="post", color=_INK, lw=1, ls=":")
-        for line in lines:
-            point = line.points[0]
-            title = f"{line.label}: {metric} {point.y:.1f} % [{point.low:.1f}, {point.high:.1f}]"
-            plot.bars(line, point)
-            plot.mark(line.number, point.x, point.y, f"{title}, {point.x:.1f} % of tokens kept")
-        axes.margins(0.08)
-    return plot.svg
+def chart(lines: Sequence[Line], x: str, y: str, *, shares: bool = True, best: bool = False) -> str:
+    """Lines with the intervals of their points, each of which shows its numbers when pointed at.
 
-
-def curves(lines: Sequence[Line], x: str, y: str) -> str:
-    """A line a system, with intervals."""
-    with _plot(f"{y} by {x}") as plot:
-        axes = plot.axes(f"{y}, %", x)
+    Args:
+        lines: At least one; one of a single point is a mark.
+        x: Name of the axis, in small letters.
+        y: The same.
+        shares: Whether the numbers are in per cent.
+        best: Whether the Pareto front of the first points is drawn.
+    """
+    unit = ", %" if shares else ""
+    with rc_context(_STYLE):  # type: ignore[arg-type]
+        figure = Figure(figsize=(5.0, 3.4 if shares else 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.set(xlabel=f"{x}{unit}", ylabel=f"{y}{unit}", axisbelow=True)
+        if best:
+            ends = front([line.points[0] for line in lines])
+            steps = [p.x for p in ends], [p.y for p in ends]
+            axes.step(*steps, where="post", color=_INK, lw=1, ls=":")
+        titles: list[str] = []
         for line in lines:
-            places = [(p.x, p.y) for p in line.points]
-            axes.plot(*zip(*places, strict=True), color=_look(line.number)[0], lw=1.5)
+            colour, _ = _look(line.number)
+            if len(line.points) > 1:
+                places = [(p.x, p.y) for p in line.points]
+                axes.plot(*zip(*places, strict=True), color=colour, lw=1.5)
             for point in line.points:
-                plot.bars(line, point)
-                title = f"{line.label}: {y} {point.y:.1f} % at {x} {point.x:g}"
-                plot.mark(line.number, point.x, point.y, title)
+                for artist in _drawn(axes, line.number, point):
+                    artist.set_gid(f"point-{len(titles)}")
+                    titles.append(_title(line.label, point, x, y, shares=shares))
         axes.margins(0.08)
-    return plot.svg
+        return _svg(figure, f"{y} by {x}", titles)
 
 
-def history(points: Sequence[tuple[float, float]], x: str, y: str) -> str:
-    """One number over the steps of a training."""
-    with _plot(f"{y} by {x}", height=2.6) as plot:
-        axes = plot.axes(y, x)
-        axes.plot([p[0] for p in points], [p[1] for p in points], color=COLOURS[5], lw=1.5)
-        for at, value in points:
-            (dot,) = axes.plot(at, value, "o", ms=5, color=COLOURS[5])
-            dot.set_gid(plot.titled(f"{y} {value:.4g} at {x} {at:g}"))
-        axes.margins(0.08)
-    return plot.svg
+def _title(label: str, point: Point, x: str, y: str, *, shares: bool) -> str:
+    if not shares:
+        return f"{y} {point.y:.4g} at {x} {point.x:g}"
+    spread = f"[{point.low:.1f}, {point.high:.1f}]"
+    return f"{label}: {y} {point.y:.1f} % {spread}, {point.x:.1f} % of {x}"
 
 
-class _Plot:
-    """A figure on its way to SVG."""
+def _drawn(axes: Axes, number: int, point: Point) -> Iterator[Artist]:
+    """Draw the intervals of a point, and a marker with its number: what shows the title."""
+    colour, shape = _look(number)
+    axes.vlines(point.x, point.low, point.high, color=colour, lw=1.2, alpha=0.7)
+    if point.wide:
+        axes.hlines(point.y, *point.wide, color=colour, lw=1.2, alpha=0.7)
+    if not number:
+        yield from axes.plot(point.x, point.y, "o", ms=5, color=colour)
+        return
+    yield from axes.plot(point.x, point.y, shape, ms=12, color=colour, mec=_INK, mew=0.6)
+    ink = "#fff" if colour == COLOURS[5] else "#111"
+    place = (point.x, point.y)
+    yield axes.annotate(
+        str(number), place, ha="center", va="center_baseline", fontsize=8, color=ink
+    )
 
-    def __init__(self, name: str, height: float) -> None:
-        self.figure = Figure(figsize=(5.0, height), layout="constrained")
-        self.name = name
-        self.svg = ""
-        self._titles: dict[str, str] = {}
 
-    def axes(self, y: str, x: str) -> Axes:
-        self._axes = self.figure.subplots()
-        self._axes.set_xlabel(x)
-        self._axes.set_ylabel(y)
-        self._axes.set_axisbelow(True)
-        return self._axes
-
-    def titled(self, text: str) -> str:
-        """The id of what shows ``text`` when it is pointed at."""
-        key = f"point-{len(self._titles)}"
-        self._titles[key] = text
-        return key
-
-    def bars(self, line: Line, point: Point) -> None:
-        """The point's intervals."""
-        colour, _ = _look(line.number)
-        self._axes.vlines(point.x, point.low, point.high, color=colour, lw=1.2, alpha=0.7)
-        if point.wide:
-            self._axes.hlines(point.y, *point.wide, color=colour, lw=1.2, alpha=0.7)
-
-    def mark(self, number: int, x: float, y: float, title: str) -> None:
-        """A marker with the system's number in it."""
-        colour, shape = _look(number)
-        (marker,) = self._axes.plot(x, y, shape, ms=12, color=colour, mec=_INK, mew=0.6)
-        marker.set_gid(self.titled(title))
-        ink = "#fff" if colour == COLOURS[5] else "#111"
-        text = self._axes.annotate(
-            str(number), (x, y), ha="center", va="center_baseline", fontsize=8, color=ink
-        )
-        text.set_gid(self.titled(title))
-
-    def draw(self) -> None:
-        """Write the figure as SVG without what a page needs not."""
-        out = io.StringIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r"Glyph .* missing")
-            self.figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-        svg = out.getvalue()
-        svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
-        svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-        svg = re.sub(r"(?<![>\d.])(\d+\.\d\d)\d+", r"\1", svg)  # of places, not of labels
-        svg = re.sub(r'<g id="(point-\d+)">', self._with_title, svg)
-        svg = re.sub(r' id="(?:figure|patch|axes|text|line2d|matplotlib\.)[^"]*"', "", svg)
-        svg = re.sub(r"\s*\n\s*", "\n", svg)
-        head = f'<svg role="img" aria-label="{escape(self.name)}"'
-        self.svg = re.sub(r'<svg(.*?) width="[^"]*"', rf"{_verbatim(head)}\1", svg, count=1)
-        self.svg = re.sub(r' height="[^"]*pt"', "", self.svg, count=1)
-
-    def _with_title(self, match: re.Match[str]) -> str:
-        return f"<g><title>{escape(self._titles[match[1]])}</title>"
+def _svg(figure: Figure, name: str, titles: Sequence[str]) -> str:
+    """The figure without what a page needs not."""
+    out = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing")
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"(?<![>\d.])(\d+\.\d\d)\d+", r"\1", svg)  # of places, not of labels
+    svg = re.sub(
+        r'<g id="point-(\d+)">', lambda m: f"<g><title>{escape(titles[int(m[1])])}</title>", svg
+    )
+    svg = re.sub(r' id="(?:figure|patch|axes|text|line2d|matplotlib\.)[^"]*"', "", svg)
+    svg = re.sub(r"\s*\n\s*", "\n", svg)
+    head = f'<svg role="img" aria-label="{escape(name)}"'.replace("\\", r"\\")
+    svg = re.sub(r'<svg(.*?) width="[^"]*"', rf"{head}\1", svg, count=1)
+    return re.sub(r' height="[^"]*pt"', "", svg, count=1)
 
 
 def _look(number: int) -> tuple[str, str]:
-    """The colour and the shape of a number."""
-    place = number - 1
+    """The colour and the shape of a number; blue for 0."""
+    place = (number - 1) if number else 5
     return COLOURS[place % len(COLOURS)], _SHAPES[place // len(COLOURS) % 3]
-
-
-def _verbatim(text: str) -> str:
-    return text.replace("\\", r"\\")
-
-
-@contextmanager
-def _plot(name: str, height: float = 3.4) -> Iterator[_Plot]:
-    with rc_context(_STYLE):  # type: ignore[arg-type]
-        plot = _Plot(name, height)
-        yield plot
-        plot.draw()

@@ -7,7 +7,8 @@ from typing import Any
 
 from ragsieve.artifacts import Trained
 from ragsieve.errors import needs_extra
-from ragsieve.evaluate import plots
+from ragsieve.evaluate.plots import Line, Point, chart
+from ragsieve.trained import Trained
 
 with needs_extra("train"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -46,14 +47,14 @@ def to_html(trained: Trained, logs: Mapping[str, Log]) -> str:
 
 def _curves(log: Log) -> list[tuple[str, Markup]]:
     """A plot for every number that a log follows."""
-    followed: dict[str, list[tuple[float, float]]] = {}
+    followed: dict[str, list[Point]] = {}
     for entry in log:
         for name, value in entry.items():
             if name not in _AXES and isinstance(value, int | float):
-                followed.setdefault(name, []).append((entry["step"], value))
+                followed.setdefault(name, []).append(Point(entry["step"], value))
     return [
-        (name, Markup(plots.history(points, "step", name.replace("_", " "))))
-        for name, points in followed.items()
+        (name, Markup(chart([Line(0, "", tuple(p))], "step", name.replace("_", " "), shares=False)))
+        for name, p in followed.items()
     ]
 
 
