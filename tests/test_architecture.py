@@ -12,7 +12,7 @@ import ragsieve
 
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
-    ["errors", "types", "schema"],
+    ["errors", "types", "schema", "files"],
     ["text", "fusion", "trace", "cluster", "documents", "result", "many", "pipeline"],
     ["models", "prompts"],
     ["datasets"],

@@ -104,6 +104,20 @@ def test_the_header_says_what_was_run(tmp_path: Path) -> None:
     assert header["versions"]["numpy"]
 
 
+def test_a_damaged_header_is_written_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A power cut leaves zeros, or what is no header: the records go on, with a warning."""
+    run(tmp_path, ONE)
+    for damaged in (bytes(100), b'{"started', b"[]", b"{}"):
+        (tmp_path / "run.json").write_bytes(damaged)
+        caplog.clear()
+        run(tmp_path, ONE)
+
+        assert "sample" in json.loads((tmp_path / "run.json").read_text())["datasets"]
+        assert [f"{tmp_path / 'run.json'} is damaged"] == [
+            message.partition(",")[0] for message in caplog.messages
+        ]
+
+
 def test_times_are_of_questions_asked_alone(tmp_path: Path) -> None:
     """The first two of each cell; filter and generator are parts of the whole."""
     run(tmp_path)

@@ -89,6 +89,45 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     assert written(tmp_path / "whole.jsonl") == written(output)
 
 
+@pytest.mark.parametrize(
+    ("number", "torn"),
+    [
+        (3, b"\0" * 4096),
+        (3, b'{"line": 3, "input": "ab\0\0\0'),
+        (2, b'{"line": 9, "inp{"line": 3, "input": "x"}\n'),
+        (1, b'"kept": [], "text": "the end of a line"}\n'),
+        (2, b"\n"),
+        (2, b'{"line": 2, "text": "\xe2\x82\n'),
+    ],
+)
+def test_a_torn_record_is_named_and_asked_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int, torn: bytes
+) -> None:
+    """A tail of zeros, two records in one line, the end of one, half a letter: at any line."""
+    source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
+    finished(source, tmp_path / "whole.jsonl")
+    finished(source, output, workers=1)
+    rows = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join([*rows[: number - 1], torn, *rows[number:]]))
+    again = finished(source, output)
+
+    assert [False] == [done.again for done in again if not done.again]
+    assert written(tmp_path / "whole.jsonl") == written(output)
+    assert [f"line {number} of output {output} was torn"] == [
+        message.partition(",")[0] for message in caplog.messages
+    ]
+
+
+def test_a_file_of_nothing_but_a_torn_record_is_begun_anew(tmp_path: Path) -> None:
+    """The first record was being written when the power went."""
+    source, output = questions(tmp_path / "q.jsonl", 2), tmp_path / "o.jsonl"
+    for torn in (b"\0" * 50, b'{"line": 1, "inp', b'{"li\0\0'):
+        output.write_bytes(torn)
+        finished(source, output)
+
+        assert [1, 2] == [row["line"] for row in written(output)]
+
+
 def test_what_is_done_is_not_made_again(tmp_path: Path) -> None:
     """The second run asks nothing, and sums up as the first."""
     source = questions(tmp_path / "q.jsonl", 3)
@@ -177,6 +216,8 @@ def test_options_must_be_positive(tmp_path: Path) -> None:
         b'{"a": 1}\n',
         b"[]\n",
         b"\xff\n",
+        json.dumps({**FOUND, "line": "1"}).encode() + b"\n",
+        b"my notes\n" + json.dumps({**FOUND, "system": "other"}).encode() + b"\n",
         json.dumps({**FOUND, "system": "other"}).encode() + b"\n",
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.train.artifacts import check_free, model_dir
+from ragsieve.train.artifacts import check_free, model_dir, recipe_of
 from ragsieve.train.examples import write
 from ragsieve.train.plans import GeneratorPlan
 from ragsieve.train.run import Run
@@ -41,6 +41,17 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     check_free(folder, "model")
 
     assert not folder.exists()
+
+
+def test_a_damaged_recipe_is_that_of_no_training(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What a power cut left of it stops no start: the training is done anew, and says so."""
+    for damaged in (bytes(40), b'{"part": "x', b"3"):
+        (tmp_path / "recipe.json").write_bytes(damaged)
+
+        assert {} == recipe_of(tmp_path)
+    assert 3 == sum("recipe.json is damaged" in message for message in caplog.messages)
 
 
 def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:

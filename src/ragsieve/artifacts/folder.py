@@ -15,6 +15,7 @@ from ragsieve.artifacts.card import filter_card, hub_id
 from ragsieve.artifacts.recipe import MAX_BYTES, Trained, place, read_json
 from ragsieve.artifacts.weights import ADAPTER, check_part
 from ragsieve.errors import InputError
+from ragsieve.files import ordinary, writing
 
 FILTER = "filter.json"
 CARD = "README.md"
@@ -147,22 +148,23 @@ def copy_part(source: Path, target: Path, base: str | None = None) -> None:
 def atomic_dir(folder: Path) -> Iterator[Path]:
     """A new folder to write to, which then takes the place of ``folder``: whole or not at all.
 
+    Its files get ordinary permissions.
+
     Raises:
         InputError: If it cannot be written.
     """
     folder = folder.absolute()
-    try:
+    with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             fresh = work / folder.name
             fresh.mkdir()
             yield fresh
+            ordinary(fresh)
             _swap(fresh, folder)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise InputError(f"folder must be writable, got {str(folder)!r}: {error}") from error
 
 
 def _swap(fresh: Path, folder: Path) -> None:

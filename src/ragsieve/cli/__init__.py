@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -23,6 +24,8 @@ from ragsieve.cli.serve import serve_command
 from ragsieve.cli.train import train_group
 from ragsieve.errors import InputError, MissingExtra
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # files are named where they are written
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: exit code 0 done, 1 a model or source failed, 2 bad input.
@@ -30,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     A command without its subcommand prints its help to standard error, with exit code 2.
     """
     logging.basicConfig(level=logging.ERROR, format="warning: %(message)s")
-    logging.getLogger("ragsieve.models").setLevel(logging.WARNING)
+    for name in ("ragsieve.models", "ragsieve.evaluate"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:  # some libraries' loggers let everything through
         handler.setLevel(logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
@@ -49,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         hint = f" Try '{context.command_path} --help'." if context else ""
         _fail(error.format_message() + hint, 2)
     except Exception as error:  # ours, or a fault: one line, too
+        if isinstance(error, OSError) and error.errno in _FULL and not error.filename:
+            leave = os._exit  # at once: what is left to print cannot be printed
+            _fail(f"standard output cannot be written: {error.strerror}", 2, leave)
         if os.environ.get("RAGSIEVE_DEBUG"):
             raise
         _fail(describe(error), 2 if isinstance(error, (InputError, MissingExtra)) else 1)

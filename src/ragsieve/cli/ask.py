@@ -30,6 +30,7 @@ from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged, stream
+from ragsieve.files import writing
 from ragsieve.inspector import page, view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -254,10 +255,8 @@ def _print_json(value: Mapping[str, Any], indent: int | None = None) -> None:
 
 
 def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
-    try:
+    with writing(f"--html {html}"):
         html.write_text(page(views), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--html must be a file that can be written: {error}") from error
 
 
 def _cost(result: Result) -> str:

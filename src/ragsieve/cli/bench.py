@@ -26,7 +26,7 @@ from ragsieve.cli.base import (
     table,
 )
 from ragsieve.cli.signature import command
-from ragsieve.errors import InputError
+from ragsieve.files import writing
 
 
 @command("bench", short_help="Measure systems on questions.")
@@ -183,7 +183,5 @@ def _report(
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing(path):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -10,6 +10,7 @@ RUN/cache/CELL.sqlite       replies of models until the cell is done
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -45,6 +46,8 @@ from ragsieve.result import Result
 from ragsieve.systems.registry import ROLES
 from ragsieve.trace import Usage
 from ragsieve.types import Example
+
+logger = logging.getLogger(__name__)
 
 _HOPELESS = 10  # questions of a cell that may fail before any is answered
 
@@ -109,7 +112,10 @@ class Bench:
         values = header(self.config, self.cells, about, used, self.command)
         path = self.folder / "run.json"
         if path.exists():  # the first start's time stays
-            values["started"] = json.loads(path.read_text(encoding="utf-8"))["started"]
+            try:
+                values["started"] = json.loads(path.read_text(encoding="utf-8"))["started"]
+            except (ValueError, TypeError, LookupError) as error:
+                logger.warning("%s is damaged, and is written anew: %s", path, error)
         replace_lines(path, [json.dumps(values, indent=2).encode() + b"\n"])
         return {name: counts["questions"] for name, counts in about.items()}
 

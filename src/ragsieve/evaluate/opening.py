@@ -90,7 +90,7 @@ def open_system(
         name: One of `ragsieve.systems`, or a trained filter.
         llm: Its generator.
         options: Options other than their defaults.
-        models: Of its parts and of its roles, as `ragsieve.artifacts.building.models_of` names them.
+        models: Of its parts and its roles, as `ragsieve.artifacts.building.models_of` has them.
         load: Loads them.
         others: What else it needs.
 

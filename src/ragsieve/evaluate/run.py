@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack
@@ -21,12 +21,15 @@ from filelock import FileLock, Timeout
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy
+from ragsieve.files import writing
 from ragsieve.result import Result
 from ragsieve.text import counted
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]
 Failed = Callable[[Example, Exception], dict[str, Any] | None]
+
+logger = logging.getLogger(__name__)
 
 _HEAD = b'{"line": '  # how each record begins
 _LONG = ("kept", "text", "trace")  # keys of a record that an earlier run's is not held in memory by
@@ -54,8 +57,9 @@ class Batch:
     """Questions of one JSONL file and the results in another, which belongs to it inside ``with``.
 
     A line of the output has ``line``, ``id``, ``system``, and the question's values. Records
-    that an earlier run of the same ``label`` wrote stay as they are; a line cut short by a kill is
-    taken away. ``.NAME.lock`` beside the output keeps a second run out.
+    that an earlier run of the same ``label`` wrote stay as they are; a line that a kill, a full
+    disk or a power cut has torn is taken away with a warning, and its question is asked again.
+    ``.NAME.lock`` beside the output keeps a second run out.
 
     Args:
         source: JSONL, may be ``.gz``; see `ragsieve.datasets.local.parse_record`.
@@ -88,11 +92,12 @@ class Batch:
                     raise InputError(f"output {self.output} must not be the input")
                 stack.enter_context(FileLock(path.with_name(f".{path.name}.lock"), timeout=0))
                 self._written = self._earlier(path) if path.exists() else {}
-                self._file = stack.enter_context(path.open("a", encoding="utf-8"))
+                self._file = stack.enter_context(path.open("ab", buffering=0))
             except Timeout as error:
                 raise InputError(f"output {self.output} is being written by another run") from error
             except OSError as error:
-                raise self._unwritable(error) from error
+                reason = error.strerror or error
+                raise InputError(f"output {self.output} cannot be written: {reason}") from error
             self._open = stack.pop_all()
         return self
 
@@ -147,12 +152,10 @@ class Batch:
         """Put what is written in the order of the questions."""
         path = self.output.resolve()
         self._file.close()
-        try:
+        with writing(f"output {self.output}"):
             with path.open("rb") as file:
                 replace_lines(path, sorted(file, key=lambda line: int(json.loads(line)["line"])))
-            self._file = self._open.enter_context(path.open("a", encoding="utf-8"))
-        except OSError as error:
-            raise self._unwritable(error) from error
+            self._file = self._open.enter_context(path.open("ab", buffering=0))
 
     def missing(self, limit: int | None = None) -> bool:
         """Whether a question has no record yet; of an input that is a file."""
@@ -189,49 +192,63 @@ class Batch:
 
     def _append(self, done: Done) -> Done:
         if done.record:
-            try:
-                self._file.write(json.dumps(done.record) + "\n")
-                self._file.flush()
-            except OSError as error:
-                raise self._unwritable(error) from error
+            line = json.dumps(done.record).encode() + b"\n"
+            with writing(f"output {self.output}"):
+                while line:  # a full disk takes a part of it
+                    line = line[self._file.write(line) :]
         return done
 
-    def _unwritable(self, error: OSError) -> InputError:
-        return InputError(f"output {self.output} cannot be written: {error.strerror or error}")
-
     def _earlier(self, path: Path) -> dict[int, dict[str, Any]]:
-        """Records of earlier runs by line; the rest of a cut line is taken away."""
+        """Records of earlier runs by line; what is torn is taken away."""
         records: dict[int, dict[str, Any]] = {}
-        size = 0
+        torn: dict[int, bytes] = {}
         with path.open("rb") as file:
-            for line in file:
-                if not line.endswith(b"\n") and (_HEAD[: len(line)] == line[: len(_HEAD)]):
-                    break
-                record = self._checked(line)
-                records[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
-                size += len(line)
-        if size < path.stat().st_size:
-            os.truncate(path, size)
-        if self.retry and any("error" in record for record in records.values()):
-            records = {number: r for number, r in records.items() if "error" not in r}
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n") and (record := self._checked(line)):
+                    records[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
+                else:
+                    torn[number] = line[:80].strip(b"\0\r\n")
+        for number, begin in torn.items():
+            if not records and begin[: len(_HEAD)] != _HEAD[: len(begin)]:
+                raise self._foreign(begin)
+            message = "line %d of output %s was torn, and is taken away: its question is asked anew"
+            logger.warning(message, number, self.output)
+        failed = {number for number, r in records.items() if self.retry and "error" in r}
+        records = {number: r for number, r in records.items() if number not in failed}
+
+        def kept() -> Iterator[bytes]:
             with path.open("rb") as file:
-                replace_lines(path, [line for line in file if json.loads(line)["line"] in records])
+                for number, line in enumerate(file, 1):
+                    if number not in torn and json.loads(line)["line"] in records:
+                        yield line
+
+        if torn or failed:
+            replace_lines(path, kept())
         return records
 
-    def _checked(self, line: bytes) -> dict[str, Any]:
+    def _foreign(self, line: bytes) -> InputError:
+        return InputError(
+            f"output {self.output} must be empty or made by ragsieve, got a line {line!r:.60}"
+        )
+
+    def _checked(self, line: bytes) -> dict[str, Any] | None:
+        """A line as a record of this label; None where it is no JSON."""
         try:
-            record: dict[str, Any] = json.loads(line)
-            label, _ = record["system"], (record["line"], record["input"])
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(
-                f"output {self.output} must be empty or made by ragsieve, got a line {line!r:.60}"
-            ) from error
+            record: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        try:
+            label, number, _ = record["system"], record["line"], record["input"]
+        except (KeyError, TypeError) as error:
+            raise self._foreign(line) from error
+        if type(number) is not int:
+            raise self._foreign(line)
         if label != self.label:
             raise InputError(
                 f"output {self.output} was made by {label}, not by {self.label}: "
                 "name another file, or remove it"
             )
-        return record
+        return dict(record)
 
 
 def _processed(
@@ -303,11 +320,12 @@ def replace_lines(path: Path, content: Iterable[bytes]) -> int:
     fresh = path.with_name(f".{path.name}.{uuid4().hex[:12]}.new")  # another start's is another
     count = 0
     try:
-        with fresh.open("xb") as file:
-            for line in content:
-                file.write(line)
-                count += 1
-        fresh.replace(path)
+        with writing(path):
+            with fresh.open("xb") as file:
+                for line in content:
+                    file.write(line)
+                    count += 1
+            fresh.replace(path)
         return count
     finally:
         fresh.unlink(missing_ok=True)

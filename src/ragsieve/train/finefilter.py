@@ -29,7 +29,7 @@ from ragsieve.artifacts.folder import check_free
 from ragsieve.artifacts.recipe import ONE_PASS, place
 from ragsieve.datasets import parts
 from ragsieve.errors import needs_extra
-from ragsieve.evaluate.run import Done, Process, Tally, judged
+from ragsieve.evaluate.run import Done, Process, Tally, judged, replace_lines
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
 from ragsieve.models.transformers import Transformers
@@ -90,7 +90,7 @@ def train_finefilter(folder: Path, plan: FineFilterPlan, run: Run) -> Trained:
         trained = msgspec.structs.replace(trained, figures=figures)
         save(folder, trained, {name: run.work / name for name in trained.folders})
         logs = {name: recipe_of(run.work / name)["log"] for name in training.parts}
-        (run.work / "report.html").write_text(to_html(trained, logs), encoding="utf-8")
+        replace_lines(run.work / "report.html", [to_html(trained, logs).encode()])
     state.wait_for_everyone()
     return read(folder)
 

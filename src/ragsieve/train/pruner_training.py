@@ -21,6 +21,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ragsieve.errors import InputError
+from ragsieve.evaluate.run import replace_lines
 from ragsieve.models.loading import fetched
 from ragsieve.models.pruner import BUNDLED, CONFIG, FILES, NET, SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
@@ -123,7 +124,7 @@ def _divided(plan: PrunerPlan, run: Run) -> dict[Share, list[Record]]:
     digest = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
     claim(run.work, {**asdict(plan), "questions": digest})
     for share, text in texts.items():
-        run.path(share).write_text(text, encoding="utf-8")
+        replace_lines(run.path(share), [text.encode()])
     return parts
 
 

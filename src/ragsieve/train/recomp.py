@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ragsieve import models
+from ragsieve.artifacts.recipe import place
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.score import Cosine
 from ragsieve.score.inclusion import gains

@@ -8,7 +8,6 @@ from typing import Any
 from ragsieve.artifacts import Trained
 from ragsieve.errors import needs_extra
 from ragsieve.evaluate.plots import Line, Point, chart
-from ragsieve.trained import Trained
 
 with needs_extra("train"):
     from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -14,6 +14,8 @@ from ragsieve.errors import needs_extra
 with needs_extra("train"):
     import transformers
 
+from ragsieve.evaluate.run import replace_lines
+from ragsieve.files import ordinary, writing
 from ragsieve.train.artifacts import RECIPE
 from ragsieve.train.run import digest
 
@@ -60,12 +62,14 @@ def finish(
     log = [entry for known in run_trainer(trainer, work) if (entry := _entry(known))]
     main = trainer.is_world_process_zero()
     if main:
-        folder.mkdir(parents=True, exist_ok=True)
-        save(trainer.model, folder)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            save(trainer.model, folder)
+            ordinary(folder)
     trainer.accelerator.wait_for_everyone()
     if main:
         text = json.dumps({**recipe(), "log": log}, indent=1, ensure_ascii=False) + "\n"
-        (folder / RECIPE).write_text(text, encoding="utf-8")
+        replace_lines(folder / RECIPE, [text.encode()])
         shutil.rmtree(work, ignore_errors=True)
     return log
 
@@ -81,7 +85,8 @@ def run_trainer(trainer: transformers.Trainer, work: Path) -> list[dict[str, Any
     """Train from the last checkpoint in ``work``; the log, with ``seconds`` in each entry."""
     trainer.add_callback(Clock())
     trainer.remove_callback(transformers.PrinterCallback)
-    trainer.train(resume_from_checkpoint=last_checkpoint(work))
+    with writing(work):
+        trainer.train(resume_from_checkpoint=last_checkpoint(work))
     return trainer.state.log_history
 
 

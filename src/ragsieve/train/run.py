@@ -24,6 +24,7 @@ from ragsieve.artifacts.recipe import Data
 from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
+from ragsieve.files import writing
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.train.examples import TrainingExample, gather, read, write
 from ragsieve.types import Example
@@ -84,7 +85,8 @@ class Run:
         Raises:
             InputError: If a part has no question.
         """
-        self.work.mkdir(parents=True, exist_ok=True)
+        with writing(f"work {self.work}"):
+            self.work.mkdir(parents=True, exist_ok=True)
         for part, most in limits(limit).items():
             known = gather(self.sources, part, documents=documents)
             examples = list(islice(sorted(known, key=key) if key else known, most))
@@ -167,14 +169,12 @@ def digest(*inputs: object) -> str:
 def claim(work: Path, values: Mapping[str, Any]) -> None:
     """Note what ``work`` is of, or check that it says the same; see `Run.claim`."""
     path, text = work / "plan.json", json.dumps(values, indent=1)
-    try:
+    with writing(f"work {work}"):
         work.mkdir(parents=True, exist_ok=True)
         if not path.is_file():
             replace_lines(path, [text.encode()])
         if path.read_text(encoding="utf-8") != text:
             raise InputError(f"work must be a new folder or that of this plan, got {str(work)!r}")
-    except OSError as error:
-        raise InputError(f"work cannot be used: {error.strerror or error}") from error
 
 
 def limits(limit: int | None) -> dict[parts.Part, int | None]:

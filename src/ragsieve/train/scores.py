@@ -18,6 +18,7 @@ with needs_extra("train"):
 
 from ragsieve.evaluate.scorers import Scored, auc
 from ragsieve.evaluate.stats import Values
+from ragsieve.files import writing
 from ragsieve.score.calibrated import Curve, Logistic
 
 Method = Literal["isotonic", "logistic"]
@@ -137,10 +138,8 @@ def write(path: Path, fitted: Fit, made_by: Mapping[str, Any]) -> None:
         InputError: If the file cannot be written.
     """
     text = json.dumps({**made_by, **fitted.to_dict()}, indent=2)
-    try:
+    with writing(path):
         path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _pooled(questions: Sequence[Scored], name: str) -> tuple[Values, Values]:

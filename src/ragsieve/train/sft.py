@@ -23,6 +23,7 @@ with needs_extra("train"):
 
 from ragsieve import models
 from ragsieve.artifacts.weights import sha256_in
+from ragsieve.files import ordinary, writing
 from ragsieve.models.base import Prompt
 from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.seq2seq import Seq2Seq
@@ -336,8 +337,10 @@ def _save(model: Any, folder: Path, llm: Transformers) -> None:
     dtype = getattr(torch, llm._dtype)
     weights = {k: v.to(dtype) for k, v in peft.get_peft_model_state_dict(model).items()}
     options = {"safe_serialization": True, "selected_adapters": ["default"]}  # no reference of DPO
-    model.save_pretrained(folder, state_dict=weights, **options)
-    Path(folder, "README.md").unlink(missing_ok=True)  # peft's empty card
+    with writing(folder):
+        model.save_pretrained(folder, state_dict=weights, **options)
+        Path(folder, "README.md").unlink(missing_ok=True)  # peft's empty card
+        ordinary(Path(folder))
 
 
 def _public_name(llm: Transformers) -> str:

@@ -1,0 +1,43 @@
+"""Written files: an error that names the file, and permissions as the user's umask has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from ragsieve.errors import InputError
+
+_SIGNS = ("(os error ", "file write failed", "PytorchStreamWriter", "iostream error")
+
+
+@contextmanager
+def writing(what: object) -> Iterator[None]:
+    """Raise one line that names ``what`` where a write in the block fails, as on a full disk.
+
+    Also where a library that writes weights hides the system's error in one of its own.
+
+    Raises:
+        InputError: If a write fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what} cannot be written: {error.strerror or error}") from error
+    except Exception as error:
+        text = " ".join(str(error).split())
+        if isinstance(error, InputError) or not any(sign in text for sign in _SIGNS):
+            raise
+        raise InputError(f"{what} cannot be written: {text[:200]}") from error
+
+
+def ordinary(folder: Path) -> None:
+    """Give all files in a folder the permissions of a new file: safetensors writes 0600."""
+    probe = folder / f".{uuid4().hex[:12]}.new"
+    probe.touch(exist_ok=False)
+    mode = probe.stat().st_mode & 0o777
+    probe.unlink()
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            file.chmod(mode)
