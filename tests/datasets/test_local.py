@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.datasets.local import MAX_LINE, lines, parse_json, parse_record
 from ragsieve.errors import InputError
 from ragsieve.types import Document, Example, Query
 
@@ -43,6 +44,29 @@ def test_a_damaged_archive_is_named(tmp_path: Path, name: str, data: bytes) -> N
 
     with pytest.raises(InputError, match=f"{name} cannot be read"):
         list(lines(tmp_path / name))
+
+
+def test_a_line_that_grows_without_end_is_refused(tmp_path: Path) -> None:
+    """Of half a gigabyte in half a megabyte, no more is unpacked than a line may have."""
+    path, seen = tmp_path / "a.jsonl.gz", []
+    path.write_bytes(gzip.compress(b"{}\n") + gzip.compress(bytes(1 << 26)) * 8)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"line 2 of .*gz must have at most 134217728 bytes"):
+        list(map(seen.append, lines(path)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [(1, b"{}\n")] == seen
+    assert peak < 5 * MAX_LINE / 2  # the pieces of a line, and the line
+
+
+def test_a_line_of_the_largest_size_is_read(tmp_path: Path) -> None:
+    """The limit is the last that passes, whether packed or not."""
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        file.write(b"x" * (MAX_LINE - 1) + b"\n2")
+
+    assert [MAX_LINE, 1] == [len(line) for _, line in lines(path)]
 
 
 def test_what_is_no_file_is_named(tmp_path: Path) -> None:

@@ -13,16 +13,22 @@ from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.types import Example, Query
 
+MAX_LINE = 1 << 27
+"""Bytes of a line, unpacked, at most: 128 MiB."""
+
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
 
     Raises:
-        InputError: If the file cannot be read, or ends before its ``.gz`` does.
+        InputError: If the file cannot be read, ends before its ``.gz`` does, or has a line of more
+            than `MAX_LINE` bytes: a small ``.gz`` can hold one that fills the memory.
     """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+                if len(line) > MAX_LINE:
+                    raise InputError(f"line {number} of {path} must have at most {MAX_LINE} bytes")
                 if line.strip():
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:
