@@ -202,7 +202,12 @@ def test_a_folder_that_is_no_filter_is_refused(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"peft_type": "PROMPT_TUNING"}, {"peft_type": None}, {"megatron_config": {"a": 1}}],
+    [
+        {"peft_type": "PROMPT_TUNING"},
+        {"peft_type": None},
+        {"megatron_config": {"a": 1}},
+        {"layer_replication": [[0, 30]] * 99},
+    ],
 )
 def test_only_plain_lora_is_loaded(
     tmp_path: Path, adapter: Make, changes: Mapping[str, object]
@@ -215,6 +220,26 @@ def test_only_plain_lora_is_loaded(
             replace(PLAIN, extractor=part),
             {"extractor": adapter("extractor", **changes)},
         )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"r": 10**12}, r"'extractor'.r must be a whole number from 1 to 1024, got 10{12}$"),
+        ({"r": 0}, "'extractor'.r must be a whole number from 1 to 1024, got 0"),
+        ({"lora_alpha": -1}, "'extractor'.lora_alpha must be from 0 to 1000000, got -1"),
+        ({"lora_alpha": 1e300}, "'extractor'.lora_alpha must be from 0 to 1000000, got 1e"),
+        ({"lora_dropout": 2}, r"'extractor'.lora_dropout must be in \[0, 1\], got 2"),
+        ({"rank_pattern": {"q": 10**9}}, "'extractor'.rank_pattern must be of values a whole"),
+    ],
+)
+def test_numbers_of_an_adapter_have_ranges(
+    tmp_path: Path, adapter: Make, changes: Mapping[str, object], words: str
+) -> None:
+    """A rank of a million millions would take all memory before its weights are looked at."""
+    part = Part("llm", "smollm2", "extractor")
+    with pytest.raises(InputError, match=words):
+        save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("x", **changes)})
 
 
 def test_exactly_what_belongs_to_a_filter_is_pushed(

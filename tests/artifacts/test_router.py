@@ -133,6 +133,7 @@ def zeros(*shape: int) -> Any:
         (lambda f: (f / "router.safetensors").write_bytes(b"\x80\x04."), "must be safetensors"),
         (swapped({"weights": zeros(2, 3)}), "must hold weights in rows and bias"),
         (swapped({"weights": zeros(2), "bias": zeros(2)}), "must hold weights in rows and bias"),
+        (swapped({"weights": zeros(2, 3) + 1e308, "bias": zeros(2)}), "must hold numbers from -1"),
         (swapped({"weights": zeros(2, 3) / 1 + float("nan"), "bias": zeros(2)}), "must be finite"),
         (changed(form="llm", base={"model": "smollm2"}), "adapter must be a folder in it"),
     ],

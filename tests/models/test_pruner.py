@@ -274,6 +274,12 @@ def test_columns_are_checked(pruner: Pruner) -> None:
         ("pruner.json", b'{"layout": {"size": 1}}', "size must be at least"),
         ("pruner.json", b'{"layout": {"size": 512}}', "the encoder reads 40"),
         ("pruner.json", b'{"layout": {"made": 1}}', "unexpected keyword"),
+        ("pruner.json", b'{"layout": {}, "relative": NaN}', r"relative must be in .*got nan"),
+        ("pruner.json", b'{"layout": {}, "relative": -1}', r"relative must be in .*got -1"),
+        ("pruner.json", b'{"layout": {}, "thresholds": {"0.9": NaN}}', "thresholds must be of"),
+        ("pruner.json", b'{"layout": {}, "thresholds": {"0.9": 1e9}}', "thresholds must be of"),
+        ("pruner.json", b'{"layout": {}, "thresholds": {"nan": 0.1}}', "thresholds must be of"),
+        ("pruner.json", b'{"layout": {}, "thresholds": []}', "thresholds must be an object"),
         ("tokenizer.json", b"{}", "expected|missing"),
     ],
 )

@@ -95,7 +95,10 @@ def test_the_points_of_a_curve_are_checked(
         Curve(scores, probabilities)
 
 
-@pytest.mark.parametrize(("slope", "bias"), [(-1, 0), (math.inf, 0), (math.nan, 0), (1, math.inf)])
+@pytest.mark.parametrize(
+    ("slope", "bias"),
+    [(-1, 0), (math.inf, 0), (math.nan, 0), (1, math.inf), (1e308, 0), (1, -1e308)],
+)
 def test_the_numbers_of_a_logistic_curve_are_checked(slope: float, bias: float) -> None:
     """The error shows them."""
     with pytest.raises(InputError, match="slope must not be negative, both finite, got Logistic"):

@@ -73,6 +73,8 @@ def test_at_least_so_many_stay() -> None:
     [
         ({"weights": [[0.0]], "bias": [0.0, 0.0]}, "weights must have 2 rows of 1 numbers"),
         ({"weights": [[0.0], [math.nan]], "bias": [0.0, 0.0]}, "weights and bias must be finite"),
+        ({"weights": [[0.0], [1e308]], "bias": [0.0, 0.0]}, "from -1000000 to 1000000"),
+        ({"weights": [[0.0], [0.0]], "bias": [0.0, -1e7]}, "from -1000000 to 1000000"),
     ],
 )
 def test_broken_odds_are_refused(values: dict[str, Any], said: str) -> None:

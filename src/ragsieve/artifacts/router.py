@@ -23,6 +23,11 @@ from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
+from ragsieve.select.cut import LARGEST
+from ragsieve.trained.card import router_card
+from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable, copy_part, to_json
+from ragsieve.trained.recipe import TrainedRouter, read_json
+from ragsieve.trained.weights import check_part, verify
 
 ROUTER = "router.json"
 WEIGHTS = "router.safetensors"
@@ -194,5 +199,7 @@ def _read_weights(path: Path) -> tuple[tuple[tuple[float, ...], ...], tuple[floa
         raise InputError(f"{str(path)!r} must be safetensors: {error}") from error
     if {name: array.ndim for name, array in found.items()} != {"weights": 2, "bias": 1}:
         raise InputError(f"{str(path)!r} must hold weights in rows and bias")
+    if any((np.abs(array) > LARGEST).any() for array in found.values()):
+        raise InputError(f"{str(path)!r} must hold numbers from -{LARGEST} to {LARGEST}")
     rows = tuple(tuple(map(float, row)) for row in found["weights"].tolist())
     return rows, tuple(map(float, found["bias"].tolist()))

@@ -5,13 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from ragsieve.artifacts.recipe import Base, place, read_json
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
+from ragsieve.schema import Probability, read
+from ragsieve.trained.recipe import Base, place, read_json
 
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+
+_FOREIGN = ("megatron_config", "layer_replication")  # loads modules by names; copies layers
+_Rank = Annotated[int, Meta(ge=1, le=1024, extra={"rule": "a whole number from 1 to 1024"})]
+_Alpha = Annotated[float, Meta(ge=0, le=10**6, extra={"rule": "from 0 to 1000000"})]
+
+
+class _Sizes(msgspec.Struct, frozen=True):
+    """Numbers of an adapter's configuration, which say how much memory it takes."""
+
+    r: _Rank = 8
+    lora_alpha: _Alpha = 8
+    lora_dropout: Probability = 0.0
+    rank_pattern: dict[str, _Rank] | None = None
+    alpha_pattern: dict[str, _Alpha] | None = None
 
 
 def sha256_of(model: str) -> str:
@@ -83,9 +102,9 @@ def check_part(folder: Path) -> None:
     values: Any = read_json(folder / ADAPTER[0])
     if not isinstance(values, dict):
         raise InputError(f"{ADAPTER[0]} of part {folder.name!r} must be an object")
-    if values.get("peft_type") != "LORA" or values.get("megatron_config"):
-        # other kinds load tokenizers and modules by names in this file
+    if values.get("peft_type") != "LORA" or any(map(values.get, _FOREIGN)):
         raise InputError(f"part {folder.name!r} must be a plain LoRA adapter, it is none")
+    read(_Sizes, values, f"part {folder.name!r}")
 
 
 def _sha256(file: Path) -> str:

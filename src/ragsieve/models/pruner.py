@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,10 +39,25 @@ from ragsieve.models.window_cache import (
 )
 from ragsieve.models.windows import Laid, Layout, WindowTokenizer
 from ragsieve.models.wrap import check_columns
+from ragsieve.schema import Probability, read
 
 BUNDLED = ("pruner",)  # folders of ragsieve/weights
 CONFIG, TOKENIZER, NET, SETTINGS = "config.json", "tokenizer.json", "model.onnx", "pruner.json"
 FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
+
+_PROMISE = re.compile(r"0(\.\d{1,9})?|1(\.0)?", re.ASCII)
+
+
+class _Numbers(msgspec.Struct, frozen=True):
+    """Numbers of ``pruner.json``, which may come from anyone; what else it says passes."""
+
+    thresholds: dict[str, Probability] = {}
+    relative: Probability = 0.0
+
+    def __post_init__(self) -> None:
+        for promise in self.thresholds:
+            if not _PROMISE.fullmatch(promise):
+                raise InputError(f"thresholds must be of promises in [0, 1], got {promise[:20]!r}")
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,7 @@ class Pruner(Reopened):
             values = json.loads(self._read(SETTINGS))
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
+            read(_Numbers, values)
             return {"thresholds": {}, "relative": 0.0, **values}
 
     def prune(

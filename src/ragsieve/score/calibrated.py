@@ -19,6 +19,8 @@ from ragsieve.types import Query, Segment
 
 Values = NDArray[np.float64]
 
+_LARGEST = 1e100  # with any score that a model gives, nothing overflows
+
 
 @dataclass(frozen=True, repr=False)
 class Curve:
@@ -64,8 +66,8 @@ class Logistic:
     """A logistic curve: its log-odds are ``slope`` times the score, plus ``bias``.
 
     Args:
-        slope: Finite, not negative.
-        bias: Finite.
+        slope: From 0 to 1e100.
+        bias: From -1e100 to 1e100.
 
     Raises:
         InputError: If they break a rule.
@@ -75,7 +77,7 @@ class Logistic:
     bias: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.slope < math.inf and math.isfinite(self.bias)):
+        if not (0 <= self.slope <= _LARGEST and abs(self.bias) <= _LARGEST):
             raise InputError(f"slope must not be negative, both finite, got {self!r}")
 
     def to_dict(self) -> dict[str, Any]:

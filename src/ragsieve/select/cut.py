@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ragsieve.trace import Cutoff, record_cutoff, record_drop
 from ragsieve.types import Query, Segment, rounded
 
 FLOOR = 1e-3  # scores nearer to 0 or 1 count as this near
+LARGEST = 10**6  # size of a number of a regression, which may come from a file of anyone
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +29,7 @@ class Odds:
         bias: Of each K, ``(n + 1,)``.
 
     Raises:
-        InputError: If the shapes do not fit, or a number is not finite.
+        InputError: If the shapes do not fit, or a number is not finite or over `LARGEST` in size.
     """
 
     weights: tuple[tuple[float, ...], ...]
@@ -38,8 +39,8 @@ class Odds:
         rows = len(self.bias)
         if rows < 2 or [len(row) for row in self.weights] != [rows - 1] * rows:
             raise InputError(f"weights must have {rows} rows of {rows - 1} numbers, at least 1")
-        if not all(map(math.isfinite, [*self.bias, *(w for row in self.weights for w in row)])):
-            raise InputError("weights and bias must be finite")
+        if not all(abs(w) <= LARGEST for w in (*self.bias, *chain(*self.weights))):
+            raise InputError(f"weights and bias must be finite, from -{LARGEST} to {LARGEST}")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -51,7 +52,7 @@ class Odds:
     def __call__(self, scores: Sequence[float]) -> NDArray[np.float64]:
         """Probability for each K from 0 on, ``(n + 1,)``."""
         logits = np.array(self.weights) @ inputs(scores, len(self.bias) - 1) + self.bias
-        return np.asarray(1 / (1 + np.exp(-logits)))
+        return np.asarray(0.5 + 0.5 * np.tanh(logits / 2))  # cannot overflow
 
 
 def inputs(scores: Sequence[float], most: int) -> NDArray[np.float64]:
