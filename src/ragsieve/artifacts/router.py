@@ -24,10 +24,6 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
 from ragsieve.select.cut import LARGEST
-from ragsieve.trained.card import router_card
-from ragsieve.trained.folder import CARD, atomic_dir, check_replaceable, copy_part, to_json
-from ragsieve.trained.recipe import TrainedRouter, read_json
-from ragsieve.trained.weights import check_part, verify
 
 ROUTER = "router.json"
 WEIGHTS = "router.safetensors"

@@ -14,7 +14,6 @@ from ragsieve.artifacts.recipe import Base, place, read_json
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
 from ragsieve.schema import Probability, read
-from ragsieve.trained.recipe import Base, place, read_json
 
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
