@@ -152,7 +152,7 @@ def test_nothing_gets_nothing(pruner: Pruner) -> None:
 def test_company_changes_no_bit(
     exported: Path, small: Callable[..., Path], tmp_path: Path, precision: str
 ) -> None:
-    """Alone, backwards, shuffled, on any number of threads, shared and out of a cache."""
+    """Alone, shuffled, on any number of threads, from several threads, shared, out of a cache."""
     folder = str(exported if precision == "float32" else small())
     expected = prune_all(Pruner(folder, threads=1))
     order = random.Random(0).sample([*range(len(ASKED))], len(ASKED))
@@ -170,7 +170,10 @@ def test_company_changes_no_bit(
             list(pool.map(lambda item: cached.prune([item[0]], [item[1]])[0], ASKED.items()))
             for _ in range(2)
         ]
+        plain = Pruner(folder, threads=2)
+        threaded = list(pool.map(lambda item: plain.prune([item[0]], [item[1]])[0], ASKED.items()))
 
+    assert expected == threaded
     assert [expected[n] for n in order] == mixed
     assert expected == alone
     assert [expected, expected] == runs

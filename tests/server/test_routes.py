@@ -289,6 +289,21 @@ def test_real_models_give_many_clients_what_they_give_one(client: MakeClient, bo
         assert near({"system": "many", **untimed(own)}) == near(untimed(reply))
 
 
+def test_the_default_filter_gives_many_clients_what_it_gives_one(
+    client: MakeClient, body: Body
+) -> None:
+    """Its weights come with the package; eight clients at once share the processors."""
+    bodies = [{**body, "query": f"{body['query']} ({n})"} for n in range(8)]
+    asked = client({"many": ragsieve.load("finefilter", "fake:echo")})
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda b: asked.post("/v1/filter", json=b).json(), bodies))
+    alone = ragsieve.load("finefilter", "fake:echo")
+    for one, reply in zip(bodies, replies, strict=True):
+        own = alone(one["query"], one["documents"]).to_dict()
+
+        assert {"system": "many", **untimed(own)} == untimed(reply)
+
+
 def test_a_promise_of_a_request_holds(system: System, body: Body) -> None:
     """``keep_answer`` makes the system anew; the fake keeps more where more is promised."""
     pruner = models.load("fake:pruner")

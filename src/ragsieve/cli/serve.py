@@ -108,6 +108,10 @@ def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Sett
 
 def _batched(model: Any) -> Any:
     """A model whose calls are joined while it is busy: nobody waits for others who may not come."""
+    from ragsieve.models.pruner import Pruner  # imports onnxruntime
+
+    if isinstance(model, Pruner):  # its calls share the processors by themselves
+        return model
     size = 256
     if hasattr(model, "complete"):
         size = 32

@@ -1,7 +1,9 @@
 """Encoders on onnxruntime: one window a pass, as many passes at once as there are cores.
 
-No window shares a pass with another, so that neither padding nor the scale of an int8 activation
-depends on company: a window gives the same bits alone, among others and from any thread.
+Calls of several threads share the passes, first come first served, so that they fill the cores
+that a call's last windows leave idle. No window shares a pass with another, so that neither padding
+nor the scale of an int8 activation depends on company: a window gives the same bits alone, among
+others and from any thread.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -54,14 +57,14 @@ class Encoder:
     def run(self, windows: Sequence[Window], threads: int) -> list[NDArray[np.float32]]:
         """Logits of each window's tokens, ``(length, 2)`` each.
 
+        Args:
+            windows: What is read.
+            threads: Windows that are read at a time, by all calls with this number together.
+
         Raises:
             ModelError: If onnxruntime fails, or a logit is not finite.
         """
-        threads = min(threads, len(windows))
-        if threads < 2:
-            return [self._logits(window) for window in windows]
-        with ThreadPoolExecutor(threads, thread_name_prefix="ragsieve-onnx") as pool:
-            return list(pool.map(self._logits, windows))
+        return list(_passes(threads, os.getpid()).map(self._logits, windows))
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
         ids = np.array([window.ids], np.int64)
@@ -78,6 +81,12 @@ class Encoder:
         if logits.shape != (len(window.ids), 2) or not np.isfinite(logits).all():
             raise ModelError("the net must give two finite logits a token")
         return logits
+
+
+@cache
+def _passes(threads: int, _process: int) -> ThreadPoolExecutor:
+    """Threads that all calls of a process share; a forked one has none of its parent's."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="ragsieve-onnx")
 
 
 def cores() -> int:

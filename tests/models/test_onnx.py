@@ -1,0 +1,71 @@
+"""Passes of an encoder: as many at once as there are threads, whoever calls."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragsieve.models.onnx import Encoder
+from ragsieve.models.windows import Window
+
+
+class Counting(Encoder):
+    """A net that notes how many passes there were at once, at most; each gives its first id."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now = self.most = 0
+
+    def _logits(self, window: Window) -> Any:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        time.sleep(0.01)
+        with self._lock:
+            self._now -= 1
+        return np.array([[window.ids[0], 0]], np.float32)
+
+
+def windows(first: int) -> list[Window]:
+    return [Window(ids=[first + n], question=0, spans=[]) for n in range(5)]
+
+
+def read(net: Encoder, first: int, threads: int) -> list[int]:
+    return [int(logits[0, 0]) for logits in net.run(windows(first), threads)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_calls_share_the_passes(threads: int) -> None:
+    """Of eight callers' windows as many are read at a time as one caller's, each for its caller."""
+    net = Counting()
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda first: read(net, first, threads), range(0, 80, 10)))
+
+    assert [[*range(first, first + 5)] for first in range(0, 80, 10)] == replies
+    assert threads == net.most
+
+
+def in_child(results: Any) -> None:
+    results.put(read(Counting(), 7, 2))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_a_forked_process_reads_too() -> None:
+    """Threads do not survive a fork: the child starts its own."""
+    parent = read(Counting(), 7, 2)
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=in_child, args=(results,))
+    child.start()
+    try:
+        received = results.get(timeout=10)
+    finally:
+        child.kill()
+
+    assert [7, 8, 9, 10, 11] == parent == received
