@@ -55,8 +55,7 @@ def train_llm(
     run.write_questions(plan.limit, documents or first_documents(plan.documents))
     adapter, figures = learn(plan, run, model)
     recipe = {**recipe_of(adapter), **figures}
-    described = {"title": title, "use": use, "base": plan.llm}
-    with model_dir(folder, recipe, plan, run.sources, **described) as fresh:
+    with model_dir(folder, recipe, plan, run.sources, title=title, use=use, base=plan.llm) as fresh:
         shutil.copytree(adapter, fresh / ADAPTER)
         if getattr(plan, "merged", True):
             merge(fresh, model, adapter)

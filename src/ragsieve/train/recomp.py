@@ -128,13 +128,16 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
     names = {"before": plan.embedder, "after": f"sentence_transformers:{tuned}"}
     for name, model in names.items():
         recipe[name] |= first_gain(run, "validation", models.load(model))
-    described = {
-        "title": f"An extractive compressor for {plan.llm}",
-        "use": _USE,
-        "base": plan.embedder,
-        "library": "sentence-transformers",
-    }
-    with model_dir(folder, recipe, plan, run.sources, **described) as fresh:
+    with model_dir(
+        folder,
+        recipe,
+        plan,
+        run.sources,
+        title=f"An extractive compressor for {plan.llm}",
+        use=_USE,
+        base=plan.embedder,
+        library="sentence-transformers",
+    ) as fresh:
         shutil.copytree(tuned, fresh, dirs_exist_ok=True)
     return recipe
 

@@ -96,8 +96,8 @@ def train_reranker(
     trainer = _trainer(embedder, options, learned, validation, work)
 
     def recipe() -> dict[str, Any]:
-        model = {"adapter": str(folder)} if options.rank else {}
-        tuned = SentenceTransformer(embedder if options.rank else str(folder), **model)
+        lora = SentenceTransformer(embedder, adapter=str(folder)) if options.rank else None
+        tuned = lora or SentenceTransformer(str(folder))
         return {
             "part": "reranker",
             "base": marked(embedder),
