@@ -145,7 +145,14 @@ def test_the_sample_needs_no_folder(tmp_path: Path) -> None:
     assert "Apache-2.0" == DATASETS["sample"].licence
 
 
-@pytest.mark.parametrize("name", ["nonsense", "gone.jsonl", "."])
+@pytest.mark.parametrize("name", ["gone.jsonl", "data/gone.jsonl.gz"])
+def test_a_missing_file_is_named(name: str) -> None:
+    """With the folder that its path counts from."""
+    with pytest.raises(InputError, match=f"no file '{name}' is there: paths count from the cur"):
+        load(name)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "."])
 def test_an_unknown_name_is_named_with_the_known_ones(name: str) -> None:
     """Neither a name nor a file; a folder is no file."""
     with pytest.raises(InputError, match=f"JSONL file or one of sample, nq, .* got '{name}'"):

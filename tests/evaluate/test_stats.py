@@ -168,11 +168,22 @@ def test_a_verdict_needs_both_p_and_interval() -> None:
 
 
 def test_equal_systems_tie() -> None:
-    """With p = 1 and no width; so does a single question, which can show nothing."""
+    """With p = 1; so does a single question, which can show nothing."""
     same, lone = compare([BINARY], [BINARY]), compare([np.array([1.0])], [np.array([0.0])])
 
-    assert (0.0, 0.0, 0.0, 1.0, "tie") == (same.value, same.low, same.high, same.p, same.verdict)
+    assert (0.0, 1.0, "tie") == (same.value, same.p, same.verdict)
     assert (1.0, "tie") == (lone.p, lone.verdict)
+
+
+@pytest.mark.parametrize(("n", "most"), [(3, 0.7076), (100, 0.0362)])
+def test_pairs_that_never_differ_rule_out_what_so_many_can(n: int, most: float) -> None:
+    """Clopper and Pearson: of n pairs 0 differ, so at most 1 - 0.025 ** (1 / n) of all do."""
+    found = compare([np.ones(n)], [np.ones(n)])
+    cost = compare([np.ones(n)], [np.ones(n)], exact=False)
+
+    assert 1 - 0.025 ** (1 / n) == pytest.approx(most, abs=1e-4)
+    assert (-most, most) == pytest.approx((found.low, found.high), abs=1e-4)
+    assert (0.0, 0.0) == (cost.low, cost.high)
 
 
 def test_pairs_over_several_groups() -> None:

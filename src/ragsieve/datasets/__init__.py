@@ -101,6 +101,8 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
     path = Path(name)
     if path.exists() and not path.is_dir():  # a pipe is as good as a file
         return Dataset.from_file(path)
+    if path.suffix in (".jsonl", ".gz"):
+        raise InputError(f"no file {str(name)!r} is there: paths count from the current folder")
     raise InputError(
         f"a data set must be a JSONL file or one of {', '.join(DATASETS)}, got {str(name)!r}"
         f"{nearest(str(name), DATASETS)}"

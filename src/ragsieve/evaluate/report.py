@@ -270,6 +270,7 @@ def _row(
                 draws=draws,
                 seed=seed,
                 lower_is_better=name in LOWER,
+                exact=exact,
             )
     figures = _figures(cells)
     for name, value in derived_costs(cells, base, prices).items():

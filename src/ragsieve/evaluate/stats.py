@@ -128,13 +128,16 @@ def compare(
     draws: int = 10_000,
     seed: int = 0,
     lower_is_better: bool = False,
+    exact: bool = True,
 ) -> Difference:
     """Compare two systems on the same questions: mean of a - b, interval, p-value, verdict.
 
     Values are paired by position. The interval is that of `interval` over the pairs' differences;
     the p-value is that of a sign-flip permutation test, exact where all flips are at most
     ``draws``. The p-value is *not* corrected for several comparisons: see `holm`. The verdict is
-    "tie" where p >= 0.05 or the interval covers 0: a tie is no proof of equality.
+    "tie" where p >= 0.05 or the interval covers 0: a tie is no proof of equality. Where no pair
+    differs, the ends are what so many pairs rule out: the means of the groups' exact bounds on the
+    share of pairs that differ.
 
     Args:
         a_groups: Values of the first system, one array a group.
@@ -142,6 +145,7 @@ def compare(
         draws: Bootstrap samples, and random flips; at least 1.
         seed: Of the random numbers.
         lower_is_better: Whether a smaller value is "better".
+        exact: False for values that are no measurement of quality: no difference is then certain.
 
     Raises:
         InputError: If the shapes differ, and as `interval` does.
@@ -153,6 +157,9 @@ def compare(
         )
     pairs = [np.asarray(a) - np.asarray(b) for a, b in zip(a_groups, b_groups, strict=True)]
     mean = interval(pairs, draws=draws, seed=seed, exact=False)
+    if exact and not any(map(np.any, pairs)):
+        most = float(np.mean([_clopper_pearson(pair)[1] for pair in pairs]))
+        mean = replace(mean, low=-most, high=most)
     p = _sign_flip(pairs, draws, seed)
     difference = Difference(mean.value, mean.low, mean.high, p, "tie", mean.n)
     return difference.judged(p, lower_is_better=lower_is_better)
