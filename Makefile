@@ -7,10 +7,16 @@ DATA := $(or $(RAGSIEVE_DATA),../shared/data)
 DSPY := fastuuid importlib_metadata json_repair litellm zipp
 # a file stays in one process, with its fixtures
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations=5
+# Python 3.11 is the lowest allowed; the oldest numpy has no wheel for 3.13
+LOWEST := .venv-lowest/bin
+LOWEST_PYTHON ?= python3.11
+WITHOUT_TORCH := $(addprefix tests/,server models split score select cli/test_serve.py) \
+	$(addprefix tests/test_,documents.py many.py pipeline.py result.py schema.py text.py trace.py \
+	types.py public_api.py)
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check docs bench clean
+.PHONY: help demo test test-all test-lowest check docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -25,6 +31,9 @@ test: .venv/models ## run the tests that are not slow, in minutes: what a change
 test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
 	$(TESTS)
 
+test-lowest: .venv-lowest/done ## run the tests that need no torch on the lowest versions allowed
+	$(LOWEST)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" -k "not every_system" $(WITHOUT_TORCH)
+
 check: .venv/done ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -37,7 +46,7 @@ bench: .venv/models ## measure the main systems on real questions (RAGSIEVE_DATA
 	$(BIN)/ragsieve bench experiments/finefilter-main.toml --small --data $(DATA)
 
 clean: ## remove what the commands above have made
-	rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/done: pyproject.toml benchmarks/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -45,6 +54,13 @@ clean: ## remove what the commands above have made
 	$(PIP) --editable '.[local,openai,bench,html,hub,index,peers,records,rerank,serve,train,langchain,llama-index,haystack,mcp,opentelemetry,docs,dev]'
 	$(PIP) --no-deps --editable ./benchmarks
 	$(PIP) --no-deps dspy $(DSPY)
+	touch $@
+
+.venv-lowest/done: pyproject.toml
+	$(LOWEST_PYTHON) -m venv .venv-lowest
+	$(LOWEST)/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct --editable '.[openai,serve]'
+	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python cohere hypothesis pytest pytest-xdist
 	touch $@
 
 .venv/models: .venv/done
