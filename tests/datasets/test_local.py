@@ -48,7 +48,8 @@ def test_a_damaged_archive_is_named(tmp_path: Path, name: str, data: bytes) -> N
 
 def test_a_line_that_grows_without_end_is_refused(tmp_path: Path) -> None:
     """Of half a gigabyte in half a megabyte, no more is unpacked than a line may have."""
-    path, seen = tmp_path / "a.jsonl.gz", []
+    path = tmp_path / "a.jsonl.gz"
+    seen: list[tuple[int, bytes]] = []
     path.write_bytes(gzip.compress(b"{}\n") + gzip.compress(bytes(1 << 26)) * 8)
     tracemalloc.start()
     with pytest.raises(InputError, match=r"line 2 of .*gz must have at most 134217728 bytes"):
