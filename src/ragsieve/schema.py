@@ -102,8 +102,8 @@ def _at(kind: Any, value: Any, steps: list[str]) -> tuple[Any, str, Any]:
         elif isinstance(node, inspect.UnionType):  # the tag, which names none of them
             return node, "", value.get(step)
         elif isinstance(node, inspect.DictType):  # of strings; msgspec does not say which key
-            values = (getattr(node.value_type, "extra", None) or {}).get("rule")
-            return node.value_type, f"of values {values}" if values else "of strings only", value
+            own = (getattr(node.value_type, "extra", None) or {}).get("rule")
+            return node.value_type, f"of values {own}" if own else "of strings only", value
         else:
             inner, value = getattr(node, "item_type", inspect.AnyType()), value[int(step)]
         node, rule = _chosen(inner, value)
