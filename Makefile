@@ -16,7 +16,7 @@ WITHOUT_TORCH := $(addprefix tests/,server models split score select cli/test_se
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest check docs bench clean
+.PHONY: help demo test test-all test-lowest campaign check docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -33,6 +33,9 @@ test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA o
 
 test-lowest: .venv-lowest/done ## run the tests that need no torch on the lowest versions allowed
 	$(LOWEST)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" -k "not every_system" $(WITHOUT_TORCH)
+
+campaign: .venv/models ## try random hostile inputs for a quarter of an hour: SEED=1, ARGS="--help"
+	$(BIN)/python -m tests.campaign --seed $(or $(SEED),0) $(ARGS)
 
 check: .venv/done ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -22,13 +22,11 @@ from ragsieve.systems.self_rag import self_rag  # noqa: E402
 DRAFT = Draft("Who sang it?", passage="Ann </s> sang [Irrelevant] it.", relevant="[Relevant]")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def save(path: Path) -> Path:
     """Weights drawn at random; tokens are bytes, then ``<s>``, ``</s>`` and the reflection tokens.
 
     The chat format would stand out: a prompt of reflection tokens must not be written in it.
     """
-    path = tmp_path_factory.mktemp("self-rag")
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     inside = Tokenizer(models.BPE({byte: n for n, byte in enumerate(alphabet)}, []))
     inside.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -59,6 +57,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     transformers.LlamaForCausalLM(config).save_pretrained(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save(tmp_path_factory.mktemp("self-rag"))
 
 
 @pytest.mark.parametrize("ask", ["retrieve", "relevant", "supported", "useful"])

@@ -1,0 +1,184 @@
+"""Files that were damaged: an index, a run, records, a trained filter, sources, a cache."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragsieve.artifacts import Base, Trained, save
+
+from .campaign import Kind
+from .commands import ASKED, FAKES, RUN, SOURCES, Ended, documents, here, questions
+from .laws import holds
+
+ASK = ("ask", "-q", ASKED, *FAKES)
+TOP = ("--system", "top-sentences")
+
+
+class Target(NamedTuple):
+    """Files to damage, a command that reads them, and whether a result must be the right one."""
+
+    prepare: Callable[[], Any]
+    files: tuple[str, ...]
+    command: tuple[str, ...]
+    exact: bool = False
+
+
+def prepare_index() -> None:
+    documents(Path(), "d.jsonl", 0, 300)
+    here("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing")
+
+
+def prepare_run() -> None:
+    questions(Path(), 12, "mine.jsonl")
+    Path("run.toml").write_text(RUN)
+    here("bench", "run.toml", "--data", ".", "--output", "r")
+
+
+def prepare_filter() -> None:
+    questions(Path(), 20)
+    here("filter", *TOP, *FAKES, "--input", "q.jsonl", "--output", "o.jsonl")
+
+
+def prepare_cache() -> None:
+    documents(Path(), "d.jsonl", 0, 20)
+    here(*CACHED)
+
+
+def prepare_trained() -> None:
+    Path("a.txt").write_text("Song 7 was sung by Seals. It rained.")
+    values = {"min_keep": 1, "order": "score"}
+    bases = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
+    save("f", Trained(**bases, options=values), {})
+
+
+def prepare_sources() -> None:
+    Path("sources.toml").write_text(SOURCES)
+    Path("shop.html").write_text("<p>The price of an item is nine euros.</p>")
+    Path("music.html").write_text("<p>Song 7 of an album was sung by Seals.</p>")
+
+
+BENCH = ("bench", "run.toml", "--data", ".", "--output", "r")
+AGAIN = ("--input", "q.jsonl", "--output", "o.jsonl")
+CACHED = (*ASK, *TOP, "--cache", "c", "--json", "d.jsonl")
+TARGETS = {
+    "index": Target(
+        prepare_index, ("i/index.sqlite", "i/index.json"),
+        ("index", "search", "i", "-q", ASKED, "-k", "5", "--json"),
+    ),
+    "index by bm25": Target(
+        prepare_index, ("i/index.sqlite", "i/index.json"),
+        (*ASK, *TOP, "--index", "i", "--by", "bm25"),
+    ),
+    "index add": Target(
+        prepare_index, ("i/index.sqlite", "i/index.json"), ("index", "add", "i", "d.jsonl"),
+    ),
+    "run": Target(prepare_run, ("r/run.json", "r/records", "r/latency", "r/questions"), BENCH),
+    "report": Target(prepare_run, ("r/run.json", "r/records", "r/questions"), ("report", "r")),
+    "records": Target(prepare_filter, ("o.jsonl",), ("filter", *TOP, *FAKES, *AGAIN)),
+    "questions": Target(
+        prepare_filter, ("q.jsonl",),
+        ("filter", *TOP, *FAKES, "--input", "q.jsonl", "--output", "n.jsonl"),
+    ),
+    "cache": Target(
+        prepare_cache, ("c",), CACHED, exact=True
+    ),
+    "trained": Target(
+        prepare_trained, ("f/filter.json",), ("ask", "-q", ASKED, "--system", "./f", "a.txt")
+    ),
+    "sources": Target(
+        prepare_sources, ("sources.toml",), (*ASK, *TOP, "--sources", "sources.toml")
+    ),
+    "pages": Target(
+        prepare_sources, ("music.html",), (*ASK, *TOP, "--sources", "sources.toml")
+    ),
+}  # fmt: skip
+DAMAGE = ("flip", "cut", "nul", "zeros", "noise", "twice", "empty", "folder", "byte", "huge number")
+
+
+@cache
+def pristine(name: str) -> tuple[Path, Ended]:
+    """A folder that the target's files lie in, and what the command says there."""
+    folder, home = Path(tempfile.mkdtemp()), Path.cwd()
+    os.chdir(folder)
+    try:
+        TARGETS[name].prepare()
+        shutil.copytree(folder, folder / "copy")
+        os.chdir(folder / "copy")
+        ended = here(*TARGETS[name].command)
+    finally:
+        os.chdir(home)
+    shutil.rmtree(folder / "copy")
+    holds("it works undamaged", ended.code == 0, ended)
+    return folder, ended
+
+
+def draw(rng: random.Random) -> dict[str, Any]:
+    """A target, one of its files, and what happens to it where, in shares of its size."""
+    target = rng.choice([*TARGETS])
+    return {
+        "target": target,
+        "file": rng.choice(TARGETS[target].files),
+        "which": rng.random(),
+        "damage": rng.choice(DAMAGE),
+        "at": [rng.random() for _ in range(rng.choice([1, 1, 5, 30]))],
+        "bytes": [rng.randrange(256) for _ in range(16)],
+    }
+
+
+def check(value: dict[str, Any], folder: Path) -> int:
+    """One clear line, or a result; of what has checksums, the right one."""
+    target = TARGETS[value["target"]]
+    source, expected = pristine(value["target"])
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    path = folder / value["file"]
+    if path.is_dir():
+        inside = sorted(path.iterdir())
+        path = inside[int(value["which"] * len(inside))]
+    spoil(path, value["damage"], value["at"], bytes(value["bytes"]))
+    ended = here(*target.command)
+    holds("it ends", ended.code in (0, 1, 2), ended)
+    if target.exact:
+        holds("a result is right", ended.code == 0, ended)
+        holds("a result is right", _answer(ended) == _answer(expected), ended.out)
+    return 1
+
+
+def _answer(ended: Ended) -> str:
+    return ended.out.split('"trace"')[0]
+
+
+def spoil(path: Path, damage: str, places: list[float], noise: bytes) -> None:
+    """Damage a file."""
+    data = bytearray(path.read_bytes())
+    at = [int(place * len(data)) for place in places] if data else []
+    if damage == "folder":
+        path.unlink()
+        path.mkdir()
+        return
+    if damage in ("flip", "byte"):
+        for place in at:
+            data[place] = data[place] ^ (1 << noise[0] % 8) if damage == "flip" else noise[0]
+    elif damage == "huge number" and (digits := [n for n in at if chr(data[n]).isdigit()]):
+        data[digits[0] : digits[0]] = b"9" * 400
+    elif at:
+        where = at[0]
+        data = {
+            "cut": lambda: data[:where],
+            "nul": lambda: data + bytes(512),
+            "zeros": lambda: data[:where] + bytes(len(data) - where),
+            "noise": lambda: data[:where] + noise + data[where + len(noise) :],
+            "twice": lambda: data + data[where:],
+            "empty": lambda: bytearray(),
+            "huge number": lambda: data[:where] + b"1e999" + data[where:],
+        }[damage]()
+    path.write_bytes(data)
+
+
+DAMAGED = Kind("damage", 3_000, 60, draw, check)

@@ -1,0 +1,109 @@
+"""Web pages and APIs whose server lies, hangs up, or sends what is no answer."""
+
+from __future__ import annotations
+
+import json
+import random
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ragsieve.errors import RagsieveError
+from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve.retrieve.route import AskAll, Named, Routed
+from ragsieve.systems import build
+from ragsieve.types import Query
+
+from .campaign import Kind
+from .laws import check_result, draw_question, draw_text, holds
+from .pages import markup
+
+RIGHT: list[Any] = [
+    {"weather": {"sky": "grey", "city": "Rome"}}, [{"id": 3, "name": "Rome"}], {"result": "x"},
+]  # fmt: skip
+ODD = [None, True, 10**400, 1e308, "", "\ud800", [], {}, [[[]]], {"": {"": ""}}, "x" * 99_000]
+HEADS = ["", "Content-Type: text/html", "Content-Encoding: gzip", "Content-Length: 5"]
+HEADS += ["Transfer-Encoding: chunked", "Location: http://127.0.0.1:1/", "X: " + "y" * 9000]
+STATUS = ["200 OK"] * 8 + ["500 x", "302 Found", "404 x", "204 x", "999", "", "200 \x1b[31m"]
+QUESTIONS = ["What is the weather in Rome?", "Which order has orderId 7?", "weather Rome kelvin"]
+HTML = ["<p>", "</p>", "<div>" * 3000, "<table><tr><td>", "<script>", "<!--", "&#0;", "&#x110000;"]
+HTML += ["<title>", "<svg><style>", "<td rowspan=99999999>", "<ol start=-1>", "\x00", "<pre>"]
+
+
+def draw_json(rng: random.Random) -> str:
+    """An answer, of which some values are others."""
+    value: Any = rng.choice([*RIGHT, *ODD])
+    for _ in range(rng.randrange(3)):
+        inner = rng.choice([*ODD, draw_text(rng), value])
+        value = {draw_text(rng)[:20]: inner, "weather": value} if rng.random() < 0.5 else [inner]
+    text = json.dumps(value)
+    return text if rng.random() < 0.8 else text[: rng.randrange(len(text) + 1)]
+
+
+def draw_page(rng: random.Random) -> str:
+    """HTML of a page that was never right."""
+    pieces = [rng.choice([rng.choice(HTML), markup(rng), draw_text(rng)]) for _ in range(9)]
+    return "".join(pieces)
+
+
+def draw(rng: random.Random) -> dict[str, Any]:
+    """What the API's server answers, in turn; pages; a question."""
+    replies = [
+        [rng.choice(STATUS), rng.choice(HEADS), draw_json(rng), rng.choice([1, 1, 1, rng.random()])]
+        for _ in range(3)
+    ]
+    pages = [draw_page(rng) for _ in range(rng.randrange(4))]
+    question = rng.choice([*QUESTIONS, *QUESTIONS, draw_question(rng)])
+    return {"replies": replies, "pages": pages, "question": question}
+
+
+def check(value: dict[str, Any], folder: Path) -> int:
+    """Each source fails by a line or finds evidence; a system that asks both always answers."""
+    from ragsieve.retrieve.apis.entities import Rules
+    from ragsieve.retrieve.apis.openapi import described
+    from ragsieve.retrieve.fetch import Http
+    from ragsieve.retrieve.records import Records
+    from ragsieve.retrieve.web import Pages
+
+    from ..retrieve.apis.test_openapi import DOCUMENT
+    from ..retrieve.test_fetch import serving
+
+    answers = [_bytes(*reply) for reply in value["replies"]]
+    said: list[int] = []
+
+    def script(request: bytes, connection: Any) -> None:
+        said.append(len(request))
+        connection.sendall(answers[len(said) % len(answers)])
+
+    with serving(script) as server:
+        http = Http(server.url, timeout_s=5, max_bytes=50_000, allow_private=True)
+        api = Records(described(DOCUMENT), http, entities=Rules())
+        web = Pages([{"html": page} for page in value["pages"]])
+        for source in (api, web):
+            try:
+                source(Query(value["question"]))
+            except RagsieveError as error:
+                holds("an error is one line", "\n" not in str(error), error)
+        named = [Named("api", "Weather.", api), Named("web", "Pages.", web)]
+        both = Routed(named, AskAll())
+        system = build("top-sentences", echo(), HashingEmbedder(32), source=both)
+        result = system.lenient().ask(value["question"])
+    check_result(result, system, None)
+    holds("there is an answer", result.answer is not None)
+    return 1
+
+
+def _bytes(status: str, head: str, body: str, cut: float) -> bytes:
+    length = "" if "Length" in head or "chunked" in head else f"Content-Length: {len(body)}\r\n"
+    heads = f"HTTP/1.1 {status}\r\n{head}\r\n" if head else f"HTTP/1.1 {status}\r\n"
+    data = f"{heads}{length}\r\n{body}".encode("utf-8", "surrogatepass")
+    return data[: int(cut * len(data))]
+
+
+def missing() -> str:
+    """Whether what sources need is installed."""
+    names = [n for n in ("httpx", "html_to_markdown", "rapidfuzz") if not find_spec(n)]
+    return f"not installed: {', '.join(names)}" if names else ""
+
+
+SOURCES = Kind("sources", 1_000, 30, draw, check, missing)

@@ -1,0 +1,92 @@
+"""The campaign's small form, every input that once failed, and the campaign itself."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .campaign import REGRESSIONS, Campaign, Kind, Row, replay, table
+from .kinds import KINDS
+
+FAILED = sorted(REGRESSIONS.glob("*.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.parametrize("name", KINDS)
+def test_a_small_campaign_violates_nothing(name: str, tmp_path: Path) -> None:
+    """Of each kind; what fails lies in the folder as a regression."""
+    kind = KINDS[name]
+    row = Campaign(folder=tmp_path).run(replace(kind, goal=kind.small))
+    if row.reason:
+        pytest.skip(row.reason)
+
+    assert row.tried >= kind.small
+    assert [] == [path.read_text() for path in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("path", FAILED, ids=lambda path: path.stem)
+def test_what_once_failed_holds(path: Path) -> None:
+    """The input of the file is tried again."""
+    content = json.loads(path.read_text())
+    kind = KINDS[content["kind"]]
+    if kind.missing():
+        pytest.skip(kind.missing())
+
+    assert replay(kind, content["input"]) >= 0
+
+
+def draw(rng: random.Random) -> int:
+    return rng.randrange(1000)
+
+
+def odd(value: int, folder: Path) -> int:
+    """Two tries of an even number; an odd one fails."""
+    assert value % 2 == 0, f"{value} is odd\nindeed"
+    return 2
+
+
+ODD = Kind("odd", 20, 4, draw, odd)
+
+
+def test_inputs_that_fail_are_kept(tmp_path: Path) -> None:
+    """One file each, with what was wrong in a line; those that hold leave none."""
+    row = Campaign(seed=3, folder=tmp_path).run(ODD)
+    kept = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
+
+    assert (row.violated, row.inputs) == (len(kept), row.violated + (row.tried - row.violated) / 2)
+    assert 20 <= row.tried <= 21
+    assert 0 < row.violated
+    for content in kept:
+        assert f"AssertionError: {content['input']} is odd indeed" in content["violation"]
+        with pytest.raises(AssertionError, match="is odd"):
+            replay(ODD, content["input"])
+
+
+def test_inputs_depend_on_seed_and_number_alone(tmp_path: Path) -> None:
+    """Two that share a campaign try what one tries, and a start goes on where another stopped."""
+
+    def drawn(**options: Any) -> list[int]:
+        values: list[int] = []
+        kind = Kind("seen", 6, 6, draw, lambda value, _: values.append(value) or 1)
+        Campaign(folder=tmp_path, **options).run(kind)
+        return values
+
+    whole, halves = drawn(), [drawn(share=0.5, step=2, start=start) for start in (0, 1)]
+
+    assert [whole[::2], whole[1::2]] == halves
+    assert whole[4:] == drawn(start=4)[:2]
+    assert whole != drawn(seed=1)
+
+
+def test_what_cannot_be_tried_says_why(tmp_path: Path) -> None:
+    """It is no violation, and the table tells."""
+    row = Campaign(folder=tmp_path).run(replace(ODD, missing=lambda: "no browser"))
+
+    assert Row("odd", reason="no browser") == row
+    assert table([row]).endswith("no browser")

@@ -1,0 +1,45 @@
+"""A campaign in several processes: each takes every so many-th input."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+
+from .campaign import Campaign, Kind, Row, table
+
+
+def run(campaign: Campaign, kinds: Sequence[Kind], workers: int) -> list[Row]:
+    """Rows of all kinds. A process that dies leaves the file of the input that ended it."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        parts = [pool.submit(_part, campaign, kinds, n, workers) for n in range(workers)]
+        try:
+            done = [part.result() for part in parts]
+        except BrokenProcessPool:
+            sys.exit(f"a process died; its input is the newest in {campaign.folder}")
+    return [_total(rows) for rows in zip(*done, strict=True)]
+
+
+def _part(campaign: Campaign, kinds: Sequence[Kind], worker: int, workers: int) -> list[Row]:
+    own = replace(
+        campaign,
+        start=campaign.start + worker,
+        step=workers,
+        share=campaign.share / workers,
+    )
+    rows = []
+    for kind in kinds:
+        rows.append(own.run(kind))
+        sys.stderr.write(table(rows[-1:]).splitlines()[1] + "\n")
+    return rows
+
+
+def _total(rows: Sequence[Row]) -> Row:
+    counts = {
+        name: sum(getattr(row, name) for row in rows) for name in ("tried", "inputs", "violated")
+    }
+    return replace(rows[0], seconds=max(row.seconds for row in rows), **counts)
