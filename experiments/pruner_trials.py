@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +29,10 @@ from pruner_train import Lines
 from torch.nn import functional
 
 from ragsieve.models.loading import fetched
+from ragsieve.models.pruner import Pruner
 from ragsieve.models.windows import Layout, WindowTokenizer
 from ragsieve.train import pruner
+from ragsieve.train.restore import restore
 
 Record = Mapping[str, Any]
 RATE, BATCH = 1.5e-4, 4
@@ -92,6 +95,18 @@ TRIALS = {
     "windows of 512 tokens": Trial(layout=Layout(size=512)),
     "several passages a window of 512": Trial(layout=Layout(size=512), joined=True),
 }
+
+
+SHIPPED = "the weights that come with the package"
+"""Not trained here: checked beside the trials."""
+
+
+def shipped() -> pruner.Net:
+    """The bundled weights, from int8."""
+    with tempfile.TemporaryDirectory() as folder:
+        restore(Pruner().folder, folder)
+        encoder = pruner._encoder(folder)
+    return pruner.Net(encoder, encoder.config.pad_token_id or 0)
 
 
 def whole(record: Record) -> Record:
@@ -197,7 +212,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--only", nargs="+", choices=list(TRIALS), default=list(TRIALS))
+    parser.add_argument("--only", nargs="+", choices=[*TRIALS, SHIPPED], default=[*TRIALS, SHIPPED])
     parser.add_argument("--questions", type=int, default=2000, help="that a trial learns from")
     parser.add_argument("--check", type=int, default=12, help="validation questions of each set")
     options = parser.parse_args()
@@ -214,11 +229,14 @@ def main() -> None:
         done = options.output.read_text("utf-8") if options.output.is_file() else ""
         if any(json.loads(line)["trial"] == name for line in done.splitlines()):
             continue
-        trial, start = TRIALS[name], time.monotonic()
+        trial, start = TRIALS.get(name, Trial()), time.monotonic()
         order = chosen(records, trial, options.questions)
         if trial.joined:
             order = map(whole, order)
-        net, tokens = train(trial, order, seed=int(name.endswith("seed")))
+        if name == SHIPPED:
+            net, tokens = shipped(), 0
+        else:
+            net, tokens = train(trial, order, seed=int(name.endswith("seed")))
         seconds = round(time.monotonic() - start)
         row = {"trial": name, "questions": options.questions, "tokens": tokens, "seconds": seconds}
         with options.output.open("a", encoding="utf-8") as lines:
