@@ -73,6 +73,44 @@ def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
     assert ["3 documents are read up to"] == [n[:26] for n in record.notes]
 
 
+class CountingLLM(ScriptedLLM):
+    """Keeps the texts of each call of ``count``; characters of Greek are a token each."""
+
+    def __post_init__(self) -> None:
+        self.counted: list[list[str]] = []
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        self.counted.append([*texts])
+        greek = [sum("α" <= char <= "ω" for char in text) for text in texts]
+        return [n + g for n, g in zip(super().count(texts), greek, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "calls"),
+    [
+        (["word " * 1000] * 4, 4),
+        (["word " * 1000, "short"], 4),
+        (["αβγδ " * 200 + "word " * 1000] * 4, 6),
+        (["word " * 1000 + "αβγδ " * 200, "word " * 50], 6),
+    ],
+)
+def test_documents_that_do_not_fit_are_counted_once_each(texts: list[str], calls: int) -> None:
+    """A server counts a text a request: no search over lengths, however long the documents are.
+
+    One call for the whole prompt, one for the documents, one for each prompt that may fit: two
+    where tokens are spread evenly over a document, at most four where they are not.
+    """
+    llm = CountingLLM(["x"], context=64 + 64 + 400)
+    Agent(llm).answer(QUERY, [documents(*texts)])
+    prompt = [message.content for message in llm.prompts[0]]
+    requests = [len(batch) for batch in llm.counted[:-2]]  # the last are of `complete`
+
+    assert 2 == requests[0]
+    assert len(texts) == requests[1]
+    assert len(requests) <= calls
+    assert 0.9 * 400 <= sum(llm.count(prompt)) <= 400
+
+
 def test_what_a_model_thinks_first_is_no_answer() -> None:
     """Nor is a thought that was cut off; quotes around the whole go, too."""
     replies = ['<think>Hm.\n\nRome?</think>\n "Rome" ', "<think>It is", "Rome <think>"]
