@@ -192,10 +192,8 @@ def adapted(model: Any, name: str, folder: str) -> Any:
         ModelError: If it has no safetensors, does not fit the model, or cannot be merged.
         MissingExtra: If peft is not installed.
     """
-    try:
+    with needs_extra("local"):
         import peft
-    except ModuleNotFoundError as error:
-        raise MissingExtra("peft", extra="local") from error
 
     def merge() -> Any:
         files = ["adapter_config.json", _ADAPTER]

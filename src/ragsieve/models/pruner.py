@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, check_range
+from ragsieve.errors import InputError, MissingExtra, ModelError, check_range, needs_extra
 from ragsieve.models import store
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.once import once
@@ -190,10 +190,8 @@ class Pruner(Reopened):
         source = store.resolve(self.model)
         if isinstance(source, Path):
             return source
-        try:
+        with needs_extra("openai"):
             hub = import_module("huggingface_hub")
-        except ModuleNotFoundError as error:
-            raise MissingExtra("huggingface_hub", extra="openai") from error
         with self._loading():
             return Path(hub.snapshot_download(source, allow_patterns=[*FILES]))
 

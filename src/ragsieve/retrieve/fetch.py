@@ -19,16 +19,14 @@ from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
-from ragsieve.errors import InputError, MissingExtra, NotFound, SourceError, check_range
+from ragsieve.errors import InputError, NotFound, SourceError, check_range, needs_extra
 from ragsieve.models import protocol
 from ragsieve.retrieve.threads import start
 from ragsieve.text import legacy_charset, safe
 
-try:
+with needs_extra("records"):
     import httpcore
     import httpx
-except ModuleNotFoundError as error:
-    raise MissingExtra("httpx", extra="records") from error
 
 __all__ = ["Http", "NotFound", "is_public"]
 

@@ -9,15 +9,13 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from ragsieve.errors import MissingExtra, ModelError
+from ragsieve.errors import ModelError, needs_extra
 from ragsieve.models import store
 from ragsieve.retrieve.apis.entities import MAX_CHARS, Entity, apart, marked, runs, titles, trimmed
 from ragsieve.text import safe, words
 
-try:
+with needs_extra("records"):
     _util: Any = importlib.import_module("spacy.util")
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "spacy", extra="records") from error
 
 _KINDS = {
     "PERSON": "person",

@@ -8,14 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.text import safe
 
-try:
+with needs_extra("records"):
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "jinja2", extra="records") from error
 
 _DEPTH = 12
 _VALUES = 50_000
