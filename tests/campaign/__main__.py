@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 
-from .campaign import Campaign, table
+from .campaign import REGRESSIONS, Campaign, table
 from .kinds import KINDS
 from .workers import run
 
@@ -22,10 +23,13 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="the small form: other, small goals")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="most, for a kind")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--folder", type=Path, default=REGRESSIONS, help="of inputs that fail")
     options = parser.parse_args()
     if unknown := {*options.kinds} - {*KINDS}:
         parser.error(f"kinds must be of {', '.join(KINDS)}, got {', '.join(sorted(unknown))}")
-    campaign = Campaign(options.seed, options.share, options.seconds, options.start)
+    campaign = Campaign(
+        options.seed, options.share, options.seconds, options.start, folder=options.folder.resolve()
+    )
     kinds = [KINDS[name] for name in options.kinds or KINDS]
     kinds = [replace(kind, goal=kind.small) if options.small else kind for kind in kinds]
     rows = run(campaign, kinds, options.workers)

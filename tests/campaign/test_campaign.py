@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,20 @@ FAILED = sorted(REGRESSIONS.glob("*.json"))
 @pytest.mark.parametrize("name", KINDS)
 def test_a_small_campaign_violates_nothing(name: str, tmp_path: Path) -> None:
     """Of each kind; what fails lies in the folder as a regression."""
-    kind = KINDS[name]
-    row = Campaign(folder=tmp_path).run(replace(kind, goal=kind.small))
-    if row.reason:
-        pytest.skip(row.reason)
+    if reason := KINDS[name].missing():
+        pytest.skip(reason)
+    command = [sys.executable, "-m", "tests.campaign", name, "--small", "--workers", "1"]
+    done = subprocess.run(
+        [*command, "--folder", str(tmp_path)],
+        cwd=Path(__file__).parents[2],  # apart: it changes clocks and drives a browser
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
 
-    assert row.tried >= kind.small
     assert [] == [path.read_text() for path in tmp_path.iterdir()]
+    assert 0 == done.returncode, done.stderr
+    assert int(done.stdout.splitlines()[-1].split()[1].replace(",", "")) >= KINDS[name].small
 
 
 @pytest.mark.parametrize("path", FAILED, ids=lambda path: path.stem)

@@ -157,7 +157,7 @@ def compare(
         )
     pairs = [np.asarray(a) - np.asarray(b) for a, b in zip(a_groups, b_groups, strict=True)]
     mean = interval(pairs, draws=draws, seed=seed, exact=False)
-    if exact and not any(map(np.any, pairs)):
+    if exact and mean.low == mean.high == 0 and not any(map(np.any, pairs)):
         most = float(np.mean([_clopper_pearson(pair)[1] for pair in pairs]))
         mean = replace(mean, low=-most, high=most)
     p = _sign_flip(pairs, draws, seed)
