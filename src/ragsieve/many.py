@@ -47,7 +47,7 @@ def _in_order(call: Call, questions: Iterable[Question], workers: int) -> Iterat
     try:
         for place, question in enumerate(questions):
             pending.append(pool.submit(call, *_parts(question, place)))
-            if len(pending) >= 2 * workers:
+            while pending and (pending[0].done() or len(pending) >= 2 * workers):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
