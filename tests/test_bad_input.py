@@ -89,7 +89,7 @@ def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
     file.write_bytes("Müller".encode("latin-1"))
 
-    with pytest.raises(InputError, match=r"latin.txt must be UTF-8, byte 1 is 0xfc"):
+    with pytest.raises(InputError, match=r"latin.txt must be UTF-8; byte 1 is 0xfc"):
         read_documents([str(file)])
 
 

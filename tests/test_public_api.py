@@ -57,6 +57,7 @@ OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
 PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 OPTIONAL = [
     "datasets",
+    "docx",
     "dspy",
     "gguf",
     "haystack",
@@ -72,6 +73,7 @@ OPTIONAL = [
     "mcp",
     "openai",
     "peft",
+    "pypdf",
     "rapidfuzz",
     "rouge_score",
     "sentence_transformers",

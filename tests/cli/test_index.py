@@ -217,11 +217,11 @@ def test_a_blank_question_is_bad_input(ragsieve: Command) -> None:
 
 def test_files_of_other_kinds_are_counted(ragsieve: Command) -> None:
     """Rather than left out in silence."""
-    Path("notes/c.pdf").write_bytes(b"%PDF")
+    Path("notes/c.xlsx").write_bytes(b"%PDF")
     built = ragsieve("index", "build", "i", "notes", *FAKE)
 
     assert built.out.startswith("i: 2 added")
-    assert "left out files of other kinds: 1 .pdf\n" in built.err
+    assert "left out files of other kinds: 1 .xlsx\n" in built.err
 
 
 def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Command) -> None:

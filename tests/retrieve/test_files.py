@@ -6,11 +6,17 @@ import gzip
 import json
 import subprocess
 import sys
+from collections import Counter
+from io import BytesIO
 from pathlib import Path
 
+import docx
 import pytest
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from ragsieve.errors import InputError
+from ragsieve.retrieve import office
 from ragsieve.retrieve.files import Sources, read_documents
 
 
@@ -41,7 +47,7 @@ def test_a_page_is_read_in_the_charset_that_it_declares(tmp_path: Path) -> None:
     path.write_bytes(b'<meta charset="ISO-8859-1"><p>\x81')
 
     assert "Bees\u2019 caf\u00e9" == document.text
-    with pytest.raises(InputError, match="must be cp1252, as it declares, byte 30 is 0x81"):
+    with pytest.raises(InputError, match="must be cp1252, as it declares; byte 30 is 0x81"):
         read_documents([str(path)])
 
 
@@ -67,8 +73,14 @@ def test_files_keep_their_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.txt", b"a\xff", "a.txt must be UTF-8, byte 1 is 0xff"),
-        ("a.html", b"a\xff", "a.html must be UTF-8, byte 1 is 0xff"),
+        ("a.txt", b"a\xff", "a.txt must be UTF-8; byte 1 is 0xff"),
+        ("a.html", b"a\xff", "a.html must be UTF-8; byte 1 is 0xff"),
+        ("a.xlsx", b"PK\xff", r"a.xlsx must be UTF-8, or end in one of .* \.docx; byte 2 is 0xff"),
+        ("a.json", b'[{"text": "a"}, 1]', "a.json item 2: must be a JSON object, got a int"),
+        ("a.json", b"[", "a.json: not JSON"),
+        ("a.json", b'[{"question": "q", "documents": []}]', "item 1: .* pass it by --input"),
+        ("a.pdf", b"%PDF-1.7 and no more", "a.pdf cannot be read as PDF: "),
+        ("a.docx", b"PK", "a.docx cannot be read as a Word file: "),
         ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}', "a.jsonl line 2: a document must have a text"),
         ("a.jsonl", b"\xff", "a.jsonl line 1: not UTF-8"),
         ("a.jsonl", b"[]", "a.jsonl line 1: must be a JSON object"),
@@ -83,11 +95,9 @@ def test_a_bad_file_is_named(tmp_path: Path, name: str, data: bytes, reason: str
         read_documents([str(tmp_path / name)])
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"), [("none.txt", "No such file"), (".", "Is a directory"), ("\0", "null byte")]
-)
+@pytest.mark.parametrize(("name", "reason"), [("none.txt", "No such file"), ("\0", "null byte")])
 def test_what_is_no_file_is_named(tmp_path: Path, name: str, reason: str) -> None:
-    """Nothing, a folder, and what no file can be called."""
+    """Nothing, and what no file can be called."""
     with pytest.raises(InputError, match=f"cannot be read: .*{reason}"):
         read_documents([str(tmp_path / name)])
 
@@ -139,14 +149,19 @@ def test_packed_jsonl_is_read_as_jsonl(tmp_path: Path) -> None:
 
 def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
     """By name; hidden files and folders, and the one to leave out, are not looked at."""
-    for name in ("b.md", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.pdf"):
+    for name in ("b.md", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "Makefile").write_text("all:")
     sources = Sources([str(tmp_path)], without=tmp_path / "index")
 
     assert [str(tmp_path / name) for name in ("a.TXT", "b.md", "in/c.html")] == ids(sources)
-    assert {".pdf": 1, "no ending": 1} == sources.others
+    assert {".xlsx": 1, "no ending": 1} == sources.others
+    others: Counter[str] = Counter()
+    read = read_documents([str(tmp_path / "in"), str(tmp_path / "b.md"), str(tmp_path)], others)
+    names = ("in/c.html", "b.md", "a.TXT", "b.md", "in/c.html", "index/f.txt")
+    assert [str(tmp_path / name) for name in names] == [document.id for document in read]
+    assert {".xlsx": 1, "no ending": 1} == others
 
 
 def test_a_named_file_is_read_whatever_its_ending(tmp_path: Path) -> None:
@@ -154,6 +169,90 @@ def test_a_named_file_is_read_whatever_its_ending(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("Bees.")
 
     assert [str(tmp_path / "a.log")] == ids(Sources([str(tmp_path / "a.log")]))
+
+
+def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
+    """An array, or an object; what has no id takes the file's name and its number."""
+    (tmp_path / "a.json").write_text(
+        '\ufeff[{"text": "Bees.", "id": "b", "score": NaN}, {"text": "C"}]'
+    )
+    (tmp_path / "b.json").write_text('{"body": "Cheese."}')
+    paths = [str(tmp_path / name) for name in ("a.json", "b.json")]
+
+    found = [(d.id, d.text) for d in read_documents(paths)]
+    assert [("b", "Bees."), (f"{paths[0]}:2", "C"), (f"{paths[1]}:1", "Cheese.")] == found
+    assert found == [(d.id, d.text) for d in Sources(paths)]
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with a line of text a page."""
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/Type1"),
+            NameObject("/BaseFont"): NameObject("/Helvetica"),
+        }
+    )
+    for text in pages:
+        page = writer.add_blank_page(300, 300)
+        content = DecodedStreamObject()
+        content.set_data(f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET".encode())
+        page[NameObject("/Contents")] = writer._add_object(content)
+        fonts = DictionaryObject({NameObject("/F1"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    packed = BytesIO()
+    writer.write(packed)
+    return packed.getvalue()
+
+
+def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
+    """With the number of its page; one without text stays, so that pages keep their numbers."""
+    path = tmp_path / "a.PDF"
+    path.write_bytes(pdf("Bees are here.", "", "Cheese is there."))
+    found = [(d.id, d.text, d.metadata["page"]) for d in read_documents([str(path)])]
+
+    texts = ("Bees are here.", "", "Cheese is there.")
+    assert [(f"{path}#page={n}", text, n) for n, text in enumerate(texts, 1)] == found
+    assert [id_ for id_, *_ in found] == ids(Sources([str(path)]))
+
+
+def test_a_pdf_without_text_or_with_a_password_is_named(tmp_path: Path) -> None:
+    """A scan holds pictures alone."""
+    (tmp_path / "a.pdf").write_bytes(pdf("", ""))
+    with pytest.raises(InputError, match=r"a.pdf must hold text, got 2 pages without: scanned"):
+        read_documents([str(tmp_path / "a.pdf")])
+
+    writer = PdfWriter(clone_from=BytesIO(pdf("Bees.")))
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(tmp_path / "b.pdf")
+    with pytest.raises(InputError, match=r"b.pdf cannot be read as PDF: .*decrypted"):
+        read_documents([str(tmp_path / "b.pdf")])
+
+
+def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
+    """Headings and tables as Markdown."""
+    file = docx.Document()
+    file.add_heading("Insects", 2)
+    file.add_paragraph("Bees are here.")
+    table = file.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "legs", "six"
+    file.add_paragraph("Cheese.")
+    file.save(str(tmp_path / "a.docx"))
+    (document,) = read_documents([str(tmp_path / "a.docx")])
+
+    assert "## Insects\n\nBees are here.\n\n| legs | six |\n\nCheese." == document.text
+
+
+def test_a_word_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file can fill the memory."""
+    monkeypatch.setattr(office, "MAX_UNPACKED", 10)
+    docx.Document().save(str(tmp_path / "a.docx"))
+
+    with pytest.raises(InputError, match=r"a.docx cannot be read .* at most 10 bytes, got "):
+        read_documents([str(tmp_path / "a.docx")])
 
 
 def question(id_: str, *documents: dict[str, object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -22,6 +23,7 @@ from ragsieve.cli.base import (
     FILE,
     INFO,
     info,
+    print_left_out,
     printable,
     warn,
     watched,
@@ -67,7 +69,8 @@ _PARAMS: list[click.Parameter] = [
 
 @click.command("filter", params=_PARAMS, short_help="Keep what matters of documents.")
 def filter_command(**options: Any) -> int:
-    """Keep what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
+    """Keep what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON, JSONL,
+    folders of these, -).
 
     \b
       ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
@@ -86,7 +89,8 @@ def filter_command(**options: Any) -> int:
 
 @click.command("ask", params=_PARAMS, short_help="Answer from what matters of documents.")
 def ask_command(**options: Any) -> int:
-    """Answer from what matters of the documents in FILE… (text, Markdown, HTML, JSONL, -).
+    """Answer from what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON,
+    JSONL, folders of these, -).
 
     \b
       ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
@@ -138,7 +142,9 @@ def _run(
         return _many(batch, system, answering, limit, workers, cache)
     documents = None
     if not _searches(system):
-        documents = read_documents(_or_stdin(files, needed=not answering))
+        others: Counter[str] = Counter()
+        documents = read_documents(_or_stdin(files, needed=not answering), others)
+        print_left_out(others)
     run = partial(_once, answering, Query(query or ""), documents, cache, bool(html))
     result, first = run(system)
     _print(result, **formats)

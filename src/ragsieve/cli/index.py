@@ -22,6 +22,7 @@ from ragsieve.cli.base import (
     Json,
     Questions,
     info,
+    print_left_out,
     printable,
     progress,
     table,
@@ -77,10 +78,11 @@ def index_group() -> None:
 def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **options: Any) -> None:
     """Build an index in FOLDER of the documents of SOURCE….
 
-    A source is a file, or a folder with all that lies in it (.txt .md .html .htm .jsonl .jsonl.gz;
-    no hidden files). JSONL holds a document a line, or questions with documents, whose documents
-    are pooled; a name of `ragsieve datasets` is such a source, too. The same command goes on where
-    it was interrupted; what is in the index already is not embedded again.
+    A source is a file, or a folder with all that lies in it (.txt .md .html .htm .pdf .docx .json
+    .jsonl .jsonl.gz; no hidden files). JSONL holds a document a line, JSON an array of documents;
+    or they hold questions with documents, which are pooled; a name of `ragsieve datasets` is such a
+    source, too. The same command goes on where it was interrupted; what is in the index already is
+    not embedded again.
 
     \b
       ragsieve index build my-index notes/
@@ -142,9 +144,7 @@ def _print_change(folder: Path, change: Change) -> None:
 
 
 def _print_left_out(sources: Sources) -> None:
-    if sources.others:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sources.others.most_common())
-        info(f"left out files of other kinds: {kinds}", "yellow")
+    print_left_out(sources.others)
     if sources.repeated:
         info(f"pooled: {counted(sources.repeated, 'document')} of questions had come before", "dim")
 

@@ -67,16 +67,25 @@ def parse_json(line: bytes) -> Mapping[str, Any]:
     """A JSON object from a line of UTF-8.
 
     Raises:
-        InputError: If the line is not UTF-8, not JSON, nests too deep, or is no object.
+        InputError: As `load_json`, or if it is no object.
+    """
+    value = load_json(line)
+    if not isinstance(value, dict):
+        raise InputError(f"must be a JSON object, got a {type(value).__name__}")
+    return value
+
+
+def load_json(text: bytes) -> Any:
+    """A value from JSON in UTF-8.
+
+    Raises:
+        InputError: If the text is not UTF-8, not JSON, or nests too deep.
     """
     try:
-        value = json.loads(line.decode("utf-8-sig"))
+        return json.loads(text.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 at byte {error.start}: {line[error.start]:#04x}") from error
+        raise InputError(f"not UTF-8 at byte {error.start}: {text[error.start]:#04x}") from error
     except RecursionError as error:
         raise InputError("not JSON that can be read: it nests too deep") from error
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise InputError(f"must be a JSON object, got a {type(value).__name__}")
-    return value

@@ -1,8 +1,9 @@
-"""Files to documents: text, Markdown, HTML, JSONL of documents or of questions with documents."""
+"""Files to documents: text, Markdown, HTML, PDF, Word, JSON and JSONL."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sys
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragsieve import datasets
-from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.datasets.local import lines, load_json, parse_json, parse_record
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
+from ragsieve.retrieve.office import docx_text, pdf_pages
 from ragsieve.retrieve.web import charset, page_text
 from ragsieve.types import Document, Example
 
-READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz")
+READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx")
 """Endings of the files that are read of a folder."""
 
 _KINDS = ((".jsonl", re.compile(rb'\{\s*"')), (".html", re.compile(rb"<[!?a-zA-Z]")))
@@ -30,19 +32,48 @@ _OF_QUESTION = (  # metadata of a passage in the list of one question, not its o
 )
 
 
-def read_documents(paths: Sequence[str]) -> tuple[Document, ...]:
-    """Documents of the files, in order; ``-`` is standard input.
+def read_documents(
+    paths: Sequence[str], others: Counter[str] | None = None
+) -> tuple[Document, ...]:
+    """Documents of the files and folders, in order; ``-`` is standard input.
 
-    ``.html`` and ``.htm`` become text, ``.jsonl`` and ``.jsonl.gz`` hold a document a line, other
-    files are text as they are. Standard input is JSONL where it begins with an object, HTML where
-    it begins with a tag, else text.
+    ``.html``, ``.htm`` and ``.docx`` become text, a ``.pdf`` one document a page with the id
+    ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an array
+    of them; other files are text as they are. Folders are read as by `Sources`. Standard input is
+    JSONL where it begins with an object, HTML where it begins with a tag, else text.
+
+    Args:
+        paths: Files and folders.
+        others: Files of folders that were left out, by ending, are counted here.
 
     Raises:
         InputError: If a file cannot be read, is not UTF-8, or a line of JSONL is no document.
     """
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
-    return tuple(document for path in paths for document in _documents(path))
+    others = Counter() if others is None else others
+    folders = {path: Path(path) for path in paths if path != "-" and _is_folder(path)}
+    files = (walk(folders[p], others) if p in folders else [p] for p in paths)
+    return tuple(document for some in files for path in some for document in _documents(path))
+
+
+def walk(folder: Path, others: Counter[str], without: Path | None = None) -> Iterator[str]:
+    """Files to read in a folder and all below it, by name; hidden ones are left out.
+
+    Args:
+        folder: The folder.
+        others: Files of other kinds are counted here, by ending.
+        without: A folder to leave out.
+    """
+    for here, folders, files in os.walk(folder, onerror=_unreadable):
+        visible = sorted(name for name in folders if not name.startswith("."))
+        apart = without and without.resolve()
+        folders[:] = [name for name in visible if Path(here, name).resolve() != apart]
+        for name in sorted(files):
+            if name.lower().endswith(READ) and not name.startswith("."):
+                yield str(Path(here, name))
+            elif not name.startswith("."):
+                others[Path(name).suffix.lower() or "no ending"] += 1
 
 
 class _Place(NamedTuple):
@@ -57,8 +88,9 @@ class _Place(NamedTuple):
 class Sources:
     """Documents of files, folders and data sets, one at a time, to be read once.
 
-    A file is one document, whose id is its path as given; JSONL holds a document a line, or a
-    question with documents. Folders are read recursively, files by name; hidden ones are left out.
+    A file is one document, whose id is its path as given, and a PDF one a page; JSON and JSONL hold
+    documents, or questions with documents. Folders are read recursively, files by name; hidden ones
+    are left out.
     The documents of questions are pooled: what has the same title and text comes once, as
     ``QUESTION/DOCUMENT`` of the first that had it, without what the question's list says of it;
     where another document has that id, as ``SOURCE:QUESTION/DOCUMENT``.
@@ -92,27 +124,14 @@ class Sources:
 
     def __iter__(self) -> Iterator[Document]:
         for name in self.names:
-            if name == "-" or (_is_path(name) and not Path(name).is_dir()):
-                yield from self._file(name)
-            elif _is_path(name):
-                for path in self._walk(Path(name)):
+            if _is_folder(name):
+                for path in walk(Path(name), self.others, self.without):
                     yield from self._file(path)
+            elif name == "-" or _is_path(name):
+                yield from self._file(name)
             else:
                 dataset = _known(name, self.data)
                 yield from self._pooled(dataset.examples(), dataset.name)
-
-    def _walk(self, folder: Path) -> Iterator[str]:
-        for here, folders, files in os.walk(folder, onerror=_unreadable):
-            visible = sorted(name for name in folders if not name.startswith("."))
-            folders[:] = [name for name in visible if not self._is_without(Path(here, name))]
-            for name in sorted(files):
-                if name.lower().endswith(READ) and not name.startswith("."):
-                    yield str(Path(here, name))
-                elif not name.startswith("."):
-                    self.others[Path(name).suffix.lower() or "no ending"] += 1
-
-    def _is_without(self, path: Path) -> bool:
-        return self.without is not None and path.resolve() == self.without.resolve()
 
     def _file(self, path: str) -> Iterator[Document]:
         for number, item in _items(path):
@@ -163,6 +182,10 @@ def _is_path(name: str) -> bool:
         return False
 
 
+def _is_folder(name: str) -> bool:
+    return _is_path(name) and Path(name).is_dir()
+
+
 def _known(name: str, data: Path | None) -> datasets.Dataset:
     if name not in datasets.DATASETS:
         raise InputError(f"a source must be a file, a folder or a data set's name, got {name!r}")
@@ -177,7 +200,8 @@ def _documents(path: str) -> Iterator[Document]:
     for number, item in _items(path):
         if isinstance(item, Example):
             reason = "this is a question with documents: pass it by --input"
-            raise InputError(f"{_name(path)} line {number}: {reason}")
+            place = "item" if path.lower().endswith(".json") else "line"
+            raise InputError(f"{_name(path)} {place} {number}: {reason}")
         yield item
 
 
@@ -191,32 +215,60 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
         numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path))
         for number, line in numbered:
             if line.strip():
-                yield number, _item(line, number, _name(path))
-        return
-    raw = raw if path == "-" else _read(path)
+                place = f"{_name(path)} line {number}"
+                yield number, _item(line, f"{_name(path)}:{number}", place)
+    else:
+        yield from _whole(path, kind, raw if path == "-" else _read(path))
+
+
+def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | Example]]:
+    """The items of a file that is read as a whole."""
     name = _name(path)
+    if kind == ".json":
+        yield from _array(raw, name)
+        return
+    if kind == ".pdf":
+        for number, page in enumerate(pdf_pages(raw, name), 1):
+            at = f"{path}#page={number}"
+            yield number, Document(at, page, source=name, metadata={"page": number})
+        return
+    if kind == ".docx":
+        yield 1, Document(path, docx_text(raw, name), source=name)
+        return
     is_page = kind in (".html", ".htm")
     encoding = charset(raw) if is_page else "utf-8-sig"
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
-        byte = raw[error.start]
-        raise InputError(f"{name} must be {rule}, byte {error.start} is {byte:#04x}") from error
+        known = f", or end in one of {' '.join(READ)}" if kind not in READ else ""
+        byte = f"byte {error.start} is {raw[error.start]:#04x}"
+        raise InputError(f"{name} must be {rule}{known}; {byte}") from error
     title, text = page_text(text, name=name) if is_page else ("", text)
     yield 1, Document(path, text, title, source=name)
 
 
-def _item(line: bytes, number: int, name: str) -> Document | Example:
-    """A line of JSONL, which is a document if it has a text."""
+def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:
+    """The items of a JSON file: one object, or an array of them."""
+    try:
+        value = load_json(raw)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    for number, item in enumerate(value if isinstance(value, list) else [value], 1):
+        line = json.dumps(item).encode()
+        yield number, _item(line, f"{name}:{number}", f"{name} item {number}")
+
+
+def _item(line: bytes, id_: str, place: str) -> Document | Example:
+    """A document, or a question with documents if it has these and no text."""
     try:
         record = parse_json(line)
         if "documents" in record and "text" not in record:
             return parse_record(line)
         unnamed = record.get("id") in (None, "")
-        return as_documents([{**record, "id": f"{name}:{number}"} if unnamed else record])[0]
+        return as_documents([{**record, "id": id_} if unnamed else record])[0]
     except InputError as error:
-        raise InputError(f"{name} line {number}: {error}") from error
+        raise InputError(f"{place}: {error}") from error
 
 
 def _name(path: str) -> str:
