@@ -79,6 +79,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=1, help="questions of each data set")
     options = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
+    if not Path("experiments").exists():  # where recipes look for their sources
+        Path("experiments").symlink_to(HERE)
     for recipe in sorted(HERE.glob("*.toml")):
         if recipe.stem.startswith(tuple(options.only)):
             prepare(recipe.read_text(encoding="utf-8"), options.data)

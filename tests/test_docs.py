@@ -36,6 +36,7 @@ import pytest
 from ragsieve import artifacts, cli, models
 from ragsieve.artifacts import building
 from ragsieve.cli.base import pairs, values
+from ragsieve.cli.config import read as read_settings
 from ragsieve.evaluate import config
 from ragsieve.systems.sources import sources_content
 
@@ -334,6 +335,8 @@ def read_toml(path: Path) -> None:
     elif path.name.startswith("sources"):
         (path.parent / "openapi.json").write_text("{}", encoding="utf-8")
         sources_content(path)
+    elif path.name == "ragsieve.toml":
+        read_settings(path)
     else:
         raise AssertionError(f"nobody reads {path.name}")
 

@@ -29,7 +29,7 @@ from ragsieve.cli.base import (
     watched,
 )
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import options_of, taken
+from ragsieve.cli.signature import Sections, options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged, stream
 from ragsieve.files import writing
@@ -66,8 +66,25 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["--compare"], metavar="SYSTEM", help="A second system beside it on the page."),
 ]
 
+_SECTIONS = {
+    "Options": (
+        *("query", "system", "keep_answer", "max_tokens", "llm", "explain", "as_json", "html"),
+        *("source", "output"),
+    ),
+    "Where evidence is searched": ("index", "retrieve", "by", "sources", "router"),
+    "Models and their options": (
+        *("llm_options", "embedder", "pruner", "system_options", "system_models", "cache"),
+    ),
+}
 
-@click.command("filter", params=_PARAMS, short_help="Keep what matters of documents.")
+
+@click.command(
+    "filter",
+    Sections,
+    sections=_SECTIONS,
+    params=_PARAMS,
+    short_help="Keep what matters of documents.",
+)
 def filter_command(**options: Any) -> int:
     """Keep what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON, JSONL,
     folders of these, -).
@@ -87,7 +104,13 @@ def filter_command(**options: Any) -> int:
     return _run(answering=False, system=taken(SystemOptions, options), **options)
 
 
-@click.command("ask", params=_PARAMS, short_help="Answer from what matters of documents.")
+@click.command(
+    "ask",
+    Sections,
+    sections=_SECTIONS,
+    params=_PARAMS,
+    short_help="Answer from what matters of documents.",
+)
 def ask_command(**options: Any) -> int:
     """Answer from what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON,
     JSONL, folders of these, -).

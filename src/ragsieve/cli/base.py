@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from ragsieve.cli.completion import complete_datasets
 from ragsieve.errors import InputError, RagsieveError
 from ragsieve.evaluate.run import Done
 from ragsieve.text import safe
@@ -35,7 +36,7 @@ Data = Annotated[Path | None, EXISTING_FOLDER, _DATA]
 Cache = Annotated[Path | None, FILE, {"help": "Remember model replies here."}]
 Count = Annotated[int | None, COUNT]
 Json = Annotated[bool, {"flags": ["--json"], "help": "Print one JSON object."}]
-Questions = Annotated[tuple[str, ...], {"metavar": "DATA..."}]
+Questions = Annotated[tuple[str, ...], {"metavar": "DATA...", "shell_complete": complete_datasets}]
 Workers = Annotated[int, COUNT, {"help": "Questions at once."}]
 
 
@@ -134,5 +135,9 @@ def print_left_out(others: Counter[str]) -> None:
 
 
 def print_error(console: Console, text: str) -> None:
-    """Print ``text`` as one red line."""
-    console.print(Text(printable(" ".join(text.split())), style="red"), soft_wrap=True)
+    """Print ``text`` as one red line, also where only errors are asked for."""
+    line = printable(" ".join(text.split()))
+    if console.quiet:
+        click.echo(line, err=True)
+    else:
+        console.print(Text(line, style="red"), soft_wrap=True)

@@ -12,6 +12,7 @@ import click
 from ragsieve import artifacts, datasets, systems
 from ragsieve.artifacts import building
 from ragsieve.cli.base import info, printable, table
+from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.signature import argument_texts, command
 from ragsieve.models import store
 
@@ -29,7 +30,11 @@ def _print(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool
 
 
 @command("systems", short_help="List every system, or show one.")
-def systems_command(name: str | None = None, *, as_json: _Json = False) -> None:
+def systems_command(
+    name: Annotated[str | None, {"shell_complete": complete_systems}] = None,
+    *,
+    as_json: _Json = False,
+) -> None:
     """List every system: what it does, what it needs, its paper. Of NAME, show its options, too.
 
     NAME may also be a trained filter's folder or hub id.

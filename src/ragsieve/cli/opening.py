@@ -14,6 +14,12 @@ import click
 from ragsieve import artifacts, models
 from ragsieve.artifacts import building
 from ragsieve.cli.base import COUNT, EXISTING_FILE, EXISTING_FOLDER, pairs, values
+from ragsieve.cli.completion import (
+    complete_models,
+    complete_option,
+    complete_role,
+    complete_systems,
+)
 from ragsieve.errors import InputError
 from ragsieve.evaluate.opening import Evidence, open_system
 from ragsieve.models.sharing import Share, sharing
@@ -169,12 +175,26 @@ class Loaded(NamedTuple):
 
 
 CHANGES: dict[str, dict[str, Any]] = {
-    "system_options": {"flags": ["--option"], "metavar": "KEY=VALUE"},
-    "system_models": {"flags": ["--model"], "metavar": "ROLE=MODEL"},
+    "system": {"shell_complete": complete_systems},
+    "system_options": {
+        "flags": ["--option"],
+        "metavar": "KEY=VALUE",
+        "shell_complete": complete_option,
+    },
+    "system_models": {
+        "flags": ["--model"],
+        "metavar": "ROLE=MODEL",
+        "shell_complete": complete_role,
+    },
+    "embedder": {"shell_complete": complete_models("embedder")},
+    "pruner": {"shell_complete": complete_models("sentence pruner")},
     "retrieve": {"show_default": "20"},
     "by": {"show_default": "hybrid, or bm25 where the index has no embedder"},
     "router": {"show_default": "all"},
-    "llm": {"show_default": "smollm2, or what a trained filter learnt from"},
+    "llm": {
+        "show_default": "smollm2, or what a trained filter learnt from",
+        "shell_complete": complete_models("LLM"),
+    },
     "llm_options": {"flags": ["--llm-option"], "metavar": "KEY=VALUE"},
     "keep_answer": {"show_default": "0.95"},
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
+from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
@@ -30,6 +31,7 @@ _PARAMS = [
     click.Option(
         ["--system", "names"],
         multiple=True,
+        shell_complete=complete_systems,
         default=["finefilter"],
         help="One that `ragsieve systems` lists, or a trained filter's folder or hub id; several "
         "by name, the first is the default.",

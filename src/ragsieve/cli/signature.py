@@ -118,6 +118,29 @@ def _argument(parameter: Parameter, hint: Any) -> click.Parameter:
     return click.Argument([parameter.name], **{**values, **_changes(hint)})
 
 
+class Sections(click.Command):
+    """A command whose help lists its options by section.
+
+    Args:
+        sections: Names of parameters by the section's title; what none names comes last.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections."""
+        params = {param.name: param for param in self.get_params(ctx)}
+        named = {name for names in self._sections.values() for name in names}
+        rest = [name for name in params if name not in named]
+        for title, names in {**self._sections, "Other options": rest}.items():
+            options = (params[n] for n in names if isinstance(params[n], click.Option))
+            records = (option.get_help_record(ctx) for option in options)
+            with formatter.section(title):
+                formatter.write_dl([record for record in records if record])
+
+
 def click_type(hint: Any) -> Any:
     """The type of an option whose parameter is annotated with ``hint``."""
     origin, inner = get_origin(hint), get_args(hint)

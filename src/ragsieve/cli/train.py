@@ -22,6 +22,7 @@ from ragsieve.cli.base import (
     warn,
     watched,
 )
+from ragsieve.cli.completion import complete_datasets
 from ragsieve.cli.signature import ApiCommand, taken
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Done
@@ -71,7 +72,13 @@ def train_group() -> None:
 
 def questions(metavar: str) -> Callable[..., Any]:
     """Files of questions, or names of data sets."""
-    return click.argument("questions", nargs=-1, required=True, metavar=f"{metavar}...")
+    return click.argument(
+        "questions",
+        nargs=-1,
+        required=True,
+        metavar=f"{metavar}...",
+        shell_complete=complete_datasets,
+    )
 
 
 def _training(

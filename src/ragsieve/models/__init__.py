@@ -104,6 +104,7 @@ def load(name: str, **options: Any) -> Any:
         MissingExtra: If the backend's packages are not installed.
     """
     make, _, arguments = _find(name)
+    _log.info("loading %s", name)
     try:
         return make()(*arguments, **options)
     except TypeError as error:

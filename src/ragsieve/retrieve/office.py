@@ -12,7 +12,7 @@ from ragsieve.text import safe
 
 if TYPE_CHECKING:
     from docx.document import Document as Docx
-    from docx.table import Table
+    from docx.table import Table as DocxTable
     from docx.text.paragraph import Paragraph
 
 MAX_UNPACKED = 1 << 28
@@ -57,8 +57,10 @@ def docx_text(raw: bytes, name: str) -> str:
 
 
 def _blocks(document: Docx) -> Iterator[str]:
+    from docx.table import Table
+
     for block in document.iter_inner_content():
-        yield _table(block) if hasattr(block, "rows") else _paragraph(block)
+        yield _table(block) if isinstance(block, Table) else _paragraph(block)
 
 
 def _paragraph(paragraph: Paragraph) -> str:
@@ -67,7 +69,7 @@ def _paragraph(paragraph: Paragraph) -> str:
     return "#" * int(level) + " " + paragraph.text if level.isdecimal() else paragraph.text
 
 
-def _table(table: Table) -> str:
+def _table(table: DocxTable) -> str:
     rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in table.rows)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

@@ -1,0 +1,131 @@
+"""`ragsieve config`, and settings of the environment and of ragsieve.toml."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import platformdirs
+
+from ragsieve.cli.base import Json, printable, table
+from ragsieve.cli.signature import command
+from ragsieve.errors import InputError, nearest
+
+FILE = "ragsieve.toml"
+NAMES = (
+    *("system", "option", "model", "llm", "llm_option", "embedder", "pruner"),
+    *("keep_answer", "max_tokens", "on_error"),
+)
+"""Options of `filter`, `ask`, `serve` and `mcp` that can be set."""
+
+_TABLES = {"option": "system_options", "model": "system_models", "llm_option": "llm_options"}
+_OF_SYSTEM = ("option", "model", "keep_answer")
+
+
+class Setting(NamedTuple):
+    """A value with the file or variable that it comes from."""
+
+    value: Any
+    origin: str
+
+
+def settings() -> dict[str, Setting]:
+    """Settings by name: of the user's file, then of the folder's, then of the environment.
+
+    Raises:
+        InputError: If a file cannot be read, is no TOML, or sets what there is not.
+    """
+    found: dict[str, Setting] = {}
+    for path in (platformdirs.user_config_path("ragsieve", appauthor=False) / FILE, Path(FILE)):
+        if path.is_file():
+            found |= {name: Setting(value, str(path)) for name, value in read(path).items()}
+    for name in NAMES:
+        variable = f"RAGSIEVE_{name.upper()}"
+        if name not in _TABLES and (text := os.environ.get(variable)):
+            found[name] = Setting(text, variable)
+    if url := os.environ.get("RAGSIEVE_BASE_URL"):
+        before = found["llm_option"].value if "llm_option" in found else {}
+        found["llm_option"] = Setting({**before, "base_url": url}, "RAGSIEVE_BASE_URL")
+    return found
+
+
+def read(path: Path) -> Mapping[str, Any]:
+    """Settings of a file.
+
+    Raises:
+        InputError: If it cannot be read, is no TOML, or sets what there is not.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} must be a file of TOML: {error}") from error
+    for name, value in values.items():
+        if name not in NAMES:
+            near = nearest(name, NAMES)
+            raise InputError(f"{path} may set {', '.join(NAMES)}, got {name!r}{near}")
+        kind = dict if name in _TABLES else (str, int, float)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            rule = "a table" if name in _TABLES else "a string or a number"
+            raise InputError(f"{name} of {path} must be {rule}, got {value!r}")
+    return values
+
+
+def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Defaults of each command's options, by the option's name, where they are set.
+
+    A ``--system`` among the arguments comes without the options that are set for another one.
+    """
+    found = {name: setting.value for name, setting in settings().items()}
+    if any(word.partition("=")[0] == "--system" for word in arguments):
+        found = {name: value for name, value in found.items() if name not in _OF_SYSTEM}
+    values = {
+        _TABLES.get(name, name): _pairs(value) if name in _TABLES else value
+        for name, value in found.items()
+    }
+    serve = {**values, "names": [values["system"]]} if "system" in values else values
+    return {"filter": values, "ask": values, "mcp": values, "serve": serve}
+
+
+def _pairs(values: Mapping[str, Any]) -> list[str]:
+    return [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in values.items()]
+
+
+@command("config", short_help="Show what is set, and where.")
+def config_command(*, as_json: Json = False) -> None:
+    """Show settings in force: of ragsieve.toml in your configuration folder, of ragsieve.toml in
+    the current folder, of the environment; each goes before those named earlier, and an option on
+    the command line before all. They are defaults of `filter`, `ask`, `serve` and `mcp`.
+
+    \b
+      system = "finefilter"                             or RAGSIEVE_SYSTEM
+      keep_answer = 0.9                                 or RAGSIEVE_KEEP_ANSWER
+      llm = "openai:NAME"                               or RAGSIEVE_LLM
+      llm_option = {base_url = "http://host:8000/v1"}   or RAGSIEVE_BASE_URL
+      max_tokens = 1000                                 or RAGSIEVE_MAX_TOKENS
+
+    Also embedder, pruner, on_error, and the tables option and model. A ragsieve.toml can send your
+    questions to another server: look at those of folders that are not yours.
+    """
+    found = settings()
+    shown = {name: _shown(setting.value) for name, setting in found.items()}
+    if as_json:
+        values = {n: {"value": shown[n], "from": found[n].origin} for n in shown}
+        click.echo(json.dumps(values, indent=2))
+    elif not shown:
+        folder = platformdirs.user_config_path("ragsieve", appauthor=False)
+        click.echo(printable(f"nothing is set: neither {folder / FILE} nor {FILE} nor RAGSIEVE_…"))
+    else:
+        rows = [(name, json.dumps(shown[name]), found[name].origin) for name in shown]
+        table(("name", "value", "from"), rows)
+
+
+def _shown(value: Any) -> Any:
+    """The value without keys that nobody else should read."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: "…" if "key" in key else item for key, item in value.items()}
