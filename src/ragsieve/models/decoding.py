@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -76,11 +76,13 @@ class Decoder:
     Args:
         model: A causal model of transformers.
         eos: Tokens that end a reply.
+        rows: Rows decoded together; when one ends, the next prompt takes its place.
     """
 
-    def __init__(self, model: Any, *, eos: frozenset[int]) -> None:
+    def __init__(self, model: Any, *, eos: frozenset[int], rows: int = 1) -> None:
         self.model = model
         self.eos = eos
+        self.rows = rows
 
     @property
     def words(self) -> int:
@@ -102,83 +104,8 @@ class Decoder:
             max_tokens: At most this many tokens a reply.
             mask: Makes a mask for a row.
         """
-        replies = []
-        for prompt in prompts:
-            cache = DynamicCache(config=self.model.config)
-            reply = _Reply(prompt, mask() if mask else None)
-            logits = self._run(prompt, cache, 1)[-1]
-            while reply.take(logits, self.eos, max_tokens):
-                logits = self._run(reply.tokens[-1:], cache, 1)[-1]
-            replies.append(reply.tokens)
-        return replies
-
-    @torch.inference_mode()
-    def score(
-        self, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[Sequence[int]]]
-    ) -> list[list[list[float]]]:
-        """For each prompt and each of its continuations the log-probability of every token."""
-        scores = []
-        for prompt, wanted in zip(prompts, continuations, strict=True):
-            cache = DynamicCache(config=self.model.config)
-            first = self._run(prompt, cache, 1)
-            longer = [
-                self._run(row[:-1], deepcopy(cache), 0) if row[1:] else None for row in wanted
-            ]
-            scores.append([_picked(first, *item) for item in zip(longer, wanted, strict=True)])
-        return scores
-
-    @torch.inference_mode()
-    def read(
-        self, prefixes: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
-    ) -> list[list[float]]:
-        """The log-probability of every token of each row, none empty, behind its prefix.
-
-        The first token of a row without a prefix counts as chosen evenly.
-        """
-        scores = []
-        for prefix, row in zip(prefixes, rows, strict=True):
-            cache = DynamicCache(config=self.model.config)
-            first = self._run(prefix, cache, 1) if prefix else None
-            chunks = (self._run(chunk, cache, 0) for chunk in _chunks(row))
-            scores.append(_followed(first, chunks, row, self.words))
-        return scores
-
-    def _run(self, tokens: Sequence[int], cache: Cache, keep: int) -> torch.Tensor:
-        """Logits of the last ``keep`` tokens, of all where 0, ``(keep, vocabulary)``."""
-        rows = torch.tensor([tokens], device=self.model.device)
-        out = self.model(input_ids=rows, past_key_values=cache, use_cache=True, logits_to_keep=keep)
-        return out.logits[0]  # type: ignore[no-any-return]
-
-
-class RowsDecoder(Decoder):
-    """Runs a model of plain causal attention, loaded with `ATTENTION`, over rows together.
-
-    Args:
-        model: A causal model of transformers.
-        eos: Tokens that end a reply.
-        rows: Rows decoded together; when one ends, the next prompt takes its place.
-        prefix_mb: Megabytes for keys and values of prompts read before; 0 for none.
-    """
-
-    def __init__(self, model: Any, *, eos: frozenset[int], rows: int, prefix_mb: int = 0) -> None:
-        super().__init__(model, eos=eos)
-        self.rows = rows
-        self.prefixes = Prefixes(prefix_mb * 10**6)
-
-    @torch.inference_mode()
-    def generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        *,
-        max_tokens: int,
-        mask: Callable[[], Mask] | None = None,
-    ) -> list[list[int]]:
-        """See `Decoder.generate`."""
-        precise = self.model.dtype == torch.float32
-        rows = min(self.rows if precise else 1, len(prompts))
-        prefixes = self.prefixes if precise else Prefixes(0)
-        memory = _Memory(self.model, prefixes, rows, max(map(len, prompts)) + max_tokens)
-        again = self._alone if precise else None
+        rows, again = min(self._rows, len(prompts)), self._again
+        memory = self._memory(rows, max(map(len, prompts)) + max_tokens, writing=True)
         replies: list[list[int]] = [[] for _ in prompts]
         waiting, running = deque(enumerate(prompts)), list[_Reply]()
         while waiting or running:
@@ -198,21 +125,15 @@ class RowsDecoder(Decoder):
                         running.pop()
         return replies
 
-    def _alone(self, tokens: Sequence[int]) -> torch.Tensor:
-        """Logits behind ``tokens``, read from the start with nothing beside them."""
-        return _Memory(self.model, Prefixes(0), 1, len(tokens)).read(tokens, 0)[-1]
-
     @torch.inference_mode()
     def score(
         self, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[Sequence[int]]]
     ) -> list[list[list[float]]]:
-        """See `Decoder.score`."""
+        """For each prompt and each of its continuations the log-probability of every token."""
         longest = max((len(row) for wanted in continuations for row in wanted), default=0)
         most = max((sum(len(row) > 1 for row in wanted) for wanted in continuations), default=0)
         rows = max(1, min(self.rows, most))
-        memory = _Memory(
-            self.model, self.prefixes, rows, max(map(len, prompts), default=0) + longest
-        )
+        memory = self._memory(rows, max(map(len, prompts), default=0) + longest)
         scores = []
         for prompt, wanted in zip(prompts, continuations, strict=True):
             first = memory.read(prompt, 0)
@@ -234,18 +155,106 @@ class RowsDecoder(Decoder):
     def read(
         self, prefixes: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
     ) -> list[list[float]]:
-        """See `Decoder.read`."""
+        """The log-probability of every token of each row, none empty, behind its prefix.
+
+        The first token of a row without a prefix counts as chosen evenly.
+        """
         sizes = [len(prefix) + len(row) for prefix, row in zip(prefixes, rows, strict=True)]
-        memory = _Memory(self.model, self.prefixes, 1, max(sizes, default=0))
+        memory = self._memory(1, max(sizes, default=0))
         scores = []
         for prefix, row in zip(prefixes, rows, strict=True):
             first = memory.read(prefix, 0) if prefix else None
-            chunks = memory.follow(prefix, _chunks(row))
+            starts = range(0, len(row) - 1, CHUNK)  # the last token predicts none
+            chunks = (
+                memory.extend([row[at : min(at + CHUNK, len(row) - 1)]], [len(prefix) + at])[0]
+                for at in starts
+            )
             scores.append(_followed(first, chunks, row, self.words))
         return scores
 
+    @property
+    def _rows(self) -> int:
+        """Rows that replies are written in."""
+        return self.rows
 
-class _Memory:
+    @property
+    def _again(self) -> Callable[[Sequence[int]], torch.Tensor] | None:
+        """Logits behind tokens that are read from the start, where company changes logits."""
+        return None
+
+    def _memory(self, rows: int, places: int, *, writing: bool = False) -> Any:
+        """What ``rows`` of at most ``places`` tokens have seen."""
+        return Memory(self.model)
+
+
+class RowsDecoder(Decoder):
+    """Runs a model of plain causal attention, loaded with `ATTENTION`, over rows together.
+
+    Args:
+        model: A causal model of transformers.
+        eos: Tokens that end a reply.
+        rows: Rows decoded together; when one ends, the next prompt takes its place.
+        prefix_mb: Megabytes for keys and values of prompts read before; 0 for none.
+    """
+
+    def __init__(self, model: Any, *, eos: frozenset[int], rows: int, prefix_mb: int = 0) -> None:
+        super().__init__(model, eos=eos, rows=rows)
+        self.prefixes = Prefixes(prefix_mb * 10**6)
+        self._precise = model.dtype == torch.float32
+
+    @property
+    def _rows(self) -> int:
+        return self.rows if self._precise else 1
+
+    @property
+    def _again(self) -> Callable[[Sequence[int]], torch.Tensor] | None:
+        if not self._precise:
+            return None
+        return lambda tokens: _Rows(self.model, Prefixes(0), 1, len(tokens)).read(tokens, 0)[-1]
+
+    def _memory(self, rows: int, places: int, *, writing: bool = False) -> _Rows:
+        prefixes = self.prefixes if self._precise or not writing else Prefixes(0)
+        return _Rows(self.model, prefixes, rows, places)
+
+
+class Memory:
+    """What any model has seen of one row, as the model itself keeps it.
+
+    Args:
+        model: The model that reads into it.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.cache: Any = None
+        self.forks = False
+
+    def read(self, prompt: Sequence[int], _row: int) -> torch.Tensor:
+        """Read a prompt from the start; logits of the last token, ``(1, words)``."""
+        self.cache, self.forks = DynamicCache(config=self.model.config), False
+        return self._run(prompt, self.cache, 1)
+
+    def copy(self, _length: int) -> None:
+        """From now on each extension begins behind the prompt."""
+        self.forks = True
+
+    def extend(self, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> torch.Tensor:
+        """Read more tokens of the row; logits, ``(1, tokens, words)``."""
+        if starts[0] == 0:
+            self.cache, self.forks = DynamicCache(config=self.model.config), False
+        return self._run(tokens[0], deepcopy(self.cache) if self.forks else self.cache, 0)[None]
+
+    def move(self, source: int, target: int, length: int) -> None:
+        """There is only one row."""
+
+    def _run(self, tokens: Sequence[int], cache: Any, keep: int) -> torch.Tensor:
+        """Logits of the last ``keep`` tokens, of all where 0, ``(keep, vocabulary)``."""
+        rows = torch.tensor([tokens], device=self.model.device)
+        out = self.model(input_ids=rows, past_key_values=cache, use_cache=True, logits_to_keep=keep)
+        return out.logits[0]  # type: ignore[no-any-return]
+
+
+class _Rows:
     """Keys and values that some rows have seen so far, of every layer of a model.
 
     Args:
@@ -293,15 +302,6 @@ class _Memory:
     def extend(self, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> torch.Tensor:
         """Read as many tokens in each of the first rows; logits, ``(rows, tokens, words)``."""
         return self._run(tokens, slice(0, len(tokens)), starts, keep=0)
-
-    def follow(
-        self, prompt: Sequence[int], chunks: Iterable[Sequence[int]]
-    ) -> Iterator[torch.Tensor]:
-        """Read chunks behind the prompt of the first row; logits of each, ``(tokens, words)``."""
-        start = len(prompt)
-        for chunk in chunks:
-            yield self.extend([chunk], [start])[0]
-            start += len(chunk)
 
     def copy(self, length: int) -> None:
         """Give the first ``length`` places of the first row to all others."""
@@ -357,11 +357,6 @@ class _Layer(DynamicLayer):
         self.keys[own, :, self.places] = key_states.transpose(1, 2)
         self.values[own, :, self.places] = value_states.transpose(1, 2)
         return self.keys[self.rows, :, : self.end], self.values[self.rows, :, : self.end]
-
-
-def _chunks(row: Sequence[int]) -> Iterator[Sequence[int]]:
-    """All tokens but the last, which predicts none, in parts."""
-    return (row[at : min(at + CHUNK, len(row) - 1)] for at in range(0, len(row) - 1, CHUNK))
 
 
 def _followed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import InputError, ModelError, Unsupported, needs_extra
@@ -15,7 +15,7 @@ with needs_extra("local"):
 
 from ragsieve.models import store
 from ragsieve.models.base import Nats, Prompt
-from ragsieve.models.decoding import Decoder, Mask
+from ragsieve.models.decoding import Decoder, Memory
 from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.models.transformers import Transformers
 from ragsieve.trace import note
@@ -101,63 +101,26 @@ class Seq2Seq(Transformers):
 
 
 class EncoderDecoder(Decoder):
-    """Runs an encoder-decoder over token rows, one by one.
+    """Runs an encoder-decoder over token rows, one by one; masks are not used."""
 
-    Args:
-        model: An encoder-decoder of transformers.
-        eos: Tokens that end a reply.
-    """
+    def _memory(self, rows: int, places: int, *, writing: bool = False) -> Memory:
+        return _Encoded(self.model)
 
-    @torch.inference_mode()
-    def generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        *,
-        max_tokens: int,
-        mask: Callable[[], Mask] | None = None,
-    ) -> list[list[int]]:
-        """See `Decoder.generate`; masks are not used."""
-        return [self._reply(self._read(prompt), max_tokens) for prompt in prompts]
 
-    @torch.inference_mode()
-    def score(
-        self, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[Sequence[int]]]
-    ) -> list[list[list[float]]]:
-        """See `Decoder.score`."""
-        scores = []
-        for prompt, wanted in zip(prompts, continuations, strict=True):
-            read = self._read(prompt)
-            scores.append([self._picked(read, tokens) for tokens in wanted])
-        return scores
+class _Encoded(Memory):
+    """A prompt that the encoder has read, and what the decoder has seen of the reply."""
 
-    def _read(self, prompt: Sequence[int]) -> Any:
+    def read(self, prompt: Sequence[int], _row: int) -> torch.Tensor:
         rows = torch.tensor([prompt], device=self.model.device)
-        return self.model.get_encoder()(input_ids=rows)
+        self.prompt = self.model.get_encoder()(input_ids=rows)
+        self.cache, self.forks = EncoderDecoderCache(DynamicCache(), DynamicCache()), False
+        return self._run([self.model.config.decoder_start_token_id], self.cache, 1)
 
-    def _reply(self, read: Any, max_tokens: int) -> list[int]:
-        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-        tokens = [self.model.config.decoder_start_token_id]
-        while len(tokens) <= max_tokens:
-            token = int(self._logits(read, tokens[-1:], cache)[-1].float().argmax())
-            if token in self.eos:
-                break
-            tokens.append(token)
-        return tokens[1:]
-
-    def _picked(self, read: Any, tokens: Sequence[int]) -> list[float]:
-        """Log-probabilities of ``tokens`` as the reply's first."""
-        if not tokens:
-            return []
-        start = self.model.config.decoder_start_token_id
-        logs = self._logits(read, [start, *tokens[:-1]], None).float().log_softmax(-1).cpu()
-        return logs[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
-
-    def _logits(self, read: Any, tokens: Sequence[int], cache: Any) -> torch.Tensor:
-        """Logits behind each of ``tokens``, ``(len(tokens), vocabulary)``."""
+    def _run(self, tokens: Sequence[int], cache: Any, keep: int) -> torch.Tensor:
         out = self.model(
-            encoder_outputs=read,
+            encoder_outputs=self.prompt,
             decoder_input_ids=torch.tensor([tokens], device=self.model.device),
             past_key_values=cache,
-            use_cache=cache is not None,
+            use_cache=True,
         )
         return out.logits[0]  # type: ignore[no-any-return]
