@@ -363,7 +363,7 @@ def test_no_gold_answer_has_no_likelihood(answers: list[str]) -> None:
 
 def test_a_model_that_cannot_tell_says_so() -> None:
     """As every other call that a backend lacks."""
-    with pytest.raises(Unsupported, match="cannot loglik"):
+    with pytest.raises(Unsupported, match="has no loglik"):
         answer_loglik(Reader(ScriptedLLM([], can=WRITTEN)), Query("Who?"), [], ["Seals"])
 
 

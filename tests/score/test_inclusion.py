@@ -107,7 +107,7 @@ def test_cxmi_needs_likelihoods() -> None:
     """The error says what the model can."""
     llm = ScriptedLLM([], can=frozenset({"complete"}))
 
-    with pytest.raises(Unsupported, match="cannot loglik"):
+    with pytest.raises(Unsupported, match="has no loglik"):
         CXMI(llm, ANSWERS)(QUERY, segments("Seals sang."))
 
 

@@ -107,7 +107,7 @@ def test_log_probabilities_that_are_no_numbers_are_an_error() -> None:
 
 def test_a_model_that_cannot_is_told() -> None:
     """The error names what it can."""
-    with pytest.raises(Unsupported, match=r"cannot loglik, it can \['complete'\]"):
+    with pytest.raises(Unsupported, match=r"has no loglik: it can complete"):
         Likelihood(ScriptedLLM([], can=frozenset({"complete"})))(QUERY, segments("One."))
 
 

@@ -209,7 +209,7 @@ def test_titles_are_read_unless_told() -> None:
 def test_a_model_that_cannot_is_told() -> None:
     """The error names what it can."""
     llm = ScriptedLLM([], can=frozenset({"complete"}))
-    with pytest.raises(Unsupported, match=r"cannot choose, it can \['complete'\]"):
+    with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
         Permuting(llm, "first").rank(["Who?"], [["a", "b"]])
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ragsieve import models
 from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, Nats, Prompt, lacking
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt
 from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
 
@@ -106,13 +106,10 @@ class Function(Reopened):
     identity: str = field(kw_only=True)
     context: int = field(default=8192, kw_only=True)
 
+    can = frozenset({"complete"})
+
     def __post_init__(self) -> None:
         check_range(self, context=(1, None))
-
-    @property
-    def can(self) -> frozenset[str]:
-        """``complete`` alone."""
-        return frozenset({"complete"})
 
     def complete(
         self,
@@ -133,21 +130,9 @@ class Function(Reopened):
         record_usage([Usage(self.identity, a, b) for a, b in zip(sizes, written, strict=True)])
         return [*replies]
 
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """It cannot: `Unsupported`."""
-        raise lacking(self, "choose")
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        """It cannot: `Unsupported`."""
-        raise lacking(self, "loglik")
-
-    def surprisals(
-        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> list[list[Nats]]:
-        """It cannot: `Unsupported`."""
-        raise lacking(self, "surprisals")
+    choose = LLM.choose
+    loglik = LLM.loglik
+    surprisals = LLM.surprisals
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text by the bundled pruner's tokenizer."""

@@ -70,6 +70,7 @@ class LLM(Protocol):
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
     ) -> list[list[float]]:
         """For each prompt the probabilities of its options as the reply; each list sums to 1."""
+        raise lacking(self, "choose")
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """For each prompt the natural log-probability of each token of its continuation."""

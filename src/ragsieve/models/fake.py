@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported, check_range
-from ragsieve.models.base import Nats, Passage, Prompt, Pruned
+from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range
+from ragsieve.models.base import Nats, Passage, Prompt, Pruned, lacking
 from ragsieve.models.reopen import Reopened
+from ragsieve.models.wrap import check_columns
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, record_usage
 
@@ -95,7 +96,7 @@ class ScriptedLLM(Reopened):
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
     ) -> list[list[float]]:
         """The weights of ``choices``, or equal ones, made to sum to 1."""
-        _check_lengths("options", prompts, options)
+        check_columns([prompts, options])
         sizes = self._read("choose", prompts, [max(self.count(o), default=0) for o in options])
         chosen = [self._weigh(*item) for item in zip(prompts, options, strict=True)]
         record_usage([Usage(self.identity, size) for size in sizes])
@@ -103,7 +104,7 @@ class ScriptedLLM(Reopened):
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """-1 for each token of each continuation."""
-        _check_lengths("continuations", prompts, continuations)
+        check_columns([prompts, continuations])
         added = self.count(continuations)
         sizes = self._read("loglik", prompts, added)
         record_usage(
@@ -115,9 +116,8 @@ class ScriptedLLM(Reopened):
         self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
     ) -> list[list[Nats]]:
         """What ``nats`` says of each token; one of white space alone where there is none."""
-        _check_lengths("texts", prefixes, texts)
-        if "surprisals" not in self.can:
-            raise Unsupported(f"{self.identity} cannot surprisals, it can {sorted(self.can)!r}")
+        check_columns([prefixes, texts])
+        self._check("surprisals")
         sizes = self.count(["\n".join([*p, text]) for p, text in zip(prefixes, texts, strict=True)])
         record_usage([Usage(self.identity, size) for size in sizes])
         return [self._surprised("".join(p), text) for p, text in zip(prefixes, texts, strict=True)]
@@ -128,14 +128,17 @@ class ScriptedLLM(Reopened):
 
     def _read(self, call: str, prompts: Sequence[Prompt], extra: Sequence[int]) -> list[int]:
         """Tokens of each prompt, which is kept; ``extra`` tokens more must fit the context."""
-        if call not in self.can:
-            raise Unsupported(f"{self.identity} cannot {call}, it can {sorted(self.can)!r}")
+        self._check(call)
         self.prompts.extend(prompts)
         sizes = [sum(self.count([message.content for message in prompt])) for prompt in prompts]
         for size, more in zip(sizes, extra, strict=True):
             if size + more > self.context:
                 raise ContextOverflow(needed=size + more, limit=self.context, model=self.identity)
         return sizes
+
+    def _check(self, call: str) -> None:
+        if call not in self.can:
+            raise lacking(self, call)
 
     def _script(self, prompts: Sequence[Prompt]) -> list[str]:
         if callable(self.replies):
@@ -158,12 +161,9 @@ class ScriptedLLM(Reopened):
         ]
 
     def _weigh(self, prompt: Prompt, options: Sequence[str]) -> list[float]:
-        if not options:
-            raise InputError(f"options must not be empty, got {options!r}")
         weights = self.choices(prompt, options) if self.choices else [1.0] * len(options)
-        _check_lengths("weights", options, weights)
-        if min(weights) < 0 or not sum(weights) > 0:
-            raise InputError(f"weights must be positive or 0, and not all 0, got {weights!r}")
+        if len(weights) != len(options) or not (min(weights, default=-1) >= 0 < sum(weights)):
+            raise InputError(f"weights must be one an option and not all 0, got {weights!r}")
         return [weight / sum(weights) for weight in weights]
 
 
@@ -174,12 +174,7 @@ def echo(*, context: int = 8192) -> ScriptedLLM:
     its number ``[n]`` where sentences are numbered; without evidence it says that it knows nothing.
     Of several options it prefers the last.
     """
-    return ScriptedLLM(
-        _echoed,
-        context=context,
-        choices=_rising,
-        identity="echo",
-    )
+    return ScriptedLLM(_echoed, context=context, choices=_rising, identity="echo")
 
 
 def _rising(_: Prompt, options: Sequence[str]) -> Sequence[float]:
@@ -226,12 +221,7 @@ class HashingEmbedder:
         """The name and ``dim``."""
         return f"hashing:{self.dim}"
 
-    def embed(
-        self,
-        texts: Sequence[str],
-        *,
-        query: bool = False,
-    ) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``."""
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         words = [_words(text) for text in texts]
@@ -248,10 +238,7 @@ class HashingEmbedder:
 class OverlapCrossEncoder:
     """Share of the first text's distinct words that occur in the second, in [0, 1]."""
 
-    @property
-    def identity(self) -> str:
-        """The name."""
-        return "overlap"
+    identity = "overlap"
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The shares, ``(len(pairs),)``; 0 where the first text has no word."""
@@ -262,22 +249,20 @@ class OverlapCrossEncoder:
 
 
 @dataclass(frozen=True)
-class OverlapPruner:
+class OverlapPruner(OverlapCrossEncoder):
     """Share of the question's distinct words that occur in a sentence or its title, in [0, 1].
 
     A passage has the share of its best sentence.
     """
 
-    @property
-    def identity(self) -> str:
-        """The name."""
-        return "overlap-pruner"
+    identity = "overlap-pruner"
+    relative = 0.0  # thresholds are the same for all questions
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
     ) -> list[Pruned]:
         """The shares; 0 where the question has no word."""
-        _check_lengths("passages", questions, passages)
+        check_columns([questions, passages])
         results, usages = [], []
         for question, group in zip(questions, passages, strict=True):
             query, tokens = {*_words(question)}, 0
@@ -292,22 +277,11 @@ class OverlapPruner:
         record_usage(usages)
         return results
 
-    @property
-    def relative(self) -> float:
-        """Thresholds are the same for all questions."""
-        return 0.0
-
     def threshold(self, keep_answer: float) -> float:
         """What is left of 1."""
         if not 0 < keep_answer < 1:
             raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
         return 1 - keep_answer
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """The shares of texts as passages of one sentence, ``(len(pairs),)``."""
-        passages = [[Passage("", [text])] for _, text in pairs]
-        pruned = self.prune([question for question, _ in pairs], passages)
-        return np.array([share for one in pruned for share in one.passages], np.float32)
 
 
 def _words(text: str) -> list[str]:
@@ -317,8 +291,3 @@ def _words(text: str) -> list[str]:
 def _cut(reply: str, max_tokens: int) -> str:
     tokens = list(_TOKEN.finditer(reply))
     return reply if len(tokens) <= max_tokens else reply[: tokens[max_tokens - 1].end()]
-
-
-def _check_lengths(name: str, items: Sequence[Any], values: Sequence[Any]) -> None:
-    if len(items) != len(values):
-        raise InputError(f"{name} must be {len(items)}, one an item, got {len(values)}")

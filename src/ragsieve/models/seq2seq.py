@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragsieve.errors import InputError, ModelError, Unsupported, needs_extra
+from ragsieve.errors import InputError, ModelError, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -14,7 +14,7 @@ with needs_extra("local"):
     from transformers import DynamicCache, EncoderDecoderCache
 
 from ragsieve.models import store
-from ragsieve.models.base import Nats, Prompt
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.models.decoding import Decoder, Memory
 from ragsieve.models.loading import adapted, compute, loaded, marked, once
 from ragsieve.models.transformers import Transformers
@@ -52,13 +52,7 @@ class Seq2Seq(Transformers):
             note(f"replies of {self.model} are not held to a schema")
         return super().complete(prompts, max_tokens=max_tokens)
 
-    def surprisals(
-        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> list[list[Nats]]:
-        """Not possible, so `Unsupported`: an encoder-decoder does not go on with a text."""
-        raise Unsupported(
-            f"{self.identity} has no surprisals: it can {', '.join(sorted(self.can))}"
-        )
+    surprisals = LLM.surprisals  # an encoder-decoder does not go on with a text
 
     @once
     def _config(self) -> Any:
