@@ -12,7 +12,6 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -88,7 +87,7 @@ class Cached(Wrapper):
         self.most = most
         self.timeout_s = timeout_s
         check_range(self, most=(1, None), timeout_s=(0, math.inf))
-        self._memory: LRU[bytes, _Entry] = LRU(most)
+        self._memory: LRU[bytes, bytes] = LRU(most)
         self._file = _File(Path(path), timeout_s) if path is not None else None
 
     def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
@@ -97,32 +96,30 @@ class Cached(Wrapper):
         if not items:
             return self._inner(method, columns, options)
         keys = [self._key(method, item, options) for item in items]
-        entries = self._known(method, keys)
-        missing = {k: item for k, item in zip(keys, items, strict=True) if k not in entries}
-        if missing:
-            entries |= self._compute(method, missing, options)
+        bodies = self._known(method, keys)
+        missing = {k: item for k, item in zip(keys, items, strict=True) if k not in bodies}
+        computed = self._compute(method, missing, options) if missing else {}
+        bodies |= {key: body for key, (body, _) in computed.items() if body}
+        entries = [_decoded(method, bodies.get(key, b"")) or computed[key][1] for key in keys]
         self._charge_hits(method, keys, {*missing}, entries)
-        return [_own(entries[key].value) for key in keys]
+        return [entry.value for entry in entries]
 
     def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
         parts = [_VERSION, self.identity, method, item, options]
         return hashlib.sha256(canonical(parts)).digest()
 
-    def _known(self, method: str, keys: Sequence[bytes]) -> dict[bytes, _Entry]:
-        entries = self._memory.find(keys)
-        if self._file and (others := [key for key in keys if key not in entries]):
-            for key, body in self._file.read(others).items():
-                try:
-                    entries[key] = _decoded(method, body)
-                except (ValueError, TypeError, msgspec.MsgspecError):
-                    continue  # not of the method's form
-        self._memory.keep(entries)
-        return entries
+    def _known(self, method: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        bodies = self._memory.find(keys)
+        if self._file and (others := [key for key in keys if key not in bodies]):
+            stored = self._file.read(others)
+            bodies |= {key: body for key, body in stored.items() if _decoded(method, body)}
+        self._memory.keep(bodies)
+        return bodies
 
     def _compute(
         self, method: str, missing: Mapping[bytes, Sequence[Any]], options: Mapping[str, Any]
-    ) -> dict[bytes, _Entry]:
-        """Entries of the model inside, charged as it charges; stored where they have their form."""
+    ) -> dict[bytes, tuple[bytes, _Entry]]:
+        """Entries of the model inside, charged as it charges; stored where they have a body."""
         columns = [list(column) for column in zip(*missing.values(), strict=True)]
         try:
             with collect_step() as seen:
@@ -134,30 +131,25 @@ class Cached(Wrapper):
         usages = seen.usages
         if len(usages) != len(results):  # not one an item: who paid what is not known
             usages = [Usage("", 0)] * len(results)
-        entries, bodies = {}, {}
+        computed = {}
         for key, value, usage in zip(missing, results, usages, strict=True):
             entry = _Entry(value, usage.tokens_in, usage.tokens_out, usage.note)
-            try:
-                bodies[key] = _encoded(method, entry)
-                entries[key] = _decoded(method, bodies[key])
-            except (ValueError, TypeError, msgspec.MsgspecError):
-                bodies.pop(key, None)
-                entries[key] = entry
-        self._memory.keep({key: entries[key] for key in bodies})
+            computed[key] = (_encoded(method, entry), entry)
+        bodies = {key: body for key, (body, _) in computed.items() if body}
+        self._memory.keep(bodies)
         if self._file and bodies:
             self._file.write(bodies)
-        return entries
+        return computed
 
     def _charge_hits(
-        self, method: str, keys: Sequence[bytes], paid: set[bytes], entries: Mapping[bytes, _Entry]
+        self, method: str, keys: Sequence[bytes], paid: set[bytes], entries: Sequence[_Entry]
     ) -> None:
         """Charge what was known, or comes twice, as cached, with the tokens it once cost."""
         usages = []
-        for key in keys:
+        for key, (_, tokens_in, tokens_out, text) in zip(keys, entries, strict=True):
             if key in paid:
                 paid.remove(key)
             else:
-                _, tokens_in, tokens_out, text = entries[key]
                 embedded = method == "embed"
                 usages.append(Usage(self.identity, tokens_in, tokens_out, True, text, embedded))
         record_usage(usages)
@@ -173,33 +165,34 @@ class _Entry(NamedTuple):
 
 
 def _encoded(method: str, entry: _Entry) -> bytes:
-    """JSON; ``ValueError`` where a number is not finite."""
-    plain = entry.value
-    if method == "embed":
-        vector = np.asarray(plain, dtype="<f4")
-        if not vector.size or not np.isfinite(vector).all():
-            raise ValueError("a vector must be finite")
-        plain = b64encode(vector.tobytes()).decode()
-    elif method == "score":
-        plain = float(np.float32(plain))
-    text = json.dumps([plain, *entry[1:]], ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "surrogatepass")
+    """JSON; nothing where the result has not the method's form."""
+    try:
+        plain = entry.value
+        if method == "embed":
+            vector = np.asarray(plain, dtype="<f4")
+            finite = vector.size and np.isfinite(vector).all()
+            plain = b64encode(vector.tobytes()).decode() if finite else None
+        elif method == "score":
+            plain = float(np.float32(plain))
+        text = json.dumps([plain, *entry[1:]], ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError):
+        return b""
+    body = text.encode("utf-8", "surrogatepass")
+    return body if _decoded(method, body) else b""
 
 
-def _decoded(method: str, body: bytes) -> _Entry:
-    items = json.loads(body.decode("utf-8", "surrogatepass"))
-    value, tokens_in, tokens_out, note_ = msgspec.convert(items, tuple[Any, int, int, str])
-    value = msgspec.convert(value, _FORMS[method])
+def _decoded(method: str, body: bytes) -> _Entry | None:
+    """What is stored, with lists and arrays of its own; None where it has not the form."""
+    try:
+        items = json.loads(body.decode("utf-8", "surrogatepass"))
+        value, *cost = msgspec.convert(items, tuple[_FORMS[method], int, int, str])
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        return None
     if method == "embed":
         value = np.frombuffer(value, dtype="<f4").astype(np.float32)
     elif method == "prune":
         value = Pruned(*value)
-    return _Entry(value, tokens_in, tokens_out, note_)
-
-
-def _own(value: Any) -> Any:
-    """``value`` with lists of its own, so that no caller changes another's."""
-    return value if isinstance(value, np.ndarray) else deepcopy(value)
+    return _Entry(value, *cost)
 
 
 def _checksum(key: bytes, body: bytes) -> bytes:
