@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, needs_extra
+from ragsieve.errors import InputError, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -86,14 +86,8 @@ def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> A
     Raises:
         ModelError: If it fails; one line that names the model.
     """
-    try:
-        with _quiet():
-            return load(*args, **options)
-    except MissingExtra:
-        raise
-    except Exception as error:  # tokenizers and safetensors raise no class that could be named
-        reason = " ".join(str(error).split())[:300]
-        raise ModelError(f"model {name!r} cannot be loaded: {reason}") from error
+    with store.loading(name), _quiet():
+        return load(*args, **options)
 
 
 def compute(function: Callable[..., T], *args: Any, **options: Any) -> T:

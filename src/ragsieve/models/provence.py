@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, check_range
-from ragsieve.models.base import Passage, Pruned
+from ragsieve.models.base import Passage
 from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once
 from ragsieve.models.provence_net import WEIGHTS, TwoHeads, Words, WordTokenizer
-from ragsieve.models.window_cache import Reading, WindowCache, passage_logit, probabilities
-from ragsieve.models.wrap import check_columns
+from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
+from ragsieve.models.windows import Laid, Window
 from ragsieve.text import safe
 
 
 @dataclass(frozen=True)
-class Provence(PreciseModel):
+class Provence(WindowPruner, PreciseModel):
     """A sentence pruner and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     A sentence has the mean keep-probability of its tokens; a passage has the sigmoid of its score.
@@ -52,8 +51,8 @@ class Provence(PreciseModel):
     """
 
     vote: float | None = field(default=None, kw_only=True)
-    _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
 
+    relative = 0.0  # thresholds are the same for all questions, as in the paper
     _files = (WEIGHTS, "*.json", "*.model", "*.txt")
 
     def __post_init__(self) -> None:
@@ -66,35 +65,6 @@ class Provence(PreciseModel):
         vote = "" if self.vote is None else f":vote={self.vote}"
         return f"provence:{marked(self.model)}:{self._dtype}{vote}"
 
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
-        """See `ragsieve.models.base.SentencePruner.prune`; a sentence without a token has 0."""
-        check_columns([questions, passages])
-        parts = [[_parts(passage) for passage in group] for group in passages]
-        texts = [[[*chain(*own)] for own in some] for some in parts]
-        results = []
-        for some, readings in zip(parts, self._readings(questions, texts), strict=True):
-            shares = [
-                share
-                for own, reading in zip(some, readings, strict=True)
-                for share in self._shares(own, reading)
-            ]
-            answers = probabilities([passage_logit(reading) for reading in readings])
-            results.append(Pruned(shares, answers.tolist()))
-        return results
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """How well each passage answers the question, ``(len(pairs),)``; logits."""
-        texts = [[safe(text).split()] for _, text in pairs]
-        readings = self._readings([question for question, _ in pairs], texts)
-        return np.array([passage_logit(reading) for (reading,) in readings], np.float32)
-
-    @property
-    def relative(self) -> float:
-        """Thresholds are the same for all questions, as in the paper."""
-        return 0.0
-
     def threshold(self, keep_answer: float) -> float:
         """None is known: published models were not calibrated.
 
@@ -106,18 +76,16 @@ class Provence(PreciseModel):
             "give min_score instead, an option of the system provence"
         )
 
-    def _readings(
-        self, questions: Sequence[str], texts: Sequence[Sequence[Words]]
-    ) -> list[list[Reading]]:
-        """Readings of each question's passages, which are lists of words."""
+    def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
         tokenizer: WordTokenizer = self._tokenizer
-        laid = [tokenizer.lay(*item) for item in zip(questions, texts, strict=True)]
-        return self._cache.read(
-            laid, lambda windows: compute(self._net.run, windows), self.identity
-        )
+        return tokenizer.lay(question, [[*chain(*_parts(passage))] for passage in passages])
 
-    def _shares(self, parts: Sequence[Words], reading: Reading) -> list[float]:
+    def _run(self, windows: Sequence[Window]) -> list[Logits]:
+        return compute(self._net.run, windows)
+
+    def _shares(self, passage: Passage, reading: Reading) -> list[float]:
         """Of each sentence, which begin with the second part, what its tokens say."""
+        parts = _parts(passage)
         part_of = np.repeat(np.arange(len(parts)), [len(words) for words in parts])  # (n_words,)
         sums = np.zeros((len(parts), 2))  # what tokens say, and how many they are
         for window, logits in reading:

@@ -12,8 +12,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import files
@@ -21,24 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, check_range, needs_extra
+from ragsieve.errors import InputError, ModelError, check_range, needs_extra
 from ragsieve.models import store
-from ragsieve.models.base import Passage, Pruned
+from ragsieve.models.base import Passage
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder, cores
-from ragsieve.models.reopen import Reopened
-from ragsieve.models.window_cache import (
-    NOTHING,
-    Reading,
-    WindowCache,
-    passage_logit,
-    probabilities,
-)
-from ragsieve.models.windows import Laid, Layout, WindowTokenizer
-from ragsieve.models.wrap import check_columns
+from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
+from ragsieve.models.windows import Laid, Layout, Window, WindowTokenizer
 from ragsieve.schema import Probability, read
 
 BUNDLED = ("pruner",)  # folders of ragsieve/weights
@@ -61,7 +50,7 @@ class _Numbers(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Pruner(Reopened):
+class Pruner(WindowPruner):
     """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     Each passage is read by itself, in one window where it fits and else in several: the passage
@@ -85,7 +74,6 @@ class Pruner(Reopened):
     model: str = "pruner"
     threads: int | None = field(default=None, kw_only=True)
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
-    _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_range(self, threads=(1, None))
@@ -102,33 +90,12 @@ class Pruner(Reopened):
     @once
     def settings(self) -> Mapping[str, Any]:
         """What ``pruner.json`` says."""
-        with self._loading():
+        with store.loading(self.model):
             values = json.loads(self._read(SETTINGS))
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
             read(_Numbers, values)
             return {"thresholds": {}, "relative": 0.0, **values}
-
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
-        """See `ragsieve.models.base.SentencePruner.prune`."""
-        check_columns([questions, passages])
-        laid = [self._tokenizer.lay(*item) for item in zip(questions, passages, strict=True)]
-        results = []
-        for group, readings in zip(passages, self._readings(laid), strict=True):
-            sentences: list[float] = []
-            for passage, reading in zip(group, readings, strict=True):
-                best = [NOTHING] * len(passage.sentences)
-                for window, logits in reading:
-                    for n, start, end in window.spans:
-                        best[n] = max(best[n], float(logits[start:end, 0].mean()))
-                sentences += best
-            answers = [passage_logit(reading) for reading in readings]
-            results.append(
-                Pruned(probabilities(sentences).tolist(), probabilities(answers).tolist())
-            )
-        return results
 
     @property
     def relative(self) -> float:
@@ -154,23 +121,25 @@ class Pruner(Reopened):
         tokenizer: WindowTokenizer = self._tokenizer
         return tokenizer.count(texts)
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """How well the question, first, can be answered from the text; logits, ``(len(pairs),)``.
+    def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+        tokenizer: WindowTokenizer = self._tokenizer
+        return tokenizer.lay(question, passages)
 
-        A text over a window is cut into even pieces, not at its sentences.
-        """
-        laid = [self._tokenizer.lay(question, [Passage("", [text])]) for question, text in pairs]
-        return np.array([passage_logit(one) for (one,) in self._readings(laid)], np.float32)
+    def _run(self, windows: Sequence[Window]) -> list[Logits]:
+        net: Encoder = self._net
+        return net.run(windows, self.threads or cores())
 
-    def _readings(self, laid: Sequence[Laid]) -> list[list[Reading]]:
-        """Of the passages of each item."""
-        return self._cache.read(
-            laid, lambda windows: self._net.run(windows, self.threads or cores()), self.identity
-        )
+    def _shares(self, passage: Passage, reading: Reading) -> list[float]:
+        best = [NOTHING] * len(passage.sentences)
+        for window, logits in reading:
+            for n, start, end in window.spans:
+                best[n] = max(best[n], float(logits[start:end, 0].mean()))
+        shares: list[float] = probabilities(best).tolist()
+        return shares
 
     @once
     def _tokenizer(self) -> WindowTokenizer:
-        with self._loading():
+        with store.loading(self.model):
             layout = Layout(**self.settings["layout"])
             most = json.loads(self._read(CONFIG)).get("max_position_embeddings", layout.size)
             if layout.size > most:
@@ -179,7 +148,7 @@ class Pruner(Reopened):
 
     @once
     def _net(self) -> Encoder:
-        with self._loading():
+        with store.loading(self.model):
             return Encoder(self._read(NET))
 
     @once
@@ -192,23 +161,10 @@ class Pruner(Reopened):
             return source
         with needs_extra("openai"):
             hub = import_module("huggingface_hub")
-        with self._loading():
+        with store.loading(self.model):
             return Path(hub.snapshot_download(source, allow_patterns=[*FILES]))
 
     def _read(self, name: str) -> bytes:
-        with self._loading():
+        with store.loading(self.model):
             folder: Path = self.folder
             return (folder / name).read_bytes()
-
-    @contextmanager
-    def _loading(self) -> Iterator[None]:
-        """Turn whatever goes wrong into one line that names the model."""
-        try:
-            yield
-        except MissingExtra:
-            raise
-        except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
-            if isinstance(error, ModelError) and error.__cause__ is not None:
-                raise  # turned already
-            reason = " ".join(str(error).split())[:300]
-            raise ModelError(f"model {self.model!r} cannot be loaded: {reason}") from error

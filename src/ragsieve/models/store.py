@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,7 +26,7 @@ import platformdirs
 from filelock import FileLock
 from rich.console import Console
 
-from ragsieve.errors import InputError, MissingExtra, StoreError, nearest
+from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, nearest
 from ragsieve.files import ordinary
 from ragsieve.models.named import NAMED, Weights
 
@@ -136,6 +137,24 @@ def fingerprint(folder: Path) -> str:
     stats = [(f.relative_to(folder).as_posix(), f.stat()) for f in files]
     stamps = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def loading(model: str) -> Iterator[None]:
+    """Turn whatever goes wrong in the block into one line that names the model.
+
+    Raises:
+        ModelError: Of anything but a missing extra, and of what was turned before.
+    """
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
+        if isinstance(error, ModelError) and error.__cause__ is not None:
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"model {model!r} cannot be loaded: {reason}") from error
 
 
 def _present(weights: Weights, *sources: str) -> Path | None:

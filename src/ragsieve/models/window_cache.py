@@ -1,15 +1,20 @@
-"""Logits of windows, and the scores and probabilities of passages, for all sentence pruners."""
+"""What all sentence pruners do with windows: remember their logits, score and prune passages."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.lru import LRU
+from ragsieve.models.reopen import Reopened
 from ragsieve.models.windows import Laid, Window
+from ragsieve.models.wrap import check_columns
 from ragsieve.trace import Usage, record_usage
 
 NOTHING = -100.0  # the logit of a passage or sentence without a token
@@ -70,6 +75,57 @@ class WindowCache:
         record_usage(usages)
         self._known.keep(known)
         return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
+
+
+@dataclass(frozen=True)
+class WindowPruner(Reopened, ABC):
+    """A sentence pruner and a cross-encoder that reads each passage by itself, in windows.
+
+    A passage counts as its best window does. Windows read lately are remembered, so that ranking
+    and pruning a passage of one window costs one pass.
+    """
+
+    identity: ClassVar[Any]
+    _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
+
+    @abstractmethod
+    def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+        """Windows of a question's passages."""
+
+    @abstractmethod
+    def _run(self, windows: Sequence[Window]) -> Sequence[Logits]:
+        """Logits of windows."""
+
+    @abstractmethod
+    def _shares(self, passage: Passage, reading: Reading) -> Sequence[float]:
+        """The probability of each sentence of a passage."""
+
+    def prune(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[Pruned]:
+        """See `ragsieve.models.base.SentencePruner.prune`; a sentence without a token has 0."""
+        check_columns([questions, passages])
+        results = []
+        for group, readings in zip(passages, self._readings(questions, passages), strict=True):
+            shares = [s for one in zip(group, readings, strict=True) for s in self._shares(*one)]
+            answers = probabilities([passage_logit(reading) for reading in readings])
+            results.append(Pruned(shares, answers.tolist()))
+        return results
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """How well the question, first, can be answered from the text; logits, ``(len(pairs),)``.
+
+        A text is a passage of one sentence.
+        """
+        passages = [[Passage("", [text])] for _, text in pairs]
+        readings = self._readings([question for question, _ in pairs], passages)
+        return np.array([passage_logit(reading) for (reading,) in readings], np.float32)
+
+    def _readings(
+        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
+    ) -> list[list[Reading]]:
+        laid = [self._lay(*item) for item in zip(questions, passages, strict=True)]
+        return self._cache.read(laid, self._run, self.identity)
 
 
 def passage_logit(reading: Reading) -> float:
