@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Message, Passage, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
@@ -278,20 +278,6 @@ def test_no_call_of_a_failed_batch_is_run_by_two() -> None:
     assert texts == sorted(prompts)
 
 
-def test_too_few_results_are_an_error() -> None:
-    """A model that loses an item must not shift the others to the wrong caller."""
-
-    class Short(Recorder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-            return np.zeros((1, 2), dtype=np.float32)
-
-    with (
-        DynamicBatcher(Short()) as wrapper,
-        pytest.raises(ModelError, match="give 2 results, got 1"),
-    ):
-        wrapper.embed(["a", "b"])
-
-
 def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
     """The end of the block waits for the calls that were accepted."""
     model = Recorder()
@@ -321,37 +307,6 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
         _, status = os.waitpid(child, 0)
 
     assert 0 == status
-
-
-def test_an_empty_call_is_an_empty_result() -> None:
-    """With the model's own dimension."""
-    with DynamicBatcher(HashingEmbedder(4)) as wrapper:
-        assert (0, 4) == wrapper.embed([]).shape
-
-
-def test_what_the_model_lacks_is_unsupported() -> None:
-    """An embedder completes nothing."""
-    with (
-        DynamicBatcher(HashingEmbedder(4)) as wrapper,
-        pytest.raises(Unsupported, match="no complete"),
-    ):
-        wrapper.complete([ask("a")])
-
-
-def test_columns_must_be_of_one_length() -> None:
-    """Else one caller's continuations would go to another's prompts."""
-    with DynamicBatcher(ScriptedLLM([])) as wrapper, pytest.raises(InputError, match="one length"):
-        wrapper.loglik([ask("a"), ask("b")], ["x"])
-
-
-def test_the_llm_shows_through() -> None:
-    """Identity, abilities, context and token counts are the model's own."""
-    llm = ScriptedLLM([], context=99, can=frozenset({"choose"}))
-    with DynamicBatcher(llm) as wrapper:
-        seen = (wrapper.identity, wrapper.can, wrapper.context, wrapper.count(["a b"]))
-
-        assert ("scripted", frozenset({"choose"}), 99, [2]) == seen
-        assert [[0.5, 0.5]] == wrapper.choose([ask("a")], [["yes", "no"]])
 
 
 @pytest.mark.parametrize("options", [{"max_batch": 0}, {"wait_s": -1.0}, {"wait_s": float("inf")}])

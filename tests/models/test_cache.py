@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import ContextOverflow, InputError, Unsupported
+from ragsieve.errors import ContextOverflow, InputError
 from ragsieve.models.base import Message, Passage, Prompt, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, _checksum
@@ -242,20 +242,30 @@ def test_values_are_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b'"wrong', b"1", b"null", b'"a"', b'[["a"], 1, 1, ""]', b"\xff"]
+    ("method", "body"),
+    [
+        *(("complete", body) for body in (b"", b'"wrong', b"1", b"null", b'"a"', b"\xff")),
+        ("complete", b'[["a"], 1, 1, ""]'),
+        *(("choose", b'[%s, 1, 1, ""]' % value) for value in (b"[0.5, NaN]", b'["a"]', b"[2]")),
+        *(("embed", b'[%s, 1, 1, ""]' % value) for value in (b'"AAAA"', b'"AACAPw"', b"1")),
+    ],
 )
-def test_a_reply_of_the_wrong_form_is_asked_again(tmp_path: Path, body: bytes) -> None:
-    """Even if its checksum is right; and the new reply takes its place."""
-    llm = echo()
-    with Cached(llm, tmp_path / "c") as cached:
-        cached.complete([ask("a")])
+def test_a_result_of_the_wrong_form_is_asked_again(
+    tmp_path: Path, method: str, body: bytes
+) -> None:
+    """Even if its checksum is right; and the new result takes its place."""
+    llm, vectors = echo(), Vectors(1.0, 0.0)
+    calls: dict[str, Callable[[], Any]] = {
+        "complete": lambda: Cached(llm, tmp_path / "c").complete([ask("a")]),
+        "choose": lambda: Cached(llm, tmp_path / "c").choose([ask("a")], [["x", "y"]]),
+        "embed": lambda: Cached(vectors, tmp_path / "c").embed(["a"]).tolist(),
+    }
+    first = calls[method]()
     ((key, _, _),) = entries(tmp_path / "c")
     change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
-    with Cached(llm, tmp_path / "c") as cached:
-        replies = [cached.complete([ask("a")]), cached.complete([ask("a")])]
 
-    assert [["a"], ["a"]] == replies
-    assert 2 == len(llm.prompts)
+    assert [first, first] == [calls[method](), calls[method]()]
+    assert 2 == len(llm.prompts) + len(vectors.asked)
 
 
 @pytest.mark.parametrize("value", [b'"b"', '"b"', None, 3, 0.5])
@@ -276,31 +286,6 @@ def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
     change(tmp_path / "c", UPDATE + " WHERE key = ?", (value, checksum, key))
     with Cached(echo(), tmp_path / "c") as cached:
         assert ["a", "b"] == cached.complete([ask("a"), ask("b")])
-
-
-@pytest.mark.parametrize("body", [b"[0.5]", b"[0.5,NaN]", b"[1,0]", b'["a","b"]', b"{}"])
-def test_damaged_probabilities_are_asked_again(tmp_path: Path, body: bytes) -> None:
-    """One finite number an option, or a miss."""
-    llm = ScriptedLLM([])
-    with Cached(llm, tmp_path / "c") as cached:
-        cached.choose([ask("a")], [["x", "y"]])
-        ((key, _, _),) = entries(tmp_path / "c")
-        change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
-    with Cached(llm, tmp_path / "c") as cached:
-        assert [[0.5, 0.5]] == cached.choose([ask("a")], [["x", "y"]])
-
-
-@pytest.mark.parametrize(
-    "body", [b'""', b'"AAAA"', b'"AADAfw=="', b'"AACAPw"', b"1", b'"\xc3\xa9"']
-)
-def test_damaged_vectors_are_asked_again(tmp_path: Path, body: bytes) -> None:
-    """Nothing, three bytes, a NaN, no padding, a number, and what is no base64."""
-    with Cached(Vectors(1.0, 0.0), tmp_path / "c") as cached:
-        cached.embed(["a"])
-        ((key, _, _),) = entries(tmp_path / "c")
-        change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
-    with Cached(Vectors(1.0, 0.0), tmp_path / "c") as cached:
-        assert [[1.0, 0.0]] == cached.embed(["a"]).tolist()
 
 
 def test_what_is_not_finite_is_given_but_not_stored(tmp_path: Path) -> None:
@@ -528,39 +513,6 @@ def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
 
     assert [0] * 5 == statuses
     assert [f"child{turn}" for turn in range(5)] == replies
-
-
-def test_an_empty_call_is_an_empty_result(tmp_path: Path) -> None:
-    """With the model's own dimension."""
-    with Cached(HashingEmbedder(4), tmp_path / "c") as cached:
-        assert (0, 4) == cached.embed([]).shape
-
-
-def test_the_llm_shows_through(tmp_path: Path) -> None:
-    """Identity, abilities, context and token counts are the model's own."""
-    cached = Cached(ScriptedLLM([], context=99, can=frozenset({"choose"})), tmp_path / "c")
-    seen = (cached.identity, cached.can, cached.context, cached.count(["a b"]))
-
-    assert ("scripted", frozenset({"choose"}), 99, [2]) == seen
-    assert not (tmp_path / "c").exists()
-
-
-def test_what_the_model_lacks_is_unsupported(tmp_path: Path) -> None:
-    """An embedder completes nothing."""
-    with (
-        Cached(HashingEmbedder(4), tmp_path / "c") as cached,
-        pytest.raises(Unsupported, match="no complete"),
-    ):
-        cached.complete([ask("a")])
-
-
-def test_what_is_not_json_is_refused(tmp_path: Path) -> None:
-    """Two inputs that cannot be told apart must not share a reply."""
-    with (
-        Cached(echo(), tmp_path / "c") as cached,
-        pytest.raises(InputError, match="must be JSON"),
-    ):
-        cached.complete([ask("a")], schema={"a": object()})
 
 
 @pytest.mark.parametrize("timeout_s", [-1.0, math.inf, math.nan])

@@ -26,21 +26,21 @@ JSON = st.recursive(
 
 
 class Plain(Wrapper):
-    """A wrapper that adds nothing, and remembers the methods that were called."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.called: list[str] = []
+    """A wrapper that adds nothing."""
 
     def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
-        self.called.append(method)
+        check_columns(columns)
         return self._inner(method, columns, options)
 
 
-def test_calls_are_those_of_the_model_inside() -> None:
+WRAPPERS = [Plain, DynamicBatcher, Cached]
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_calls_are_those_of_the_model_inside(wrap: type[Wrapper]) -> None:
     """All of an LLM's, and what it says of itself."""
-    unwrap = ScriptedLLM(lambda prompt: prompt[0].content, context=99, identity="me")
-    wrapper, prompt = Plain(unwrap), (Message("user", "a b"),)
+    llm = ScriptedLLM(lambda prompt: prompt[0].content, context=99, identity="me")
+    wrapper, prompt = wrap(llm), (Message("user", "a b"),)
     found = (
         wrapper.complete([prompt], max_tokens=1),
         wrapper.choose([prompt], [["x", "y"]]),
@@ -51,18 +51,19 @@ def test_calls_are_those_of_the_model_inside() -> None:
     nats = [[(0, 1, 1.0), (1, 3, 1.0)]]
 
     assert (["a"], [[0.5, 0.5]], [[-1.0, -1.0, -1.0]], nats, [3]) == found
-    assert ("me", 99, unwrap.can) == (wrapper.identity, wrapper.context, wrapper.can)
-    assert ["complete", "choose", "loglik", "surprisals"] == wrapper.called
+    assert ("me", 99, llm.can) == (wrapper.identity, wrapper.context, wrapper.can)
 
 
-def test_encoders_are_wrapped_alike() -> None:
-    """Vectors, scores and probabilities, bit for bit."""
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_encoders_are_wrapped_alike(wrap: type[Wrapper]) -> None:
+    """Vectors, scores and probabilities, bit for bit; of nothing, the model's own dimension."""
     embedder, pairs = HashingEmbedder(8), [("a b", "b")]
     passages = [Passage("", ["b", "c"])]
 
-    assert embedder.embed(["a"]).tobytes() == Plain(embedder).embed(["a"], query=True).tobytes()
-    assert [0.5] == Plain(OverlapCrossEncoder()).score(pairs).tolist()
-    assert [Pruned([0.5, 0.0], [0.5])] == Plain(OverlapPruner()).prune(["a b"], [passages])
+    assert embedder.embed(["a"]).tobytes() == wrap(embedder).embed(["a"], query=True).tobytes()
+    assert (0, 8) == wrap(embedder).embed([]).shape
+    assert [0.5] == wrap(OverlapCrossEncoder()).score(pairs).tolist()
+    assert [Pruned([0.5, 0.0], [0.5])] == wrap(OverlapPruner()).prune(["a b"], [passages])
 
 
 def test_the_model_inside_all_wrappers_can_be_seen(tmp_path: Path) -> None:
@@ -73,36 +74,26 @@ def test_the_model_inside_all_wrappers_can_be_seen(tmp_path: Path) -> None:
         assert unwrap(Cached(shared, tmp_path / "cache.db")) is model
 
 
-def test_a_call_that_the_model_has_not_is_unsupported() -> None:
-    """The error names the model and the call."""
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_what_cannot_be_answered_is_an_error(wrap: type[Wrapper]) -> None:
+    """A call that the model has not, too few results, columns of unequal length."""
+
+    class Short(HashingEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+            return super().embed(texts)[1:]
+
     with pytest.raises(Unsupported, match="hashing:8 has no score, it is HashingEmbedder"):
-        Plain(HashingEmbedder(8)).score([("a", "b")])
-
-
-def test_results_must_be_one_an_item() -> None:
-    """A model that gives fewer would shift everybody's results."""
-
-    class Short:
-        identity = "short"
-
-        def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-            return np.zeros(1, np.float32)
-
-    with pytest.raises(ModelError, match="short must give 2 results, got 1"):
-        Plain(Short()).score([("a", "b"), ("c", "d")])
+        wrap(HashingEmbedder(8)).score([("a", "b")])
+    with pytest.raises(ModelError, match="hashing:8 must give 2 results, got 1"):
+        wrap(Short(8)).embed(["a", "b"])
+    with pytest.raises(InputError, match=r"one length, got \[2, 1\]"):
+        wrap(ScriptedLLM([])).loglik([(), ()], ["x"])
 
 
 def test_repr_is_that_of_the_model_inside(tmp_path: Path) -> None:
     """However deep: a trace names stages by it, and no wrapper changes what a stage does."""
     with DynamicBatcher(HashingEmbedder(8)) as shared:
         assert "HashingEmbedder(dim=8)" == repr(Cached(shared, tmp_path / "cache.db"))
-
-
-def test_columns_must_be_of_one_length() -> None:
-    """The error names the lengths."""
-    check_columns([["a"], ["b"]])
-    with pytest.raises(InputError, match=r"one length, got \[1, 2\]"):
-        check_columns([["a"], ["b", "c"]])
 
 
 @given(JSON, JSON)

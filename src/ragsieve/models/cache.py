@@ -186,12 +186,12 @@ def _decoded(method: str, body: bytes) -> _Entry | None:
     try:
         items = json.loads(body.decode("utf-8", "surrogatepass"))
         value, *cost = msgspec.convert(items, tuple[_FORMS[method], int, int, str])
+        if method == "embed":
+            value = np.frombuffer(value, dtype="<f4").astype(np.float32)
+        elif method == "prune":
+            value = Pruned(*value)
     except (ValueError, TypeError, msgspec.MsgspecError):
         return None
-    if method == "embed":
-        value = np.frombuffer(value, dtype="<f4").astype(np.float32)
-    elif method == "prune":
-        value = Pruned(*value)
     return _Entry(value, *cost)
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, ModelError, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -88,6 +88,37 @@ def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> A
     """
     with store.loading(name), _quiet():
         return load(*args, **options)
+
+
+def pretrained(
+    name: str, kind: Any, source: str, dtype: str, *, rule: str = "", **options: Any
+) -> Any:
+    """A model of transformers from safetensors, ready to compute, on the CPU.
+
+    Args:
+        name: What it is called in errors.
+        kind: Its class, as ``AutoModel``.
+        source: A folder, or a hub id.
+        dtype: Of its weights.
+        rule: What it must be so that no weight is missing; missing ones are made up where empty.
+        options: Of ``from_pretrained``.
+
+    Raises:
+        ModelError: If it cannot be loaded, or lacks weights.
+    """
+    model, read = compute(
+        loaded,
+        name,
+        kind.from_pretrained,
+        source,
+        dtype=getattr(torch, dtype),
+        use_safetensors=True,
+        output_loading_info=True,
+        **options,
+    )
+    if rule and (missing := sorted(read["missing_keys"])):
+        raise ModelError(f"model {name!r} must {rule}, it lacks {missing[0]}")
+    return model.eval()
 
 
 def compute(function: Callable[..., T], *args: Any, **options: Any) -> T:

@@ -19,7 +19,7 @@ with needs_extra("local"):
 
 from ragsieve.models import store
 from ragsieve.models.base import Embedder, Message, Prompt
-from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once
+from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once, pretrained
 from ragsieve.models.wrap import check_columns
 from ragsieve.prompts import render
 from ragsieve.text import safe
@@ -161,15 +161,9 @@ class PERank(PreciseModel):
 
     @once
     def _model(self) -> Any:
-        dtype = getattr(torch, self._dtype)
-        options = {"config": self._config, "dtype": dtype, "use_safetensors": True}
-        load, where = transformers.AutoModel.from_pretrained, str(self._folder)
-        model, read = compute(loaded, self.model, load, where, output_loading_info=True, **options)
-        if missing := sorted(read["missing_keys"]):
-            raise ModelError(
-                f"model {self.model!r} must be a language model, it lacks {missing[0]}"
-            )
-        return model.eval().to(self._device)
+        options = {"config": self._config, "rule": "be a language model"}
+        kind, where = transformers.AutoModel, str(self._folder)
+        return pretrained(self.model, kind, where, self._dtype, **options).to(self._device)
 
 
 @dataclass(frozen=True, eq=False)

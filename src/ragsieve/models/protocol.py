@@ -71,10 +71,7 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unwrapped(text: str) -> str:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value = _value(text)
     if isinstance(value, dict) and value.keys() == {"reply"}:
         return json.dumps(value["reply"], ensure_ascii=False)
     return text
@@ -112,7 +109,7 @@ def option_parser(options: Sequence[str]) -> Callable[[str], int]:
     places = {option.strip(): place for place, option in enumerate(options)}
 
     def parse(reply: str) -> int:
-        for text in (reply, _string(reply)):
+        for text in (reply, str(_value(reply))):
             if text.strip() in places:
                 return places[text.strip()]
         raise BadReply(f"exactly one of {list(places)}", reply)
@@ -120,9 +117,9 @@ def option_parser(options: Sequence[str]) -> Callable[[str], int]:
     return parse
 
 
-def _string(reply: str) -> str:
+def _value(text: str) -> Any:
     try:
-        return str(json.loads(reply))
+        return json.loads(text)
     except (ValueError, RecursionError):
         return ""
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from ragsieve.errors import InputError, ModelError, needs_extra
+from ragsieve.errors import InputError, needs_extra
 
 with needs_extra("local"):
     import torch
     import transformers
     from transformers import DynamicCache, EncoderDecoderCache
 
-from ragsieve.models import store
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.models.decoding import Decoder, Memory
-from ragsieve.models.loading import adapted, compute, loaded, marked, once
+from ragsieve.models.loading import once
 from ragsieve.models.transformers import Transformers
 from ragsieve.trace import note
 
@@ -33,12 +32,8 @@ class Seq2Seq(Transformers):
     """
 
     can = frozenset({"complete", "choose", "loglik"})
-
-    @once
-    def identity(self) -> str:
-        """Model, weights, adapter and precision: what replies depend on."""
-        parts = [marked(name) for name in (self.model, self.adapter) if name]
-        return f"seq2seq:{'+'.join(parts)}:{self._dtype}"
+    _backend: ClassVar[str] = "seq2seq"
+    _encodes: ClassVar[bool] = True
 
     def complete(
         self,
@@ -55,25 +50,8 @@ class Seq2Seq(Transformers):
     surprisals = LLM.surprisals  # an encoder-decoder does not go on with a text
 
     @once
-    def _config(self) -> Any:
-        config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._source)
-        if not config.is_encoder_decoder:
-            raise ModelError(f"model {self.model!r} must encode, {config.model_type} does not")
-        return config
-
-    @once
     def _decoder(self) -> Decoder:
-        model = compute(
-            loaded,
-            self.model,
-            transformers.AutoModelForSeq2SeqLM.from_pretrained,
-            self._source,
-            dtype=getattr(torch, self._dtype),
-            use_safetensors=True,
-        )
-        if self.adapter:
-            model = compute(adapted, model, self.adapter, str(store.resolve(self.adapter)))
-        model.eval().to(self._device)
+        model = self._opened(transformers.AutoModelForSeq2SeqLM)
         return EncoderDecoder(model, eos=frozenset({self._tokenizer.eos_token_id}))
 
     @once

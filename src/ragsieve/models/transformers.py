@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range, needs_extra
 
@@ -33,6 +33,7 @@ from ragsieve.models.loading import (
     marked,
     once,
     own_tokenizer,
+    pretrained,
 )
 from ragsieve.models.surprisal import spanned, windowed
 from ragsieve.models.wrap import check_columns
@@ -80,6 +81,8 @@ class Transformers(PreciseModel):
     prefix_mb: int = field(default=512, kw_only=True)
 
     can = frozenset({"complete", "choose", "loglik", "surprisals"})
+    _backend: ClassVar[str] = "transformers"
+    _encodes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,7 +92,7 @@ class Transformers(PreciseModel):
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
         parts = [marked(name) for name in (self.model, self.adapter) if name]
-        return f"transformers:{'+'.join(parts)}:{self._dtype}"
+        return f"{self._backend}:{'+'.join(parts)}:{self._dtype}"
 
     @once
     def context(self) -> int:
@@ -193,8 +196,9 @@ class Transformers(PreciseModel):
     @once
     def _config(self) -> Any:
         config = loaded(self.model, transformers.AutoConfig.from_pretrained, self._source)
-        if config.is_encoder_decoder:
-            raise ModelError(f"model {self.model!r} must only decode, {config.model_type} encodes")
+        if config.is_encoder_decoder != self._encodes:
+            rule, breach = ("encode", "does not") if self._encodes else ("only decode", "encodes")
+            raise ModelError(f"model {self.model!r} must {rule}, {config.model_type} {breach}")
         return config
 
     @once
@@ -219,21 +223,8 @@ class Transformers(PreciseModel):
         together = (
             _is_plain(self._config.get_text_config()) and torch.device(self._device).type == "cpu"
         )
-        model, read = compute(
-            loaded,
-            self.model,
-            transformers.AutoModelForCausalLM.from_pretrained,
-            self._source,
-            dtype=getattr(torch, self._dtype),
-            use_safetensors=True,
-            output_loading_info=True,
-            **({"attn_implementation": ATTENTION} if together else {}),
-        )
-        if missing := sorted(read["missing_keys"]):
-            raise ModelError(f"model {self.model!r} must generate text, it lacks {missing[0]}")
-        if self.adapter:
-            model = compute(adapted, model, self.adapter, str(store.resolve(self.adapter)))
-        model.eval().to(self._device)
+        options = {"attn_implementation": ATTENTION} if together else {}
+        model = self._opened(transformers.AutoModelForCausalLM, rule="generate text", **options)
         ends = model.generation_config.eos_token_id
         eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
         eos.discard(None)
@@ -242,6 +233,13 @@ class Transformers(PreciseModel):
                 model, eos=frozenset(eos), rows=self.batch_size, prefix_mb=self.prefix_mb
             )
         return Decoder(model, eos=frozenset(eos))
+
+    def _opened(self, kind: Any, **options: Any) -> Any:
+        """The model with its adapter, where it computes."""
+        model = pretrained(self.model, kind, self._source, self._dtype, **options)
+        if self.adapter:
+            model = compute(adapted, model, self.adapter, str(store.resolve(self.adapter)))
+        return model.eval().to(self._device)
 
     @once
     def _grammar_tokenizer(self) -> Any:

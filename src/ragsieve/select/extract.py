@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
@@ -166,14 +168,9 @@ def _schema(most: int, clues: int) -> dict[str, object]:
 
 def _numbers(reply: str, most: int) -> list[int]:
     """The different numbers of a JSON list, each from 1 to ``most``, in order."""
-    rule = f"a JSON list of numbers from 1 to {most}"
+    number = Annotated[int, msgspec.Meta(ge=1, le=most)]
     try:
-        values = json.loads(reply)
-    except (ValueError, RecursionError) as error:
-        raise BadReply(rule, reply) from error
-    if not isinstance(values, list):
-        raise BadReply(rule, reply)
-    for value in values:
-        if type(value) is not int or not 1 <= value <= most:
-            raise BadReply(rule, reply)
+        values = msgspec.json.decode(reply, type=list[number])
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise BadReply(f"a JSON list of numbers from 1 to {most}", reply) from error
     return list(dict.fromkeys(values))
