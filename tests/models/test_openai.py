@@ -7,12 +7,10 @@ import math
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -27,66 +25,11 @@ from ragsieve.trace import Usage, step
 
 KEY = "sk-very-secret"
 Script = Callable[[str, dict[str, Any], int], tuple[int, Any]]
+Serve = Callable[[Script], Any]
 
 
-class Server(ThreadingHTTPServer):
-    """Answers every POST by ``script(path, body, number of the request)``."""
-
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, script: Script) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.script = script
-        self.requests: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        self.lock = threading.Lock()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a client that timed out has hung up."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        with self.server.lock:
-            self.server.requests.append(body)
-            self.server.keys.append(self.headers["authorization"])
-            number = len(self.server.requests)
-        status, payload = self.server.script(self.path, body, number)
-        data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[Script], Server]]:
-    """Starts scripted servers and ends them after the test."""
-    servers: list[Server] = []
-
-    def start(script: Script) -> Server:
-        server = Server(script)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-def model(server: Server, **options: Any) -> OpenAI:
-    return OpenAI("m", base_url=server.url, **{"api_key": KEY, "max_retries": 0, **options})
+def model(server: Any, **options: Any) -> OpenAI:
+    return OpenAI("m", base_url=f"{server.url}/v1", **{"api_key": KEY, "max_retries": 0, **options})
 
 
 def prompt(text: str) -> Prompt:
@@ -116,7 +59,7 @@ def shout(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
     return 200, reply(text.upper())
 
 
-def test_replies_keep_the_order_of_prompts(serve: Callable[[Script], Server]) -> None:
+def test_replies_keep_the_order_of_prompts(serve: Serve) -> None:
     """Requests run side by side, and replies come in the order of their prompts."""
     llm: LLM = model(serve(shout), concurrency=4)
     replies = llm.complete([prompt(f"say {i}") for i in range(9)])
@@ -124,25 +67,7 @@ def test_replies_keep_the_order_of_prompts(serve: Callable[[Script], Server]) ->
     assert [f"SAY {i}" for i in range(9)] == replies
 
 
-def test_concurrency_is_bounded(serve: Callable[[Script], Server]) -> None:
-    """No more requests than ``concurrency`` are in flight, and more than one is."""
-    lock, now, most = threading.Lock(), [0], [0]
-
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
-        time.sleep(0.1)
-        with lock:
-            now[0] -= 1
-        return 200, reply("ok")
-
-    model(serve(script), concurrency=3).complete([prompt(str(i)) for i in range(9)])
-
-    assert most == [3]
-
-
-def test_requests_are_asked_without_sampling(serve: Callable[[Script], Server]) -> None:
+def test_requests_are_asked_without_sampling(serve: Serve) -> None:
     """Temperature and seed are 0, and the limit and the key are sent."""
     server = serve(always(200, reply("ok")))
     model(server).complete([prompt("hi")], max_tokens=5)
@@ -152,7 +77,7 @@ def test_requests_are_asked_without_sampling(serve: Callable[[Script], Server]) 
     assert [f"Bearer {KEY}"] == server.keys
 
 
-def test_nothing_asked_sends_nothing(serve: Callable[[Script], Server]) -> None:
+def test_nothing_asked_sends_nothing(serve: Serve) -> None:
     """No prompts give no replies and no request."""
     server = serve(always(500, {}))
     llm = model(server)
@@ -165,51 +90,7 @@ def test_nothing_asked_sends_nothing(serve: Callable[[Script], Server]) -> None:
     )
 
 
-def test_busy_servers_are_asked_again(serve: Callable[[Script], Server]) -> None:
-    """After a 429 the same request is sent again."""
-    server = serve(
-        lambda path, body, number: (
-            (429, {"error": {"message": "busy"}}) if number == 1 else (200, reply("ok"))
-        )
-    )
-
-    assert ["ok"] == model(server, max_retries=1).complete([prompt("hi")])
-
-
-def test_broken_servers_end_in_one_line(serve: Callable[[Script], Server]) -> None:
-    """A server that always fails is a ModelError in one line, soon, with model and server named."""
-    server = serve(always(500, {"error": {"message": "out of\nmemory"}}))
-    began = time.monotonic()
-    with pytest.raises(ModelError) as caught:
-        model(server, max_retries=1).complete([prompt("hi")])
-
-    assert f"openai:m@{server.url}: HTTP 500: out of memory" == str(caught.value)
-    assert 2 == len(server.requests)
-    assert time.monotonic() - began < 5
-
-
-def test_silent_servers_time_out(serve: Callable[[Script], Server]) -> None:
-    """A server that does not answer costs ``timeout_s``, not for ever."""
-    ended = threading.Event()
-    server = serve(lambda path, body, number: (200, reply(str(ended.wait(5)))))
-    began = time.monotonic()
-    with pytest.raises(ModelError, match=r"no reply in 0\.5 s, 1 attempt$"):
-        model(server, timeout_s=0.5).complete([prompt("hi")])
-    ended.set()
-
-    assert time.monotonic() - began < 3
-
-
-def test_absent_servers_are_named() -> None:
-    """Where nobody listens the error says which server was asked."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    llm = OpenAI("m", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0)
-    with pytest.raises(ModelError, match=rf"^openai:m@http://127.0.0.1:{port}/v1: no connection"):
-        llm.complete([prompt("hi")])
-
-
-def test_running_requests_end_before_the_error(serve: Callable[[Script], Server]) -> None:
+def test_running_requests_end_before_the_error(serve: Serve) -> None:
     """One failure fails the call; what runs is charged, what has not begun is not sent."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -230,7 +111,7 @@ def test_running_requests_end_before_the_error(serve: Callable[[Script], Server]
     "payload",
     ["{oops", "[" * 5000, "[]", {}, {"choices": []}, {"choices": [{}]}, {"choices": ["x"]}],
 )
-def test_unreadable_responses_are_errors(serve: Callable[[Script], Server], payload: Any) -> None:
+def test_unreadable_responses_are_errors(serve: Serve, payload: Any) -> None:
     """What is no JSON, or not a chat completion, is a ModelError of one line."""
     with pytest.raises(ModelError) as caught:
         model(serve(always(200, payload))).complete([prompt("hi")])
@@ -239,12 +120,12 @@ def test_unreadable_responses_are_errors(serve: Callable[[Script], Server], payl
 
 
 @pytest.mark.parametrize("content", ["", None, 3])
-def test_replies_without_text_are_empty(serve: Callable[[Script], Server], content: Any) -> None:
+def test_replies_without_text_are_empty(serve: Serve, content: Any) -> None:
     """A reply without text is the empty text: what that means is the caller's to say."""
     assert [""] == model(serve(always(200, reply(content)))).complete([prompt("hi")])
 
 
-def test_cut_replies_are_noted(serve: Callable[[Script], Server]) -> None:
+def test_cut_replies_are_noted(serve: Serve) -> None:
     """A reply that ended at its limit leaves a note in the trace."""
     server = serve(always(200, reply("and then", finish="length")))
     with step("read") as current:
@@ -277,9 +158,7 @@ def test_cut_replies_are_noted(serve: Callable[[Script], Server]) -> None:
         ),
     ],
 )
-def test_overlong_prompts_overflow(
-    serve: Callable[[Script], Server], error: str, needed: int, limit: int
-) -> None:
+def test_overlong_prompts_overflow(serve: Serve, error: str, needed: int, limit: int) -> None:
     """The words of OpenAI, vLLM and llama.cpp about too long a prompt become ContextOverflow."""
     server = serve(always(400, {"error": {"message": error, "code": 400}}))
     with pytest.raises(ContextOverflow) as caught:
@@ -288,16 +167,14 @@ def test_overlong_prompts_overflow(
     assert (needed, limit) == (caught.value.needed, caught.value.limit)
 
 
-def test_overflow_without_numbers_is_an_error(serve: Callable[[Script], Server]) -> None:
+def test_overflow_without_numbers_is_an_error(serve: Serve) -> None:
     """Where the server names no numbers, its words are passed on."""
     server = serve(always(400, {"error": {"message": "context length exceeded"}}))
     with pytest.raises(ModelError, match="does not fit the context: context length exceeded"):
         model(server).complete([prompt("hi")])
 
 
-def test_known_tokenizers_stop_long_prompts(
-    serve: Callable[[Script], Server], tokenizer: Path
-) -> None:
+def test_known_tokenizers_stop_long_prompts(serve: Serve, tokenizer: Path) -> None:
     """With a tokenizer, a prompt that cannot fit is not sent: 1 + 2 tokens and 4 for the reply."""
     server = serve(always(200, reply("ok")))
     llm = model(server, tokenizer=tokenizer, context=6)
@@ -359,7 +236,7 @@ def llama(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("script", [vllm, llama])
-def test_texts_are_counted_by_the_server(serve: Callable[[Script], Server], script: Script) -> None:
+def test_texts_are_counted_by_the_server(serve: Serve, script: Script) -> None:
     """Both shapes of ``/tokenize`` are found, and the one that works is remembered."""
     server = serve(script)
     llm = model(server)
@@ -372,7 +249,7 @@ def test_texts_are_counted_by_the_server(serve: Callable[[Script], Server], scri
     assert 3 == len(server.requests) - asked
 
 
-def test_unknown_tokenizers_are_estimated(serve: Callable[[Script], Server]) -> None:
+def test_unknown_tokenizers_are_estimated(serve: Serve) -> None:
     """Where nothing can count, an estimate does, and the trace says what to pass instead."""
     llm = model(serve(always(404, {"detail": "Not Found"})))
     with step("test") as seen:
@@ -385,7 +262,7 @@ def test_unknown_tokenizers_are_estimated(serve: Callable[[Script], Server]) -> 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 
-def test_object_schemas_are_sent_as_they_are(serve: Callable[[Script], Server]) -> None:
+def test_object_schemas_are_sent_as_they_are(serve: Serve) -> None:
     """A schema with an object at its root is sent and its reply given unchanged."""
     server = serve(always(200, reply('{"a": "b"}')))
     replies = model(server).complete([prompt("hi")], schema=SCHEMA)
@@ -401,9 +278,7 @@ def test_object_schemas_are_sent_as_they_are(serve: Callable[[Script], Server]) 
     ("text", "expected"),
     [('{"reply": ["é"]}', '["é"]'), ('["é"]', '["é"]'), ('{"reply": [', '{"reply": [')],
 )
-def test_other_schemas_are_wrapped(
-    serve: Callable[[Script], Server], text: str, expected: str
-) -> None:
+def test_other_schemas_are_wrapped(serve: Serve, text: str, expected: str) -> None:
     """A list at the root travels in an object; a reply that is not such an object stays as is."""
     server = serve(always(200, reply(text)))
     items = {"type": "array", "items": {"$ref": "#/$defs/item"}}
@@ -421,7 +296,7 @@ def test_other_schemas_are_wrapped(
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_refused_schemas_are_left_out(serve: Callable[[Script], Server], status: int) -> None:
+def test_refused_schemas_are_left_out(serve: Serve, status: int) -> None:
     """A server that refuses ``response_format`` is asked without, with a note, and remembered."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -440,7 +315,7 @@ def test_refused_schemas_are_left_out(serve: Callable[[Script], Server], status:
     )
 
 
-def test_newer_names_of_the_limit_are_used(serve: Callable[[Script], Server]) -> None:
+def test_newer_names_of_the_limit_are_used(serve: Serve) -> None:
     """OpenAI's reasoning models refuse temperature and ``max_tokens``, and get what they want."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -455,7 +330,7 @@ def test_newer_names_of_the_limit_are_used(serve: Callable[[Script], Server]) ->
     assert ["9"] == model(serve(script)).complete([prompt("hi")], max_tokens=9)
 
 
-def test_other_refusals_are_not_remembered(serve: Callable[[Script], Server]) -> None:
+def test_other_refusals_are_not_remembered(serve: Serve) -> None:
     """A request that fails without the setting too does not cost later requests that setting."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -472,7 +347,7 @@ def test_other_refusals_are_not_remembered(serve: Callable[[Script], Server]) ->
     assert 0 == server.requests[-1]["temperature"]
 
 
-def test_choices_weigh_first_tokens(serve: Callable[[Script], Server]) -> None:
+def test_choices_weigh_first_tokens(serve: Serve) -> None:
     """Tokens that begin one option add up: 0.5 + 0.1 for yes, 0.2 for no, 0.2 for neither."""
     found = tops(yes=0.5, **{" y": 0.1, "no": 0.2, "maybe": 0.1, "\n": 0.1})
     server = serve(always(200, reply("x", finish="length", logprobs=found)))
@@ -482,7 +357,7 @@ def test_choices_weigh_first_tokens(serve: Callable[[Script], Server]) -> None:
 
     assert [pytest.approx([0.75, 0.25])] == shares
     assert (1, True, 20) == (sent["max_tokens"], sent["logprobs"], sent["top_logprobs"])
-    assert ([], [Usage(f"openai:m@{server.url}", 7, 3)]) == (current.notes, current.usages)
+    assert ([], [Usage(f"openai:m@{server.url}/v1", 7, 3)]) == (current.notes, current.usages)
 
 
 def choosing(logprobs: Any, text: str) -> Script:
@@ -503,9 +378,7 @@ def choosing(logprobs: Any, text: str) -> Script:
     ],
 )
 @pytest.mark.parametrize("text", ['{"reply": "10"}', "10", ' "10"\n'])
-def test_untold_choices_are_asked_as_text(
-    serve: Callable[[Script], Server], logprobs: Any, text: str
-) -> None:
+def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str) -> None:
     """Options that first tokens do not tell apart are asked for as text, with a note."""
     server = serve(choosing(logprobs, text))
     with step("judge") as current:
@@ -517,7 +390,7 @@ def test_untold_choices_are_asked_as_text(
     assert {"type": "string", "enum": ["1", "10", "2"]} == schema["properties"]["reply"]
 
 
-def test_unlikely_shared_tokens_do_not_matter(serve: Callable[[Script], Server]) -> None:
+def test_unlikely_shared_tokens_do_not_matter(serve: Serve) -> None:
     """A token that begins several options but is hardly likely does not spoil the others."""
     found = tops(relevant=0.6, related=0.2, rel=0.001)
     server = serve(always(200, reply("x", logprobs=found)))
@@ -527,7 +400,7 @@ def test_unlikely_shared_tokens_do_not_matter(serve: Callable[[Script], Server])
     )
 
 
-def test_unreadable_choices_stay_open(serve: Callable[[Script], Server]) -> None:
+def test_unreadable_choices_stay_open(serve: Serve) -> None:
     """A text that is no option is asked for once more, then all options count the same."""
     server = serve(choosing(None, "perhaps"))
     with step("judge") as current:
@@ -538,7 +411,7 @@ def test_unreadable_choices_stay_open(serve: Callable[[Script], Server]) -> None
     assert current.notes[-1].startswith("choice 0 stays open, all options count the same")
 
 
-def test_each_choice_keeps_its_place(serve: Callable[[Script], Server]) -> None:
+def test_each_choice_keeps_its_place(serve: Serve) -> None:
     """Prompts with different options, some told by tokens and some by text, stay in order."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -553,7 +426,7 @@ def test_each_choice_keeps_its_place(serve: Callable[[Script], Server]) -> None:
     assert [[0.0, 1.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]] == shares
 
 
-def test_servers_without_logprobs_are_remembered(serve: Callable[[Script], Server]) -> None:
+def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
     """Whether logprobs are refused or ignored, the second choice is asked as text at once."""
     for refusal in ((200, reply("x")), (400, {"error": {"message": "logprobs not supported"}})):
         server = serve(
@@ -576,27 +449,25 @@ def test_choices_need_distinct_options(options: list[list[str]]) -> None:
         OpenAI("m").choose([prompt("?")], options)
 
 
-def test_usage_is_charged_to_the_callers_step(serve: Callable[[Script], Server]) -> None:
+def test_usage_is_charged_to_the_callers_step(serve: Serve) -> None:
     """Requests run in other threads, and the caller's step is charged, one usage an item."""
     server = serve(always(200, reply("ok")))
     with step("read") as current:
         model(server).complete([prompt("a"), prompt("b")])
 
-    assert [Usage(f"openai:m@{server.url}", 7, 3)] * 2 == current.usages
+    assert [Usage(f"openai:m@{server.url}/v1", 7, 3)] * 2 == current.usages
 
 
-def test_usage_is_counted_where_unstated(
-    serve: Callable[[Script], Server], tokenizer: Path
-) -> None:
+def test_usage_is_counted_where_unstated(serve: Serve, tokenizer: Path) -> None:
     """Without the server's own numbers, texts are counted: 1 + 2 words in, 3 out."""
     server = serve(always(200, reply("so it is", usage=False)))
     with step("read") as current:
         model(server, tokenizer=tokenizer).complete([prompt("is it?")])
 
-    assert [Usage(f"openai:m@{server.url}", 3, 3)] == current.usages
+    assert [Usage(f"openai:m@{server.url}/v1", 3, 3)] == current.usages
 
 
-def test_unknown_usage_is_noted(serve: Callable[[Script], Server]) -> None:
+def test_unknown_usage_is_noted(serve: Serve) -> None:
     """Where tokens can be neither read nor counted, they are estimated, and the trace says so."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -606,7 +477,7 @@ def test_unknown_usage_is_noted(serve: Callable[[Script], Server]) -> None:
     with step("read") as current:
         replies = model(server).complete([prompt("a")])
 
-    assert (["ok"], [Usage(f"openai:m@{server.url}", 5, 1)]) == (replies, current.usages)
+    assert (["ok"], [Usage(f"openai:m@{server.url}/v1", 5, 1)]) == (replies, current.usages)
     assert current.notes[0].startswith("tokens are estimated, on the high side")
 
 
@@ -616,7 +487,7 @@ HOSTILE = (
 )
 
 
-def test_documents_cannot_speak_as_another_role(serve: Callable[[Script], Server]) -> None:
+def test_documents_cannot_speak_as_another_role(serve: Serve) -> None:
     """Control characters are replaced and control tokens broken by a space."""
     server = serve(always(200, reply("ok")))
     model(server).complete([prompt(HOSTILE)])
@@ -627,7 +498,7 @@ def test_documents_cannot_speak_as_another_role(serve: Callable[[Script], Server
     ) == server.requests[0]["messages"][-1]["content"]
 
 
-def test_ordinary_marks_are_left_alone(serve: Callable[[Script], Server]) -> None:
+def test_ordinary_marks_are_left_alone(serve: Serve) -> None:
     """Comparisons, tables, markup and brackets are sent as they are."""
     text = "if a < b | c > d: x[1] <span>|cell|</span> [NOTE] F <| g\n<strong> 1<2|3>2"
     server = serve(always(200, reply("ok")))
@@ -636,50 +507,11 @@ def test_ordinary_marks_are_left_alone(serve: Callable[[Script], Server]) -> Non
     assert text == server.requests[0]["messages"][-1]["content"]
 
 
-def test_the_key_is_never_shown(serve: Callable[[Script], Server]) -> None:
-    """Neither the repr nor an error shows the key, nor its cause, even where the server does."""
-    server = serve(always(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}))
-    llm = model(server)
-    with pytest.raises(ModelError, match=r"Incorrect API key provided: \(key\)") as caught:
-        llm.complete([prompt("hi")])
-
-    assert KEY not in f"{llm!r} {llm.identity} {caught.value!r} {caught.value.__cause__!r}"
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("base_url", "localhost:8000"),
-        ("base_url", "ftp://host/v1"),
-        ("base_url", "http://host:port/v1"),
-        ("base_url", "http://host/v1#x"),
-        ("context", 0),
-        ("timeout_s", 0),
-        ("timeout_s", math.nan),
-        ("max_retries", -1),
-        ("concurrency", 0),
-        ("tokenizer", "/no/such/folder"),
-    ],
-)
+@pytest.mark.parametrize(("option", "value"), [("context", 0), ("tokenizer", "/no/such/folder")])
 def test_options_are_checked(option: str, value: Any) -> None:
-    """An option outside its rule is refused with its name and its value."""
-    with pytest.raises(InputError, match=rf"^{option} must (not )?be .*, got ") as caught:
+    """Those of every server are tested with rerankers."""
+    with pytest.raises(InputError, match=rf"^{option} must be .*, got {value!r}"):
         OpenAI("m", **{option: value})
-
-    assert repr(value) in str(caught.value)
-
-
-def test_secrets_in_refused_options_are_not_shown() -> None:
-    """A key with a line end, or a URL with a password, is refused without being shown."""
-    for options in (
-        {"api_key": "sk-1\n"},
-        {"base_url": "http://me:sk-1@host/v1"},
-        {"base_url": "http://host/v1?key=sk-1"},
-    ):
-        with pytest.raises(InputError) as caught:
-            OpenAI("m", **options)
-
-        assert "sk-1" not in str(caught.value)
 
 
 def test_likelihoods_are_unsupported() -> None:

@@ -1,0 +1,81 @@
+"""A scripted HTTP server, which the tests of model servers share."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
+Script = Callable[[str, dict[str, Any], int], Answer]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every POST by ``script(path, body, number of the request)``; keeps what it got."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = script
+        self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.keys: list[str | None] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.lock = threading.Lock()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Quiet: a client that timed out has hung up."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with self.server.lock:
+            self.server.requests.append(body)
+            self.server.paths.append(self.path)
+            self.server.keys.append(self.headers["authorization"])
+            number = len(self.server.requests)
+        status, payload, *headers = self.server.script(self.path, body, number)
+        if status == 0:  # hang up
+            return
+        data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
+        self.send_response(status)
+        for name, value in {**(headers[0] if headers else {}), "connection": "close"}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:  # what a redirect of a POST may become
+        with self.server.lock:
+            self.server.paths.append(f"GET {self.path}")
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Script], Server]]:
+    """Starts scripted servers and ends them after the test."""
+    servers: list[Server] = []
+
+    def start(script: Script) -> Server:
+        server = Server(script)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
