@@ -125,6 +125,19 @@ def check_range(owner: object, **ranges: tuple[float, float | None]) -> None:
             raise InputError(f"{name} must {rule}, got {value!r}")
 
 
+def check_positive(owner: object, **ends: float) -> None:
+    """Check options of ``owner`` by name: over 0, and at most an end; an infinite is not reached.
+
+    Raises:
+        InputError: If an option is outside of its range, or no number.
+    """
+    for name, most in ends.items():
+        value = getattr(owner, name)
+        if not 0 < value <= most or value == math.inf:
+            rule = "be finite and over 0" if most == math.inf else f"lie in (0, {most}]"
+            raise InputError(f"{name} must {rule}, got {value!r}")
+
+
 def check_choice(choices: Any, **options: object) -> None:
     """Check that options are among the values of a `Literal`.
 

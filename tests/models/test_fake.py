@@ -11,14 +11,10 @@ import pytest
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import (
-    LLM,
-    CrossEncoder,
-    Embedder,
     Message,
     Passage,
     Prompt,
     Pruned,
-    SentencePruner,
 )
 from ragsieve.models.fake import (
     HashingEmbedder,
@@ -120,12 +116,6 @@ def test_every_token_has_log_probability_minus_one() -> None:
     assert [[-1.0] * 3, []] == ScriptedLLM([]).loglik([ask("a"), ask("b")], ["it is.", ""])
 
 
-def test_unequal_columns_are_refused() -> None:
-    """Two prompts cannot share one list of options."""
-    with pytest.raises(InputError, match=r"one length, got \[2, 1\]"):
-        ScriptedLLM([]).choose([ask("a"), ask("b")], [["yes"]])
-
-
 def test_each_item_is_charged() -> None:
     """Prompts of two and one tokens, replies of one and three."""
     with step("test") as seen:
@@ -143,11 +133,6 @@ def test_vectors_have_unit_length() -> None:
     np.testing.assert_allclose(1.0, np.linalg.norm(vectors, axis=1), rtol=1e-6)
 
 
-def test_no_texts_are_no_vectors() -> None:
-    """The dimension stays."""
-    assert (0, 8) == HashingEmbedder(8).embed([]).shape
-
-
 def test_vectors_are_the_same_in_every_process() -> None:
     """Python's own hash differs between processes, this one does not."""
     code = (
@@ -157,12 +142,6 @@ def test_vectors_are_the_same_in_every_process() -> None:
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert HashingEmbedder(8).embed(["Some few words!"]).tobytes().hex() == other.stdout.strip()
-
-
-def test_dim_must_be_positive() -> None:
-    """There is no vector without a place."""
-    with pytest.raises(InputError, match="dim must be at least 1, got 0"):
-        HashingEmbedder(0)
 
 
 def test_pairs_score_their_overlap() -> None:
@@ -203,15 +182,3 @@ def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
     for promise in (0.0, 1.0):
         with pytest.raises(InputError, match="keep_answer must be over 0 and below 1"):
             OverlapPruner().threshold(promise)
-
-
-def test_fakes_are_models() -> None:
-    """Each has the identity that a cache needs; mypy checks the rest here."""
-    llm: LLM = ScriptedLLM([], identity="mine")
-    embedder: Embedder = HashingEmbedder()
-    scorer: CrossEncoder = OverlapCrossEncoder()
-    pruner: SentencePruner = OverlapPruner()
-
-    assert ["mine", "hashing:256", "overlap", "overlap-pruner"] == [
-        model.identity for model in (llm, embedder, scorer, pruner)
-    ]

@@ -179,14 +179,6 @@ def test_company_changes_no_bit(
     assert [expected, expected] == runs
 
 
-def test_smaller_weights_are_near(exported: Path, small: Callable[..., Path]) -> None:
-    """int8 says about the same."""
-    exact = np.concatenate([one.sentences for one in prune_all(Pruner(str(exported)))])
-    near = np.concatenate([one.sentences for one in prune_all(Pruner(str(small())))])
-
-    assert pytest.approx(exact, abs=0.3) == near
-
-
 def test_measured_ranges_keep_int8_near(
     exported: Path, small: Callable[..., Path], checkpoint: Path
 ) -> None:
@@ -259,12 +251,6 @@ def test_a_document_cannot_end_its_passage(pruner: Pruner) -> None:
 
     assert len(found.sentences) == 3
     assert all(0 < p < 1 for p in [*found.sentences, *found.passages])
-
-
-def test_columns_are_checked(pruner: Pruner) -> None:
-    """One list of passages a question."""
-    with pytest.raises(InputError, match="one length"):
-        pruner.prune(["a"], [])
 
 
 @pytest.mark.parametrize(

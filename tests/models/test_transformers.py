@@ -206,17 +206,6 @@ def test_a_cut_reply_is_noted(llm: Transformers) -> None:
     assert ["a reply ended at max_tokens=2"] == seen.messages
 
 
-def test_nothing_asked_gives_nothing(llm: Transformers) -> None:
-    """In all three calls."""
-    assert ([], [], []) == (llm.complete([]), llm.choose([], []), llm.loglik([], []))
-
-
-def test_columns_must_be_of_one_length(llm: Transformers) -> None:
-    """Each prompt has its options."""
-    with pytest.raises(InputError, match="one length"):
-        llm.choose([ask("x")], [])
-
-
 @pytest.mark.parametrize("options", [[], ["a", "a"], ["a", ""]])
 def test_options_must_be_different_and_not_empty(llm: Transformers, options: list[str]) -> None:
     """The error names them."""
@@ -237,11 +226,6 @@ def test_options_are_checked_at_once(option: str, value: object) -> None:
     """Before anything is loaded; the error names option and value."""
     with pytest.raises(InputError, match=f"{option} must be .*got {value!r}"):
         Transformers("anything", **{option: value})
-
-
-def test_making_one_loads_nothing() -> None:
-    """Not even the configuration: there need be no such model."""
-    assert "nobody/nothing" == Transformers("nobody/nothing").model
 
 
 def test_context_is_the_models_own_or_less(folder: str) -> None:

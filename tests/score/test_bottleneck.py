@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError, Unsupported
+from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.bottleneck import answers, bottleneck, restores
 from ragsieve.types import Document, Query, Segment
@@ -52,9 +52,3 @@ def test_an_answer_is_needed() -> None:
     """A blank one tells nothing."""
     with pytest.raises(InputError, match="answer must not be blank, got ' '"):
         answers(ScriptedLLM([]), QUERY, ["x"], " ")
-
-
-def test_a_model_without_likelihoods_is_refused() -> None:
-    """As elsewhere."""
-    with pytest.raises(Unsupported):
-        bottleneck(ScriptedLLM([], can=frozenset({"complete"})), QUERY, GIVEN, ["x"], "Seals")

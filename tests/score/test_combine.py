@@ -53,13 +53,6 @@ def test_ranks_are_fused_in_equal_weights(weights: tuple[float, ...] | None) -> 
     assert "bac" == "".join(s.text for s in sorted(found, key=lambda s: -s.score))
 
 
-def test_weights_are_shares() -> None:
-    """Of 3 to 1, three quarters and one."""
-    found = Hybrid((LEFT, RIGHT), (3, 1))(QUERY, segments("abc"))
-
-    assert pytest.approx(0.75 / 61 + 0.25 / 63) == found[0].score
-
-
 def test_a_weight_of_0_silences_a_scorer() -> None:
     """The order is the other one's."""
     found = Hybrid((LEFT, RIGHT), (0, 1))(QUERY, segments("abc"))
@@ -94,15 +87,6 @@ def test_a_span_given_twice_is_ranked_twice() -> None:
     assert [pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
         s.score for s in Hybrid((LEFT,))(QUERY, [twin, twin])
     ]
-
-
-def test_any_scorers_are_fused() -> None:
-    """Real ones: two segments hold the word, the shorter one first."""
-    texts = ["It rained all day.", "Seals sang.", "Seals and Crofts sang it at night."]
-    given = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
-    found = Hybrid((BM25(),))(Query("Seals sang"), given)
-
-    assert [pytest.approx(1 / rank) for rank in (63, 61, 62)] == [s.score for s in found]
 
 
 def test_a_part_whose_scores_are_no_numbers_is_an_error() -> None:

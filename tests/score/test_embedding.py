@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ragsieve.errors import ModelError
-from ragsieve.models.fake import HashingEmbedder
 from ragsieve.score import Cosine
 from ragsieve.types import Document, Query, Segment
 
@@ -25,20 +23,6 @@ class Angles:
         self.asked.append((list(texts), query))
         radians = np.radians([float(text.rpartition(": ")[2]) for text in texts])
         return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
-
-
-class Wrong(Angles):
-    """An embedder that gives one vector too few."""
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        return super().embed(texts, query=query)[: 1 if query else -1]
-
-
-class Broken(Angles):
-    """An embedder whose texts are not numbers."""
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        return super().embed(texts, query=query) * (1 if query else np.nan)
 
 
 def spans(*texts: str, title: str = "") -> list[Segment]:
@@ -68,21 +52,3 @@ def test_titles_are_embedded_where_asked(titles: bool, expected: str) -> None:
     Cosine(embedder, titles=titles)(Query("0"), spans("60", title="Degrees"))
 
     assert [expected] == embedder.asked[1][0]
-
-
-@pytest.mark.parametrize("embedder", [Wrong(), Broken()])
-def test_a_model_that_gives_no_score_is_an_error(embedder: Angles) -> None:
-    """Too few vectors or no numbers never become a ranking."""
-    with pytest.raises(ModelError, match="must give 3 finite scores"):
-        Cosine(embedder)(Query("0"), spans("1", "2", "3"))
-
-
-def test_alone_or_among_others_the_score_is_the_same() -> None:
-    """A segment's score depends on question and segment alone, to a millionth."""
-    scorer = Cosine(HashingEmbedder())
-    given = spans("He sang of summer.", "A breeze.", "你好。", "")
-    query = Query("Who sang Summer Breeze?")
-
-    alone = [scorer(query, [segment])[0].score for segment in given]
-
-    assert alone == pytest.approx([s.score for s in scorer(query, given)], abs=1e-6)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.helpful import Helpful
@@ -105,17 +104,3 @@ def test_a_model_that_only_writes_says_the_word(reply: str, wanted: float) -> No
 
     assert wanted == scored.score
     assert (reply == "Well …") == any("counts as helpful" in text for text in record.notes)
-
-
-def test_nothing_is_asked_without_segments() -> None:
-    """Nothing in, nothing out."""
-    llm = judge()
-
-    assert [] == Helpful(llm)(QUERY, [])
-    assert [] == llm.prompts
-
-
-def test_the_window_is_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="window must be at least 1, got 0"):
-        Helpful(judge(), window=0)

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.score import BM25
 from ragsieve.types import Document, Query, Segment
 
@@ -72,18 +71,3 @@ def test_k1_of_zero_forgets_repetition() -> None:
 def test_b_of_zero_forgets_length() -> None:
     """With b = 0 a long text is as good as a short one."""
     assert 1 == len({*scores("breeze", "breeze", "breeze in a long summer", b=0)})
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k1": -1}, "k1 must be finite and not negative, got -1"),
-        ({"k1": math.inf}, "k1 must be finite and not negative, got inf"),
-        ({"k1": math.nan}, "k1 must be finite and not negative, got nan"),
-        ({"b": 1.5}, r"b must be from 0 to 1, got 1.5"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        BM25(**options)  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragsieve.errors import ContextOverflow, ModelError, Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score import Likelihood
@@ -97,21 +96,3 @@ def test_a_great_gain_or_loss_stays_in_range(given: float, expected: float) -> N
     (found,) = Likelihood(Likely([-40.0], Seals=[given]))(QUERY, segments("Seals sang."))
 
     assert pytest.approx(expected, abs=1e-6) == found.score
-
-
-def test_log_probabilities_that_are_no_numbers_are_an_error() -> None:
-    """It names the stage and the rule."""
-    with pytest.raises(ModelError, match=r"Likelihood\(.* must give 1 finite scores"):
-        Likelihood(Likely([math.nan] * 4))(QUERY, segments("Seals sang."))
-
-
-def test_a_model_that_cannot_is_told() -> None:
-    """The error names what it can."""
-    with pytest.raises(Unsupported, match=r"has no loglik: it can complete"):
-        Likelihood(ScriptedLLM([], can=frozenset({"complete"})))(QUERY, segments("One."))
-
-
-def test_a_passage_that_does_not_fit_is_an_error() -> None:
-    """Not a guess."""
-    with pytest.raises(ContextOverflow):
-        Likelihood(ScriptedLLM([], context=60))(QUERY, segments("word " * 100))

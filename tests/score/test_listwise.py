@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError, Unsupported
+from ragsieve.errors import ModelError, Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.listwise import Listwise, Permuting
@@ -211,28 +211,6 @@ def test_a_model_that_cannot_is_told() -> None:
     llm = ScriptedLLM([], can=frozenset({"complete"}))
     with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
         Permuting(llm, "first").rank(["Who?"], [["a", "b"]])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"window": 1}, "window must be at least 2, got 1"),
-        ({"step": 0}, "step must be from 1 to window=20, got 0"),
-        ({"window": 4, "step": 5}, "step must be from 1 to window=4, got 5"),
-    ],
-)
-def test_options_are_checked(options: dict[str, int], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Listwise(Numbers(), **options)
-
-
-def test_options_of_asking_are_checked() -> None:
-    """So here."""
-    with pytest.raises(InputError, match="mode must be one of write, first, got 'x'"):
-        Permuting(ScriptedLLM([]), "x")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="max_words must be at least 1, got 0"):
-        Permuting(ScriptedLLM([]), max_words=0)
 
 
 def test_hostile_text_is_ordered_like_any_other() -> None:

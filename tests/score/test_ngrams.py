@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.score import Ngrams
 from ragsieve.split import Sentences
 from ragsieve.types import Document, Query, Segment
@@ -124,21 +123,6 @@ def test_the_order_given_does_not_count() -> None:
     forward = {s.key: s.score for s in Ngrams()(query, segments)}
 
     assert forward == {s.key: s.score for s in Ngrams()(query, segments[::-1])}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sizes": (0, 3)}, r"sizes must be at least 1 and rise, got \(0, 3\)"),
-        ({"sizes": (3, 2)}, r"sizes must be at least 1 and rise, got \(3, 2\)"),
-        ({"around": -1.0}, "around must be finite and not negative, got -1.0"),
-        ({"document": float("inf")}, "document must be finite and not negative, got inf"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Ngrams(**options)  # type: ignore[arg-type]
 
 
 def test_a_megabyte_is_scored_soon() -> None:

@@ -76,18 +76,6 @@ def test_the_best_passage_says_whether_there_is_an_answer() -> None:
     assert 0.7 == trace.answerable
 
 
-def test_without_segments_nobody_is_asked() -> None:
-    """Nothing in, nothing out, and nothing is said of an answer."""
-    model = Recorder([], [])
-    trace = Trace()
-    with trace.recording(), step("test"):
-        found = Pruner(model)(QUERY, [])
-
-    assert [] == found
-    assert [] == model.asked
-    assert trace.answerable is None
-
-
 @pytest.mark.parametrize(
     ("sentences", "passages"),
     [([], [0.5]), ([0.1, 0.2], [0.5]), ([1.5], [0.5]), ([float("nan")], [0.5]), ([0.5], [])],

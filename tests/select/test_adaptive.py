@@ -161,11 +161,6 @@ def test_then_the_statistical_rule_stands_in(reply: str) -> None:
     assert "threshold 0.500 (mean): 2 of 4 stay" == record.notes[2]
 
 
-def test_the_statistical_rule_asks_nobody() -> None:
-    """Without a model there is no call."""
-    assert [] == cut(Adaptive(), *SPREAD)[1].usages
-
-
 @pytest.mark.parametrize("reply", ["0.33", "0.34"])
 def test_the_best_segment_stays_though_its_score_was_shown_rounded(reply: str) -> None:
     """0.3333 is shown as 0.33 and 0.336 as 0.34: a proposal of that keeps it."""
@@ -252,19 +247,7 @@ def test_every_dropped_segment_has_its_reason() -> None:
     ] == [d.reason for d in ruled.dropped]
 
 
-def test_nothing_in_asks_nobody() -> None:
-    """There is no distribution to show."""
-    assert [] == Adaptive(ScriptedLLM([]))(QUERY, [])
-
-
 def test_unscored_segments_have_no_threshold() -> None:
     """The error says what to do."""
     with pytest.raises(InputError, match="has no score yet: put a scorer before"):
         Adaptive()(QUERY, [Segment.whole(Document("d", "text"))])
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
-def test_epsilon_is_checked(epsilon: float) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=f"epsilon must be finite and not negative, got {epsilon}"):
-        Adaptive(epsilon=epsilon)

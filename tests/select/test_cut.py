@@ -81,12 +81,3 @@ def test_broken_odds_are_refused(values: dict[str, Any], said: str) -> None:
     """By shape and finite numbers."""
     with pytest.raises(InputError, match=said):
         Odds(**values)
-
-
-@pytest.mark.parametrize("options", [{"price": -0.1}, {"price": 1.1}, {"min_keep": -1}])
-def test_a_bad_option_is_named(options: dict[str, Any]) -> None:
-    """With its rule and value."""
-    (name,) = options
-
-    with pytest.raises(InputError, match=f"{name} must .*got -?[0-9.]+"):
-        Cut(odds(0.1, 0.2, 0.3), **options)

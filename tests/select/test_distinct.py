@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 
@@ -72,10 +71,3 @@ def test_the_better_one_is_the_reason() -> None:
         record.after = tuple(Distinct()(QUERY, given))
 
     assert ["nearly the same as the better ('0', 0, 8)"] == [d.reason for d in record.dropped]
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.1, float("nan")])
-def test_options_are_checked(value: float) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=r"max_similarity must lie in \(0, 1\], got"):
-        Distinct(max_similarity=value)

@@ -422,19 +422,3 @@ def test_a_failing_model_is_the_callers_to_see() -> None:
     """No reply is not an unreadable reply."""
     with pytest.raises(ModelError):
         Extract(ScriptedLLM([]))(QUERY, spans(*TEXTS))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mode": "read"}, "mode must be 'point' or 'write', got 'read'"),
-        ({"max_clues": 0}, "max_clues must be at least 1, got 0"),
-        ({"min_keep": -1}, "min_keep must not be negative, got -1"),
-        ({"min_match": 0}, r"min_match must lie in \(0, 100\], got 0"),
-        ({"min_match": 101}, r"min_match must lie in \(0, 100\], got 101"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Extract(ScriptedLLM([]), **options)

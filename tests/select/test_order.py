@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.select import Order
 from ragsieve.types import Document, Query, Segment
 
@@ -44,9 +43,3 @@ def test_unscored_segments_can_be_put_in_the_order_of_documents() -> None:
     spans = [Segment.whole(SECOND), Segment.whole(FIRST)]
 
     assert [FIRST, SECOND] == [s.document for s in Order()(QUERY, spans)]
-
-
-def test_an_unknown_order_is_an_error() -> None:
-    """The error lists what there is."""
-    with pytest.raises(InputError, match="by must be one of document, score, ends, got 'rank'"):
-        Order("rank")  # type: ignore[arg-type]

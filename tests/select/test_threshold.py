@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from ragsieve.errors import InputError
@@ -59,20 +57,6 @@ def test_unscored_segments_have_no_cutoff() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_score": math.nan}, "min_score must be finite, got nan"),
-        ({"min_score": math.inf}, "min_score must be finite, got inf"),
-        ({"min_score": 0, "min_keep": -1}, "min_keep must not be negative, got -1"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Threshold(**options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("best", "kept"), [(0.9, [0.9, 0.5]), (0.5, [0.5, 0.25]), (0.1, [0.1, 0.08]), (1.0, [1.0])]
 )
 def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float]) -> None:
@@ -81,9 +65,3 @@ def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float])
     stage = Threshold(0.2, relative=0.5)
 
     assert kept == [s.score for s in stage(QUERY, given)]
-
-
-def test_a_share_is_one() -> None:
-    """The error names the option, its rule and the value."""
-    with pytest.raises(InputError, match=r"relative must be from 0 to 1, got 1\.5"):
-        Threshold(0.2, relative=1.5)

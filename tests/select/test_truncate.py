@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import ContextOverflow, InputError
+from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Truncate
@@ -149,16 +149,3 @@ def test_clues_over_the_context_are_an_error() -> None:
     """The caller may show fewer, or keep by on_error."""
     with pytest.raises(ContextOverflow):
         Truncate(ScriptedLLM([], context=20))(QUERY, scored(1, 2))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_clues": 0}, "max_clues must be at least 1, got 0"),
-        ({"min_keep": -1}, "min_keep must not be negative, got -1"),
-    ],
-)
-def test_options_are_checked(options: dict[str, int], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Truncate(chooser(1), **options)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import InputError
 from ragsieve.split import Blocks, Sentences
 from ragsieve.types import Document, Query, Segment
 
@@ -212,19 +211,6 @@ def test_the_language_of_the_document_counts() -> None:
     assert ["Er mag z.B. Obst und trinkt gerne Tee.", "Sie mag das alles nicht."] == blocks(
         "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht."
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-        ({"language": ""}, "language must be an ISO 639-1 code or None, got ''"),
-    ],
-)
-def test_options_are_checked(options: dict[str, int | str], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Blocks(**options)  # type: ignore[arg-type]
 
 
 @settings(max_examples=300, deadline=None)

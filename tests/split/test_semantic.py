@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split import Semantic, Sentences
 from ragsieve.types import Document, Query, Segment
@@ -152,16 +152,6 @@ def test_max_chars_over_a_thousand_leaves_longer_sentences_whole() -> None:
     assert [text] == texts_of(Semantic(Table({}), max_chars=2000)(QUERY, wholes(text)))
 
 
-def test_chinese_sentences_need_no_spaces() -> None:
-    """Ideographic full stops end sentences; chunks join them without anything between."""
-    table = Table({"他唱歌。": EAST, "她跳舞。": BETWEEN, "下雨了。": EAST})
-    chunks = Semantic(table, min_similarity=0.6, max_chars=8, language="zh")(
-        QUERY, wholes("他唱歌。她跳舞。下雨了。")
-    )
-
-    assert ["他唱歌。她跳舞。", "下雨了。"] == texts_of(chunks)
-
-
 def test_opposite_sentences_are_joined_where_all_are() -> None:
     """Rounding below -1 does not part what min_similarity=-1 joins: 3 * 0.6² is 1.08."""
     table = Table({"Yes is.": (0.6, 0.6, 0.6), "No is.": (-0.6, -0.6, -0.6)})
@@ -224,18 +214,3 @@ def test_a_broken_embedder_is_named(vectors: NDArray[np.float64]) -> None:
         Semantic(Broken({}))(QUERY, wholes("He sang. She sang."))
 
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_similarity": 1.1}, r"min_similarity must be from -1 to 1, got 1.1"),
-        ({"min_similarity": float("nan")}, r"min_similarity must be from -1 to 1, got nan"),
-        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-        ({"language": ""}, "language must be an ISO 639-1 code, got ''"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float | str], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Semantic(HashingEmbedder(), **options)  # type: ignore[arg-type]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ragsieve.errors import InputError
 from ragsieve.split import Sentences
 from ragsieve.types import Document, Query, Segment
 
@@ -78,16 +75,3 @@ def test_japanese_and_thai_documents_have_sentences() -> None:
         s.text for s in Sentences()(QUERY, [Segment.whole(japanese)])
     ]
     assert [116, 116] == [len(s.text) for s in Sentences()(QUERY, [Segment.whole(thai)])]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-        ({"language": ""}, "language must be an ISO 639-1 code or None, got ''"),
-    ],
-)
-def test_options_are_checked(options: dict[str, int | str], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Sentences(**options)  # type: ignore[arg-type]

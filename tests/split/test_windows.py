@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.split import Windows
 from ragsieve.types import Document, Query, Segment
@@ -212,17 +211,3 @@ def test_a_reader_or_an_llm_can_count() -> None:
 
     assert by_llm(QUERY, whole("a b c")) == by_reader(QUERY, whole("a b c"))
     assert repr(by_llm) == f"Windows(counter={llm!r}, max_tokens=2, overlap=0)"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
-        ({"overlap": -1}, r"overlap must lie in \[0, max_tokens=200\), got -1"),
-        ({"overlap": 200}, r"overlap must lie in \[0, max_tokens=200\), got 200"),
-    ],
-)
-def test_options_are_checked(options: dict[str, int], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Windows(Counting(by_word), **options)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import InputError, ModelError, check_range, needs_extra
+from ragsieve.errors import InputError, ModelError, check_positive, check_range, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.text import safe
@@ -63,8 +63,7 @@ class Server(Reopened):
             raise InputError("api_key must be printable ASCII without spaces (value not shown)")
         check_range(self, max_retries=(0, None), concurrency=(1, None))
         check_range(self, **{self.size: (1, None)})
-        if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
+        check_positive(self, timeout_s=math.inf)
 
     @property
     def identity(self) -> str:

@@ -19,7 +19,14 @@ from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
-from ragsieve.errors import InputError, NotFound, SourceError, check_range, needs_extra
+from ragsieve.errors import (
+    InputError,
+    NotFound,
+    SourceError,
+    check_positive,
+    check_range,
+    needs_extra,
+)
 from ragsieve.models import protocol
 from ragsieve.retrieve.threads import start
 from ragsieve.text import legacy_charset, safe
@@ -69,8 +76,7 @@ class Http:
             secret = set("@?") & set(self.base_url)
             shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
             raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
-        if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
+        check_positive(self, timeout_s=math.inf)
         check_range(self, max_bytes=(1, None))
         for name, value in self.headers.items():
             if not _NAME.fullmatch(name) or name.lower() in _OWN:

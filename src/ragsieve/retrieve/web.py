@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, check_choice, check_range
+from ragsieve.errors import InputError, check_choice, check_positive, check_range
 from ragsieve.text import legacy_charset, normalise, safe, stemmed, words
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
@@ -122,8 +122,7 @@ class Pages:
         list(self._all())
         check_choice(OffTopic, off_topic=self.off_topic)
         check_range(self, max_overlap=(0, 1), max_chars=(1, None))
-        if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s must be finite and over 0, got {self.timeout_s!r}")
+        check_positive(self, timeout_s=math.inf)
 
     def read(self) -> None:
         """Read the pages now, so that this takes none of a question's time."""

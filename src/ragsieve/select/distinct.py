@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import check_positive, needs_extra
 from ragsieve.pipeline import best_first
 from ragsieve.trace import Cutoff, is_recording, record_cutoff, record_drop
 from ragsieve.types import Query, Segment
@@ -41,8 +41,7 @@ class Distinct:
     max_similarity: float = 0.9
 
     def __post_init__(self) -> None:
-        if not 0 < self.max_similarity <= 1:
-            raise InputError(f"max_similarity must lie in (0, 1], got {self.max_similarity!r}")
+        check_positive(self, max_similarity=1)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         ranked = best_first(segments)

@@ -10,13 +10,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ragsieve.errors import BadReply, InputError, check_range
+from ragsieve.errors import BadReply, InputError, check_choice, check_positive, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import best_first, packed
 from ragsieve.prompts import context, numbered, render, titled
 from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
+
+Mode = Literal["point", "write"]
 
 WRITTEN_TOKENS = 1024  # of the sentences that an LLM writes, at most
 
@@ -47,17 +49,15 @@ class Extract:
     """
 
     llm: LLM
-    mode: Literal["point", "write"] = "point"
+    mode: Mode = "point"
     max_clues: int = 20
     min_keep: int = 0
     min_match: float = 90.0
 
     def __post_init__(self) -> None:
-        if self.mode not in ("point", "write"):
-            raise InputError(f"mode must be 'point' or 'write', got {self.mode!r}")
+        check_choice(Mode, mode=self.mode)
         check_range(self, max_clues=(1, None), min_keep=(0, None))
-        if not 0 < self.min_match <= 100:
-            raise InputError(f"min_match must lie in (0, 100], got {self.min_match!r}")
+        check_positive(self, min_match=100)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
