@@ -383,3 +383,9 @@ def test_what_prunes_is_checked_before_anything_loads(prune: object, message: st
     """One line that names option, rule and value."""
     with pytest.raises(InputError, match=message):
         building.check("hyde", {"prune": prune}, {})
+
+
+def test_a_misspelt_part_names_what_was_meant() -> None:
+    """Behind the parts that can have a model of their own."""
+    with pytest.raises(InputError, match=r"got 'prunner'; did you mean 'pruner'\?$"):
+        building.check("finefilter", {}, {"prunner": "fake:pruner"})

@@ -22,14 +22,14 @@ from ragsieve.artifacts.recipe import (
     fits,
 )
 from ragsieve.artifacts.weights import verify
-from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.errors import InputError, ModelError, StoreError, nearest
 from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source, System
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
-from ragsieve.systems.registry import Entry, nearest, unknown
+from ragsieve.systems.registry import Entry, unknown
 
 MODELS: dict[str, tuple[str, ...]] = {
     "extractor": ("LLM",),
@@ -268,7 +268,8 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
     kinds |= {role: (SYSTEM_ROLES[role],) for role in roles_of(name, options)}
     for part, model in own.items():
         if part not in kinds:
-            raise InputError(f"models of {name} are {', '.join(kinds) or 'none'}, got {part!r}")
+            parts, near = ", ".join(kinds) or "none", nearest(part, kinds)
+            raise InputError(f"models of {name} are {parts}, got {part!r}{near}")
         if part in options:
             raise InputError(f"{part} of {name} must be an option or a model, got both")
         models.check(model, *kinds[part])
@@ -318,7 +319,7 @@ def _found(name: str | Path) -> Path:
     if str(name) and folder.is_dir():
         return folder
     if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
-        got = f"got {str(name)!r}{nearest(str(name))}"
+        got = f"got {str(name)!r}{nearest(str(name), systems.SYSTEMS)}"
         raise InputError(f"a trained filter must be a folder or a hub id OWNER/NAME, {got}")
     from ragsieve.artifacts.hub import pulled
 

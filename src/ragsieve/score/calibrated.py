@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,10 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
+from ragsieve.schema import Schema, read
 from ragsieve.score.base import Scorer
 from ragsieve.types import Query, Segment
 
@@ -22,8 +23,15 @@ Values = NDArray[np.float64]
 _LARGEST = 1e100  # with any score that a model gives, nothing overflows
 
 
-@dataclass(frozen=True, repr=False)
-class Curve:
+class _Fitted(Schema, frozen=True):
+    """A curve that maps scores to probabilities."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return msgspec.structs.asdict(self)
+
+
+class Curve(_Fitted, frozen=True):
     """Probabilities at some scores, straight between them and level outside.
 
     Args:
@@ -46,10 +54,6 @@ class Curve:
         if not all(0 <= p <= 1 for p in y) or any(b < a for a, b in pairwise(y)):
             raise InputError("the probabilities of a curve must lie in [0, 1] and not fall")
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return {"scores": self.scores, "probabilities": self.probabilities}
-
     def __repr__(self) -> str:
         return f"Curve({len(self.scores)} scores)"
 
@@ -61,8 +65,7 @@ class Curve:
         return np.asarray(np.minimum(between, y[after]))  # rounding may lift it above the next
 
 
-@dataclass(frozen=True)
-class Logistic:
+class Logistic(_Fitted, frozen=True):
     """A logistic curve: its log-odds are ``slope`` times the score, plus ``bias``.
 
     Args:
@@ -80,14 +83,17 @@ class Logistic:
         if not (0 <= self.slope <= _LARGEST and abs(self.bias) <= _LARGEST):
             raise InputError(f"slope must not be negative, both finite, got {self!r}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return {"slope": self.slope, "bias": self.bias}
-
     def __call__(self, scores: Values) -> Values:
         """Probabilities, of the shape of ``scores``."""
         odds = self.slope * np.asarray(scores) + self.bias
         return np.asarray(0.5 + 0.5 * np.tanh(odds / 2))  # cannot overflow
+
+
+class _File(msgspec.Struct, frozen=True):
+    """What is read of a calibration's file."""
+
+    curve: dict[str, Any]
+    models: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -123,16 +129,15 @@ class Calibrated(Scorer):
             InputError: If the file cannot be read, or was fitted to other scorers or models.
         """
         try:
-            values = json.loads(Path(path).read_bytes())
-            curve, models = read_curve(values["curve"]), dict(values["models"])
+            saved = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+            curve = read_curve(saved.curve)
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, msgspec.MsgspecError) as error:
             raise InputError(f"{path} must be a calibration of scores: {error!r:.100}") from error
-        if models != (here := models_of(scorers)):
-            raise InputError(
-                f"calibration {path} is for {_described(models)}, got {_described(here)}"
-            )
+        if saved.models != (here := models_of(scorers)):
+            fitted = _described(saved.models)
+            raise InputError(f"calibration {path} is for {fitted}, got {_described(here)}")
         return cls(curve, of=of)
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
@@ -150,13 +155,7 @@ def read_curve(values: Mapping[str, Any]) -> Curve | Logistic:
     Raises:
         InputError: If they break a rule.
     """
-    try:
-        if "slope" in values:
-            return Logistic(float(values["slope"]), float(values["bias"]))
-        columns = (values["scores"], values["probabilities"])
-        return Curve(*(tuple(map(float, column)) for column in columns))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"a curve cannot be read: {error!r:.100}") from error
+    return read(Logistic, values) if "slope" in values else read(Curve, values)
 
 
 def models_of(scorers: Sequence[Scorer]) -> dict[str, str]:
