@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -82,3 +87,51 @@ def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> MakeEncoder:
         return folder
 
     return make
+
+
+@pytest.fixture
+def hub_of() -> Callable[[str, Mapping[str, bytes]], AbstractContextManager[tuple[str, list[str]]]]:
+    """Serves a hub on 127.0.0.1 with one repository: its address, and the files that it gave."""
+
+    @contextmanager
+    def serve(repository: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, list[str]]]:
+        given: list[str] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_HEAD(self) -> None:
+                self.do_GET()
+
+            def do_GET(self) -> None:
+                name = self.path.rpartition("/resolve/")[2].partition("/")[2]
+                revision = "a" * 40
+                rows = [
+                    {"type": "file", "path": path, "size": len(content), "oid": "b" * 40}
+                    for path, content in files.items()
+                ]
+                siblings = [{"rfilename": path} for path in files]
+                about = {"id": repository, "sha": revision, "siblings": siblings}
+                body = json.dumps(rows if "/tree/" in self.path else about).encode()
+                if not self.path.startswith("/api/"):
+                    body = files.get(name, b"")
+                self.send_response(200 if repository in self.path else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Type", "application/json")
+                self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
+                self.send_header("X-Repo-Commit", revision)
+                self.end_headers()
+                if self.command == "GET":
+                    given.extend({name} & files.keys())
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Quiet."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", given
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    return serve

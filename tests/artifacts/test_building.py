@@ -8,11 +8,9 @@ import pickle
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -260,77 +258,27 @@ def test_an_unknown_name_says_what_one_may_be(name: str) -> None:
         load(name)
 
 
-class Hub(BaseHTTPRequestHandler):
-    """A hub with one repository, ``me/f``: a folder's files."""
-
-    folder: Path
-    asked: list[str]
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0].strip("/")
-        self.asked.append(path)
-        sha = "0" * 40
-        there = sorted(p for p in self.folder.rglob("*") if p.is_file())
-        files = [p.relative_to(self.folder).as_posix() for p in there]
-        if path.startswith("api/models/me/f/tree/"):
-            rows = [
-                {"type": "file", "path": name, "size": p.stat().st_size, "oid": "1" * 40}
-                for name, p in zip(files, there, strict=True)
-            ]
-            self.reply(json.dumps(rows).encode())
-        elif path.startswith("api/models/me/f"):
-            siblings = [{"rfilename": name} for name in files]
-            self.reply(json.dumps({"id": "me/f", "sha": sha, "siblings": siblings}).encode())
-        elif (name := path.removeprefix(f"me/f/resolve/{sha}/")) in files:
-            self.reply(
-                (self.folder / name).read_bytes(), ETag=f'"{name}"', **{"X-Repo-Commit": sha}
-            )
-        else:
-            self.reply(b"{}", status=404)
-
-    def reply(self, data: bytes, status: int = 200, **headers: str) -> None:
-        self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(data))}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
 @pytest.mark.server
 def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
-    tmp_path: Path, adapter: Make
+    tmp_path: Path, hub_of: Any
 ) -> None:
     """JSON, safetensors and the card; an unknown repository is one line."""
     pytest.importorskip("huggingface_hub")
     trained = replace(FAKES, extractor=Part("llm", "fake:echo"), options={"min_keep": 1})
-    Hub.folder, Hub.asked = save(tmp_path / "f", trained, {}), []
-    for name in ("pytorch_model.bin", "modeling_x.py"):
-        (Hub.folder / name).write_text("x")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    saved = {f.name: f.read_bytes() for f in save(tmp_path / "f", trained, {}).iterdir()}
     code = "import ragsieve; print(ragsieve.load('me/f').stage); ragsieve.load('me/none')"
-    address = f"http://127.0.0.1:{server.server_port}"
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")},
-        capture_output=True,
-        text=True,
-    )
-    server.shutdown()
-    server.server_close()
+    noise = {"pytorch_model.bin": b"x", "modeling_x.py": b"x"}
+    with hub_of("me/f", {**saved, **noise}) as (address, given):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")},
+            capture_output=True,
+            text=True,
+        )
 
     assert "Extract(llm=" in run.stdout, run.stderr
     assert f"{StoreError.__name__}: me/none could not be fetched from the hub: " in run.stderr
-    assert {"filter.json", "README.md"} == {
-        path.rpartition("/")[2] for path in Hub.asked if path.startswith("me/f/resolve/")
-    }
+    assert {"filter.json", "README.md"} == {*given}
 
 
 def test_a_system_is_loaded_by_its_name_as_a_filter_is() -> None:

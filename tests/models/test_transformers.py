@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -259,17 +260,14 @@ def test_threads_load_once(folder: str) -> None:
     assert 1 == len(found)
 
 
-def test_a_format_without_system_has_it_in_the_next_turn(tmp_path: Path) -> None:
-    """What the system says is not lost."""
-    llm = Transformers(save(tmp_path, chat=USER_ONLY + CHAT))
-    parted = (Message("system", "Be brief."), Message("user", "Where?"))
-
-    assert llm._encoded([ask("Be brief.\n\nWhere?")], 1) == llm._encoded([parted], 1)
-
-
-def test_a_format_that_drops_the_system_has_it_in_the_next_turn(tmp_path: Path) -> None:
-    """A template may leave a role out in silence."""
-    chat = CHAT.replace("messages %}", "messages if m.role != 'system' %}", 1)
+@pytest.mark.parametrize(
+    "chat",
+    [USER_ONLY + CHAT, CHAT.replace("messages %}", "messages if m.role != 'system' %}", 1)],
+)
+def test_what_a_format_does_not_take_of_the_system_is_in_the_next_turn(
+    tmp_path: Path, chat: str
+) -> None:
+    """Whether it refuses the role or leaves it out in silence."""
     llm = Transformers(save(tmp_path, chat=chat))
     parted = (Message("system", "Be brief."), Message("user", "Where?"))
 
@@ -306,60 +304,39 @@ def test_a_model_without_an_end_writes_to_the_limit(tmp_path: Path) -> None:
     assert [5, 5, 5] == [usage.tokens_out for usage in seen.usages]
 
 
-def failure(llm: Transformers) -> str:
-    with pytest.raises(ModelError) as caught:
-        llm.complete([ask("x")])
-    return str(caught.value)
+def pickled(folder: Path) -> None:
+    model = transformers.LlamaForCausalLM.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
 
 
-def test_pickled_weights_are_refused(tmp_path: Path) -> None:
-    """One clear line: a pickle could run code."""
-    path = save(tmp_path)
-    model = transformers.LlamaForCausalLM.from_pretrained(path)
-    (tmp_path / "model.safetensors").unlink()
-    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    words = failure(Transformers(path))
-
-    assert "safetensors" in words
-    assert "\n" not in words
-
-
-def test_damaged_weights_are_named(tmp_path: Path) -> None:
-    """With the model, in one line."""
-    path = save(tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"nonsense")
-    words = failure(Transformers(path))
-
-    assert words.startswith(f"model {path!r} cannot be loaded: ")
-    assert "\n" not in words
-
-
-def test_a_damaged_tokenizer_is_named(tmp_path: Path) -> None:
-    """With the model, in one line."""
-    path = save(tmp_path)
-    (tmp_path / "tokenizer.json").write_text("{}")
-    words = failure(Transformers(path))
-
-    assert words.startswith(f"model {path!r} cannot be loaded: ")
-
-
-def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
-    """Its decoder alone would start from random weights."""
-    transformers.T5Config().save_pretrained(tmp_path)
-    save_tokenizer(tmp_path)
-
-    assert "must only decode, t5 encodes" in failure(Transformers(str(tmp_path)))
-
-
-def test_weights_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
-    """A model without its head would talk at random."""
-    save_tokenizer(tmp_path)
+def headless(folder: Path) -> None:
     config = transformers.BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
     )
-    transformers.BertModel(config).save_pretrained(tmp_path)
+    transformers.BertModel(config).save_pretrained(folder)
 
-    assert "must generate text, it lacks" in failure(Transformers(str(tmp_path)))
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (pickled, "cannot be loaded: .*safetensors"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"nonsense"), "cannot be loaded: "),
+        (lambda f: (f / "tokenizer.json").write_text("{}"), "cannot be loaded: "),
+        (lambda f: transformers.T5Config().save_pretrained(f), "must only decode, t5 encodes"),
+        (headless, "must generate text, it lacks"),
+    ],
+)
+def test_a_folder_that_cannot_generate_is_refused(
+    tmp_path: Path, spoil: Callable[[Path], object], reason: str
+) -> None:
+    """One line that names the model: no pickle is opened, no weight is made up."""
+    path = save(tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(ModelError, match=f"^model {path!r} {reason}") as caught:
+        Transformers(path).complete([ask("x")])
+
+    assert "\n" not in str(caught.value)
 
 
 def test_attention_of_another_kind_runs_one_by_one(tmp_path: Path) -> None:
@@ -405,9 +382,9 @@ def test_a_pickled_adapter_is_refused(folder: str, tmp_path: Path) -> None:
     """One clear line: a pickle could run code."""
     path = save_adapter(folder, tmp_path / "lora")
     (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
-    words = failure(Transformers(folder, adapter=path))
-
-    assert f"model {path!r} cannot be loaded: it must hold adapter_model.safetensors" == words
+    said = f"^model {path!r} cannot be loaded: it must hold adapter_model.safetensors$"
+    with pytest.raises(ModelError, match=said):
+        Transformers(folder, adapter=path).complete([ask("x")])
 
 
 @pytest.fixture(scope="module")
