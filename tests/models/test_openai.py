@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import socket
 import subprocess
@@ -15,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
@@ -187,20 +189,10 @@ def test_known_tokenizers_stop_long_prompts(serve: Serve, tokenizer: Path) -> No
 @pytest.fixture
 def tokenizer(tmp_path: Path) -> Path:
     """A folder whose tokenizer counts words, and cuts at 4 unless told not to."""
-    words = {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}
-    cut = {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0}
-    spec = {
-        "version": "1.0",
-        "truncation": cut,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": None,
-        "decoder": None,
-        "model": words,
-    }
-    (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
+    made = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = WhitespaceSplit()
+    made.enable_truncation(4)
+    made.save(str(tmp_path / "tokenizer.json"))
     return tmp_path
 
 

@@ -436,14 +436,6 @@ def test_an_option_that_breaks_its_rule_is_refused(options: dict[str, Any], says
         models.load("rerank:m", **{"base_url": "http://127.0.0.1:1", **options})
 
 
-def test_rerankers_are_cross_encoders_by_name() -> None:
-    """Known without their packages."""
-    models.check("cohere:rerank-v3.5", "cross-encoder")
-    models.check("rerank:org/model", "cross-encoder")
-    with pytest.raises(InputError, match="rerank:m is no LLM, it is of kind cross-encoder"):
-        models.check("rerank:m", "LLM")
-
-
 def test_a_name_may_say_where_it_is_served() -> None:
     """So that a model is one word, on the command line too."""
     named = models.load("rerank:org/model@http://127.0.0.1:8000/")

@@ -133,14 +133,6 @@ def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
     assert np.allclose(whole, begun, atol=1e-5)
 
 
-def test_a_long_pair_is_noted(scorer: LocalCrossEncoder) -> None:
-    """As a long text is."""
-    with step("test") as seen:
-        scorer.score([("cat", "dog"), ("cat", " ".join(WORDS * 4))])
-
-    assert ["a text has over 32 tokens: only these count"] == seen.messages
-
-
 def test_an_item_is_charged_its_tokens(
     embedder: SentenceTransformer, scorer: LocalCrossEncoder
 ) -> None:

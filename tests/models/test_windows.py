@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers.models import WordPiece
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Passage
@@ -78,49 +80,13 @@ def test_every_token_of_a_sentence_is_scored_once(
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> WindowTokenizer:
     """A BERT tokenizer of a dozen words, as a file."""
     file = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    vocabulary = {word: n for n, word in enumerate(VOCABULARY)}
-    special = [
-        {
-            "id": n,
-            "content": VOCABULARY[n],
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-            "special": True,
-        }
-        for n in range(4)
-    ]
-    marks = {"sep": ["[SEP]", 3], "cls": ["[CLS]", 2], "type": "BertProcessing"}
-    values = {
-        "version": "1.0",
-        "truncation": {
-            "max_length": 8,
-            "strategy": "LongestFirst",
-            "stride": 0,
-            "direction": "Right",
-        },
-        "padding": None,
-        "added_tokens": special,
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": True,
-            "strip_accents": None,
-            "lowercase": True,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": marks,
-        "decoder": None,
-        "model": {
-            "type": "WordPiece",
-            "unk_token": "[UNK]",
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": vocabulary,
-        },
-    }
-    file.write_text(json.dumps(values), encoding="utf-8")
+    made = Tokenizer(WordPiece({word: n for n, word in enumerate(VOCABULARY)}, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    made.add_special_tokens(VOCABULARY[:4])
+    made.enable_truncation(8)
+    made.save(str(file))
     return WindowTokenizer.read(file, Layout(size=30, question=4, title=2, context=3))
 
 
