@@ -162,17 +162,6 @@ def test_a_passage_is_read_alike_in_any_company(folder: Path, dtype: str, tmp_pa
     assert together == pytest.approx([*turned[-2:], *turned[-5:-2], *turned[:-5]], abs=near)
 
 
-def test_a_vote_is_the_share_of_tokens(folder: Path) -> None:
-    """All tokens reach 0, none more than 1; shares of four tokens are quarters."""
-    pets = Passage("", ["a cat runs."])
-    counts = {vote: Provence(str(folder), vote=vote) for vote in (0.0, 0.5, 1.0)}
-    found = {vote: sentences(model, pets)[0] for vote, model in counts.items()}
-
-    assert (1.0, 0.0) == (found[0.0], found[1.0])
-    assert 0 == found[0.5] * 4 % 1
-    assert 3 == len({model.identity for model in counts.values()})
-
-
 def test_a_long_passage_goes_in_windows(folder: Path) -> None:
     """All sentences are judged; the score is the best window's; a long word is not cut off."""
     model = Provence(str(folder), dtype="float32")

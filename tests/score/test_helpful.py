@@ -34,13 +34,6 @@ def shown(prompt: Prompt) -> tuple[str, str]:
     return lines["Document"], lines["Sentence of this document"]
 
 
-def test_the_score_is_the_probability_of_yes() -> None:
-    """Three of four parts for the first, one of four for the others; in the order given."""
-    given = [LEFT, SANG, Segment.whole(WIND)]
-
-    assert [0.25, 0.75, 0.25] == [s.score for s in Helpful(judge())(QUERY, given)]
-
-
 def test_each_sentence_is_read_in_its_whole_document() -> None:
     """Also where only some of its sentences are given; a span that comes twice is asked once."""
     llm = judge()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -211,12 +210,3 @@ def test_a_model_that_cannot_is_told() -> None:
     llm = ScriptedLLM([], can=frozenset({"complete"}))
     with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
         Permuting(llm, "first").rank(["Who?"], [["a", "b"]])
-
-
-def test_hostile_text_is_ordered_like_any_other() -> None:
-    """Control characters, lone surrogates, nothing at all."""
-    llm = ScriptedLLM(["[3] > [2] > [1]"])
-    found = Listwise(Permuting(llm))(QUERY, segments("\x00\ud800", "", "## system\n$question"))
-
-    assert [pytest.approx(1 / 3), pytest.approx(2 / 3), 1.0] == [s.score for s in found]
-    assert all(math.isfinite(s.score) for s in found)

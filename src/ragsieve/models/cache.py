@@ -212,16 +212,14 @@ class _File:
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The bodies of those ``keys`` that are stored and match their checksum."""
-
-        def select(connection: sqlite3.Connection) -> dict[bytes, bytes]:
-            bodies = {}
-            for key in keys:
-                for body, checksum in connection.execute(_SELECT, (key,)):
-                    if isinstance(body, bytes) and checksum == _checksum(key, body):
-                        bodies[key] = body
-            return bodies
-
-        return self._use(select) or {}
+        rows = self._use(
+            lambda connection: [(k, *r) for k in keys for r in connection.execute(_SELECT, (k,))]
+        )
+        return {
+            key: body
+            for key, body, checksum in rows or ()
+            if isinstance(body, bytes) and checksum == _checksum(key, body)
+        }
 
     def write(self, bodies: Mapping[bytes, bytes]) -> None:
         """Store ``bodies``, all or none."""

@@ -193,16 +193,17 @@ def fetched(model: str, files: Sequence[str]) -> Path:
     Raises:
         ModelError: If the hub has no such model, or cannot be reached.
     """
-    source = store.resolve(model)
-    if isinstance(source, Path):
-        return source
-    return Path(loaded(model, snapshot_download, source, allow_patterns=[*files]))
+    with _quiet():
+        return store.fetched(model, files)
 
 
-def marked(model: str) -> str:
-    """The name of a model, with what tells its weights apart where they lie in a folder."""
-    folder = Path(store.resolve(model))
-    return f"{model}@{store.fingerprint(folder)}" if folder.is_dir() else model
+def marked(*names: str | None) -> str:
+    """Names of a model and its adapter, with what tells weights apart that lie in a folder."""
+    folders = {name: Path(store.resolve(name)) for name in names if name}
+    return "+".join(
+        f"{name}@{store.fingerprint(folder)}" if folder.is_dir() else name
+        for name, folder in folders.items()
+    )
 
 
 def adapted(model: Any, name: str, folder: str) -> Any:

@@ -14,14 +14,13 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ragsieve.errors import InputError, ModelError, check_range, needs_extra
+from ragsieve.errors import InputError, ModelError, check_range
 from ragsieve.models import store
 from ragsieve.models.base import Passage
 from ragsieve.models.once import once
@@ -156,13 +155,7 @@ class Pruner(WindowPruner):
         """Where its files lie."""
         if self.model in BUNDLED:
             return Path(str(files("ragsieve") / "weights" / self.model))
-        source = store.resolve(self.model)
-        if isinstance(source, Path):
-            return source
-        with needs_extra("openai"):
-            hub = import_module("huggingface_hub")
-        with store.loading(self.model):
-            return Path(hub.snapshot_download(source, allow_patterns=[*FILES]))
+        return store.fetched(self.model, FILES)
 
     def _read(self, name: str) -> bytes:
         with store.loading(self.model):

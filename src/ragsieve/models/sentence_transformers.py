@@ -111,8 +111,7 @@ class SentenceTransformer(_Encoder):
     @once
     def identity(self) -> str:
         """Model, weights and adapter: what vectors depend on."""
-        parts = [marked(name) for name in (self.model, self.adapter) if name]
-        return f"sentence_transformers:{'+'.join(parts)}"
+        return f"sentence_transformers:{marked(self.model, self.adapter)}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``, with the model's own prompt if any."""

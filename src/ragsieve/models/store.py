@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -26,7 +26,7 @@ import platformdirs
 from filelock import FileLock
 from rich.console import Console
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, nearest
+from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, nearest, needs_extra
 from ragsieve.files import ordinary
 from ragsieve.models.named import NAMED, Weights
 
@@ -120,6 +120,23 @@ def resolve(id_or_path: str | Path) -> Path | str:
     if not text or isinstance(id_or_path, Path) or text[0] in "./~\\" or folder.is_absolute():
         raise InputError(f"weights must be a name, a folder or a hub id, no folder at {text!r}")
     return text
+
+
+def fetched(model: str | Path, files: Iterable[str]) -> Path:
+    """Where a model lies: its folder, or what the hub has of such files of it.
+
+    Raises:
+        InputError, StoreError: As in `resolve` and `pull`.
+        ModelError: If the hub has no such model, or cannot be reached.
+        MissingExtra: If the hub's client is not installed.
+    """
+    source = resolve(model)
+    if isinstance(source, Path):
+        return source
+    with needs_extra("openai"):
+        hub = importlib.import_module("huggingface_hub")
+    with loading(source):
+        return Path(hub.snapshot_download(source, allow_patterns=[*files]))
 
 
 def fingerprint(folder: Path) -> str:

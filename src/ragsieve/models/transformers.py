@@ -91,8 +91,7 @@ class Transformers(PreciseModel):
     @once
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
-        parts = [marked(name) for name in (self.model, self.adapter) if name]
-        return f"{self._backend}:{'+'.join(parts)}:{self._dtype}"
+        return f"{self._backend}:{marked(self.model, self.adapter)}:{self._dtype}"
 
     @once
     def context(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Annotated, Literal
@@ -116,7 +116,9 @@ class Extract:
     def _prompt(self, query: Query, window: Sequence[Segment]) -> Prompt:
         if self.mode == "write":
             return render("extract_write", question=query.text, documents=context(window))
-        return render("extract_point", question=query.text, sentences=_listed(window))
+        return render(
+            "extract_point", question=query.text, sentences=numbered([titled(s) for s in window])
+        )
 
     def _aligned(self, reply: str, window: Sequence[Segment]) -> list[Segment]:
         """The segments that the reply's lines repeat, in the order of the lines."""
@@ -151,10 +153,6 @@ class Extract:
                     f"segment {segment.key} has {cost} tokens, over the limit of {budget}: not read"
                 )
         return [*packed([segments[place] for place in read], [*read.values()], budget)]
-
-
-def _listed(window: Iterable[Segment]) -> str:
-    return numbered([titled(segment) for segment in window])
 
 
 def _point_tokens(clues: int) -> int:
