@@ -69,15 +69,15 @@ AGAIN = ("--input", "q.jsonl", "--output", "o.jsonl")
 CACHED = (*ASK, *TOP, "--cache", "c", "--json", "d.jsonl")
 TARGETS = {
     "index": Target(
-        prepare_index, ("i/index.sqlite", "i/index.json"),
+        prepare_index, ("i/index.sqlite",),
         ("index", "search", "i", "-q", ASKED, "-k", "5", "--json"),
     ),
     "index by bm25": Target(
-        prepare_index, ("i/index.sqlite", "i/index.json"),
+        prepare_index, ("i/index.sqlite",),
         (*ASK, *TOP, "--index", "i", "--by", "bm25"),
     ),
     "index add": Target(
-        prepare_index, ("i/index.sqlite", "i/index.json"), ("index", "add", "i", "d.jsonl"),
+        prepare_index, ("i/index.sqlite",), ("index", "add", "i", "d.jsonl"),
     ),
     "run": Target(prepare_run, ("r/run.json", "r/records", "r/latency", "r/questions"), BENCH),
     "report": Target(prepare_run, ("r/run.json", "r/records", "r/questions"), ("report", "r")),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,9 @@ def test_removed_documents_are_not_found(ragsieve: Command) -> None:
 def test_words_need_no_model(ragsieve: Command) -> None:
     """An index is changed and measured by BM25 though its embedder cannot be loaded."""
     ragsieve("index", "build", "i", "notes", "q.jsonl", *FAKE)
-    options = json.loads(Path("i/index.json").read_text())
-    gone = {**options, "embedder": "sentence_transformers:./gone"}
-    Path("i/index.json").write_text(json.dumps(gone))
+    with closing(sqlite3.connect("i/index.sqlite")) as db, db:
+        gone = "json_set(settings, '$.options.embedder', 'sentence_transformers:./gone')"
+        db.execute(f"UPDATE meta SET settings={gone}")
     measured = ragsieve("index", "recall", "i", "q.jsonl", "--by", "bm25")
     removed = ragsieve("index", "remove", "i", "notes/a.txt")
 

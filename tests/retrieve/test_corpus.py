@@ -144,15 +144,12 @@ def test_ties_stand_in_the_order_of_adding(tmp_path: Path) -> None:
         assert [f"{i}" for i in range(20)] == [s.document.id for s in found]
 
 
-def test_titles_are_searched_where_asked(tmp_path: Path) -> None:
-    """A word of the title finds the chunk, unless titles are left out."""
-    with_titles = Corpus(tmp_path / "a", HashingEmbedder())
-    without = Corpus(tmp_path / "b", HashingEmbedder(), titles=False)
-    for corpus in (with_titles, without):
-        corpus.add([Document("d", "It sleeps.", "Cat"), Document("e", "It sleeps.", "Dog")])
+def test_titles_are_searched(tmp_path: Path) -> None:
+    """A word of the title finds the chunk."""
+    corpus = Corpus(tmp_path, HashingEmbedder())
+    corpus.add([Document("d", "It sold well.", "Cat")])
 
-    assert ["d"] == [s.document.id for s in with_titles.search(Query("cat"), by="bm25")]
-    assert [] == without.search(Query("cat"), by="bm25")
+    assert ["d"] == [s.document.id for s in corpus.search(Query("cat"), by="bm25")]
 
 
 def test_unchanged_documents_are_not_embedded_again(corpus: Corpus) -> None:
@@ -259,8 +256,6 @@ def test_an_index_is_opened_with_what_it_was_built_with(corpus: Corpus) -> None:
         Corpus(corpus.path, HashingEmbedder(64)).add(pets())
     with pytest.raises(InputError, match=r"embedder must be .*'hashing:64', got none"):
         Corpus(corpus.path, splitter=Sentences()).add(pets())
-    with pytest.raises(InputError, match=r"titles must be .*, True, got False"):
-        Corpus(corpus.path, HashingEmbedder(64), splitter=Sentences(), titles=False).add(pets())
 
 
 def test_about_says_what_is_there(corpus: Corpus) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
 import pytest
-from filelock import FileLock
 
 from ragsieve import models
 from ragsieve.errors import InputError, StoreError
 from ragsieve.models.fake import HashingEmbedder
+from ragsieve.retrieve import Corpus
 from ragsieve.systems.indexes import (
     IndexOptions,
     WordCount,
@@ -82,16 +83,13 @@ def test_an_index_of_other_options_is_not_built_on(tmp_path: Path) -> None:
 
 
 def test_other_options_count_while_nothing_is_built(tmp_path: Path) -> None:
-    """Who began with the first ones builds no more; who builds just now is not disturbed."""
+    """Who began with the first ones builds no more."""
     late = create_index(tmp_path, FAKE)
     words = IndexOptions(embedder="none", chunks="whole")
-    with FileLock(tmp_path / "lock"), pytest.raises(StoreError, match="being built with other opt"):
-        create_index(tmp_path, words)
-    now = create_index(tmp_path, words)
+    create_index(tmp_path, words).add([Document("a", TEXT)])
 
-    with pytest.raises(InputError, match="was begun anew with other options: open it"):
+    with pytest.raises(InputError, match=r"embedder must be what the index .* was built with"):
         late.add([Document("a", TEXT)])
-    now.add([Document("a", TEXT)])
     assert words == index_options(tmp_path)
     assert "" == open_index(tmp_path).about().embedder
     with pytest.raises(InputError, match="was built with embedder='none', chunks='whole'"):
@@ -122,9 +120,11 @@ def test_one_of_two_that_begin_at_once_is_told(tmp_path: Path) -> None:
 
 def test_an_index_that_was_not_built_to_its_end_is_no_source(tmp_path: Path) -> None:
     """It would find nothing, as if there were nothing; no embedder is loaded for it."""
-    create_index(tmp_path, FAKE)
+    with create_index(tmp_path, FAKE) as corpus, pytest.raises(InputError):
+        corpus.add([Document("a", TEXT), Document("b", TEXT, written_by="a model")])
     expected = "was not built to its end: the same `ragsieve index build` goes on"
 
+    assert FAKE == index_options(tmp_path)
     for use in (lambda: index_source(tmp_path, models.load), lambda: content(tmp_path)):
         with pytest.raises(InputError, match=expected):
             use()
@@ -155,42 +155,34 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     assert ["thesis.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
-def test_a_half_written_folder_is_begun_again(tmp_path: Path) -> None:
-    """A full disk may leave one."""
-    (tmp_path / "index.half").write_text('{"embed')
-    create_index(tmp_path, FAKE)
+def test_what_a_killed_build_left_is_an_empty_folder(tmp_path: Path) -> None:
+    """The database is renamed when it is whole."""
+    (tmp_path / "index.sqlite.new").write_text("half")
+    with create_index(tmp_path, FAKE) as corpus:
+        corpus.add([Document("a", TEXT)])
 
     assert FAKE == index_options(tmp_path)
-
-
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """In one line."""
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(StoreError, match=r"index.json cannot be written: Not a directory"):
-        create_index(tmp_path / "file" / "below", FAKE)
+    assert ["index.sqlite", "lock"] == sorted(path.name for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("written", "reason"),
+    ("options", "reason"),
     [
-        ("", "not JSON"),
-        ("[]", "must be a JSON object"),
+        ("{}", "it was made by Corpus alone"),
+        ("[1]", "must be an object"),
         ('{"embedder": 1}', "embedder must be a string, got 1"),
         ('{"size": 1}', "size is not known; known are embedder"),
         ('{"max_chars": "9"}', "max_chars must be a whole number, got '9'"),
-        ('{"min_similarity": null}', "min_similarity must be a number, got None"),
-        ("\udcff", "not UTF-8"),
-        ("{}}", "not JSON"),
     ],
 )
-def test_a_broken_index_is_named(tmp_path: Path, written: str, reason: str) -> None:
-    """Whatever stands in its file, in one plain line."""
-    (tmp_path / "index.json").write_text(written, errors="surrogateescape")
+def test_an_index_of_unknown_options_is_named(tmp_path: Path, options: str, reason: str) -> None:
+    """Whatever it says of itself, in one plain line."""
+    with Corpus(tmp_path) as corpus:
+        corpus.add([Document("a", TEXT)])
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as db, db:
+        db.execute("UPDATE meta SET settings=json_set(settings, '$.options', json(?))", [options])
 
-    with pytest.raises(
-        InputError, match=f"index.json does not say how an index was built: {reason}"
-    ):
+    with pytest.raises(InputError, match=f"index .* does not say how it was built: {reason}"):
         open_index(tmp_path)
 
 
@@ -215,19 +207,6 @@ def test_options_are_checked(options: dict[str, object], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         IndexOptions(**options)  # type: ignore[arg-type]
-
-
-def test_only_what_counts_is_kept(tmp_path: Path) -> None:
-    """The file is for people, too."""
-    create_index(tmp_path, FAKE)
-    expected = {
-        "embedder": "fake:hashing",
-        "chunks": "semantic",
-        "min_similarity": 0.7,
-        "max_chars": 500,
-    }
-
-    assert expected == json.loads((tmp_path / "index.json").read_text())
 
 
 def test_words_and_marks_are_tokens() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ragsieve.errors import InputError, check_choice
 from ragsieve.fusion import check_weights, fuse
@@ -34,8 +34,6 @@ class About:
         chunks: How many chunks of them; what is blank is none.
         embedder: Identity of the embedder; empty for BM25 alone.
         splitter: What cuts documents to chunks, as it shows itself; empty for whole documents.
-        titles: Whether chunks are searched behind their documents' titles.
-        label: A name for people.
         bytes: Size on disk.
     """
 
@@ -43,25 +41,23 @@ class About:
     chunks: int
     embedder: str
     splitter: str
-    titles: bool
-    label: str
     bytes: int
 
 
 class Corpus:
     """An index of documents in a folder, to be searched from any number of threads and processes.
 
-    Each search sees one whole state: what is added is found once all of it is there, and a build
-    that was killed, or that failed on a full disk, changes nothing; called again it goes on. A
-    change costs by what changed. One process at a time may write. Searching needs no writable
-    disk. Vectors are held in memory once they are searched, and each is compared with the question.
+    A chunk is searched behind its document's title. Each search sees one whole state: what is added
+    is found once all of it is there, and a build that was killed, or that failed on a full disk,
+    changes nothing; called again it goes on. A change costs by what changed. One process at a time
+    may write. Searching needs no writable disk. Vectors are held in memory once they are searched,
+    and each is compared with the question.
 
     Args:
         path: The folder; `add` makes it.
         embedder: Embeds chunks and questions; None for BM25 alone.
         splitter: Documents to chunks, for `add`; None for whole documents.
-        titles: Whether a chunk is searched behind its document's title.
-        label: A name for people.
+        options: Kept with a new index, for who opens it by its folder alone; values of JSON.
 
     Raises:
         InputError: If the index was built with another embedder, or an option breaks its rule.
@@ -74,12 +70,10 @@ class Corpus:
         embedder: Embedder | None = None,
         *,
         splitter: Stage | None = None,
-        titles: bool = True,
-        label: str = "",
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
-        self._embedder, self._splitter = embedder, splitter
-        self._titles, self._label = titles, label
+        self._embedder, self._splitter, self._options = embedder, splitter, options or {}
         self._cache = Cache()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"path must be a folder, got {str(self.path)!r}")
@@ -145,7 +139,7 @@ class Corpus:
         splitter = repr(self._splitter) if self._splitter else ""
         if self._embedder:  # whose repr says more than what vectors depend on, as its device
             splitter = splitter.replace(repr(self._embedder), identity)
-        return Settings(identity, splitter, self._titles, self._label)
+        return Settings(identity, splitter, self._options)
 
     def _build(self, *, adding: bool) -> Build:
         served = self._use(lambda state: state.meta.settings)
@@ -161,7 +155,6 @@ class Corpus:
             differences["embedder"] = (built.embedder, new.embedder)
         if adding:
             differences["splitter"] = (built.splitter, new.splitter)
-            differences["titles"] = (built.titles, new.titles)
         for name, (old, now) in differences.items():
             if old != now:
                 raise InputError(
@@ -237,9 +230,8 @@ class Corpus:
         return self._about_of(state.count(), state.meta.chunks, state.meta.settings)
 
     def _about_of(self, documents: int, chunks: int, built: Settings) -> About:
-        options = (built.embedder, built.splitter, built.titles, built.label)
         size = sum(path.stat().st_size for path in self.path.glob("index.sqlite*"))
-        return About(documents, chunks, *options, size)
+        return About(documents, chunks, built.embedder, built.splitter, size)
 
     def close(self) -> None:
         """Let go of the vectors in memory; the next search reads them again."""

@@ -10,25 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from filelock import FileLock, Timeout
-
 from ragsieve import models, schema
-from ragsieve.datasets.local import parse_json
-from ragsieve.errors import InputError, StoreError, check_choice, check_range
+from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.corpus import By, Corpus, Search
-from ragsieve.retrieve.index.build import Build
-from ragsieve.retrieve.index.reading import built
-from ragsieve.retrieve.index.store import LOCK
+from ragsieve.retrieve.index.reading import built, settings
+from ragsieve.retrieve.index.store import FILE, LOCK
 from ragsieve.schema import Schema
 from ragsieve.split import Semantic, Windows
 
 Chunks = Literal["semantic", "windows", "whole"]
 
-NAME = "index.json"
-_HALF = "index.half"  # is being written; renamed when it is whole
-_WAIT_S = 1.0  # for one who writes the options, too
 NO_EMBEDDER = "none"
 _FIELDS: dict[str, tuple[str, ...]] = {  # what counts, by the kind of chunks
     "semantic": ("min_similarity", "max_chars"),
@@ -54,7 +47,7 @@ class WordCount:
 
 
 class IndexOptions(Schema, frozen=True, kw_only=True):
-    """Options of an index, kept in its folder.
+    """Options of an index, kept in it.
 
     Args:
         embedder: A bi-encoder by name, see `ragsieve.models.load`; ``"none"`` for BM25 alone.
@@ -97,30 +90,13 @@ class IndexOptions(Schema, frozen=True, kw_only=True):
         return None
 
 
-class _Indexed(Corpus):
-    """An index that is built with the options that its folder says, and with no others."""
-
-    def __init__(self, options: IndexOptions, folder: Path, embedder: Embedder | None) -> None:
-        self._options = options
-        super().__init__(folder, embedder, splitter=options.splitter(embedder))
-
-    def _build(self, *, adding: bool) -> Build:
-        build = super()._build(adding=adding)  # from here on nobody else writes
-        try:
-            if not _has_options(self.path, self._options):
-                raise InputError(f"index {self.path} was begun anew with other options: open it")
-        except BaseException:
-            build.__exit__()
-            raise
-        return build
-
-
 def create_index(
     folder: Path | str, options: IndexOptions | None = None, *, embedder: Embedder | None = None
 ) -> Corpus:
     """A new index in a folder, or the one there if it was built with the same options.
 
-    Where nothing was built yet, these options take the place of others.
+    Nothing is written before `Corpus.add`. Where no build came to its end yet, these options take
+    the place of others.
 
     Args:
         folder: Made where it does not exist; else empty, or an index.
@@ -129,14 +105,11 @@ def create_index(
 
     Raises:
         InputError: If the folder holds an index of other options or anything else.
-        StoreError: If it cannot be written, or is being built with other options.
+        StoreError: If an index there cannot be read.
     """
     folder, options = Path(folder), options or IndexOptions()
     _check_folder(folder, options)  # before a model is loaded
-    corpus = _opened(folder, options, embedder)
-    if not _has_options(folder, options):
-        _claim(folder, options)
-    return corpus
+    return _opened(folder, options, embedder)
 
 
 def open_index(folder: Path | str, *, embedder: Embedder | None = None) -> Corpus:
@@ -158,8 +131,7 @@ def open_words(folder: Path | str) -> Corpus:
     Raises:
         InputError: If there is no index.
     """
-    options = index_options(folder)
-    return _Indexed(options, Path(folder), None)
+    return Corpus(folder, splitter=index_options(folder).splitter(None))
 
 
 def index_source(
@@ -205,7 +177,7 @@ def content(folder: Path | str) -> str:
     ready(folder)
     with open_words(folder) as corpus:
         about, digests = corpus.about(), sorted(corpus.digests())
-    built = json.dumps([about.embedder, about.splitter, about.titles])
+    built = json.dumps([about.embedder, about.splitter])
     return hashlib.sha256(built.encode() + b"".join(digests)).hexdigest()
 
 
@@ -214,68 +186,44 @@ def index_options(folder: Path | str) -> IndexOptions:
 
     Raises:
         InputError: If there is no index, or what it says of itself cannot be read.
+        StoreError: If nothing of it can be read.
     """
-    path = Path(folder, NAME)
+    known = settings(Path(folder))
+    if known is None:
+        raise InputError(f"{folder} holds no index: `ragsieve index build` makes one")
     try:
-        return schema.read(IndexOptions, parse_json(path.read_bytes()))
-    except FileNotFoundError as error:
-        raise InputError(f"{folder} holds no index: `ragsieve index build` makes one") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        if not known.options:
+            raise InputError("it was made by Corpus alone")
+        return schema.read(IndexOptions, known.options)
     except InputError as error:
-        raise InputError(f"{path} does not say how an index was built: {error}") from error
+        raise InputError(f"index {folder} does not say how it was built: {error}") from error
 
 
 def _opened(folder: Path, options: IndexOptions, embedder: Embedder | None) -> Corpus:
     if embedder is None and options.embedder != NO_EMBEDDER:
         embedder = models.load(options.embedder)
-    return _Indexed(options, folder, embedder)
-
-
-def _differing(old: IndexOptions, new: IndexOptions) -> tuple[str, str] | None:
-    """Old and new options, where they are not the same."""
-    before, after = old.to_dict(), new.to_dict()
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-
-    def shown(options: dict[str, Any]) -> str:
-        return ", ".join(f"{name}={options.get(name, '')!r}" for name in names)
-
-    return (shown(before), shown(after)) if names else None
+    splitter = options.splitter(embedder)
+    return Corpus(folder, embedder, splitter=splitter, options=options.to_dict())
 
 
 def _check_folder(folder: Path, options: IndexOptions) -> None:
     """Raise `InputError` where a folder holds what these options may not build on."""
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if NAME not in names:
-        if names - {_HALF, LOCK} or (folder.exists() and not folder.is_dir()):
+    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if FILE not in files:  # what a killed build left does not count
+        others = [name for name in files if name != LOCK and not name.startswith(FILE)]
+        if others or (folder.exists() and not folder.is_dir()):
             raise InputError(
                 f"{folder} must be an index or an empty folder, it holds something else"
             )
-    elif built(folder) and (differing := _differing(index_options(folder), options)):
-        raise InputError(
-            f"index {folder} was built with {differing[0]}, got {differing[1]}: "
-            "build into another folder, or delete this one first"
-        )
-
-
-def _has_options(folder: Path, options: IndexOptions) -> bool:
-    """Whether the index in a folder is one of these options."""
-    return (folder / NAME).is_file() and not _differing(index_options(folder), options)
-
-
-def _claim(folder: Path, options: IndexOptions) -> None:
-    """Write the options, unless others were quicker and built with theirs."""
-    path = folder / NAME
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / LOCK, timeout=_WAIT_S):
-            _check_folder(folder, options)
-            half = folder / _HALF
-            half.write_text(json.dumps(options.to_dict(), indent=2) + "\n", encoding="utf-8")
-            half.replace(path)
-    except Timeout as error:
-        raise StoreError(
-            f"index {folder} is being built with other options: try again when that is done"
-        ) from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    elif built(folder):
+        before, after = index_options(folder).to_dict(), options.to_dict()
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        if names:
+            old, new = (
+                ", ".join(f"{name}={values.get(name, '')!r}" for name in names)
+                for values in (before, after)
+            )
+            raise InputError(
+                f"index {folder} was built with {old}, got {new}: "
+                "build into another folder, or delete this one first"
+            )

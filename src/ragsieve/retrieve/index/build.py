@@ -77,7 +77,6 @@ class Build:
     ) -> None:
         self.change = Change()
         self._folder, self._embedder, self._splitter = folder, embedder, splitter
-        self._titles = settings.titles
         self._seen: dict[str, bytes] = {}
         self._lock = FileLock(folder / LOCK, timeout=0)
         with storing(folder):
@@ -103,7 +102,7 @@ class Build:
         try:
             with self._writing():
                 self._meta = store.meta_of(self._db)
-                built = replace(self._meta.settings, label=settings.label)
+                built = self._meta.settings
                 if self._meta.builds and built != settings:
                     raise StoreError(
                         f"the index {str(self._folder)!r} was just built anew: open it again"
@@ -199,7 +198,7 @@ class Build:
     def _write(self, row: tuple[Any, ...], chunks: Sequence[Segment]) -> int:
         place = "INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
         number = self._db.execute(place, row).lastrowid or 0
-        rows = [(number, s.start, s.end, key_of(to_index(s, self._titles))) for s in chunks]
+        rows = [(number, s.start, s.end, key_of(titled(s))) for s in chunks]
         columns = "chunks(document, start, end, key)"
         self._db.executemany(f"INSERT INTO {columns} VALUES (?, ?, ?, ?)", rows)
         return number
@@ -242,7 +241,7 @@ class Build:
         whole = Document("", text, title)
         spans = "SELECT number, key, embedded, start, end FROM chunks WHERE document=?"
         for number, key, embedded, *span in self._db.execute(spans, (document,)):
-            yield number, key, bool(embedded), to_index(store.chunk(whole, *span), self._titles)
+            yield number, key, bool(embedded), titled(store.chunk(whole, *span))
 
     def _vector(self, key: bytes) -> NDArray[np.float32] | None:
         row = self._db.execute(
@@ -349,11 +348,6 @@ def portions(documents: Iterable[Document]) -> Iterator[list[Document]]:
             portion, chars = [], 0
     if portion:
         yield portion
-
-
-def to_index(segment: Segment, titles: bool) -> str:
-    """The text that is searched: behind the document's title, if asked for."""
-    return titled(segment) if titles else segment.text
 
 
 def _checked(embedder: Embedder, vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ragsieve.prompts import titled
 from ragsieve.retrieve.index import postings, store
-from ragsieve.retrieve.index.build import to_index
-from ragsieve.retrieve.index.store import key_of, rows_with, storing, text_of
+from ragsieve.retrieve.index.store import Settings, key_of, rows_with, storing, text_of
 from ragsieve.retrieve.index.vectors import Cache
 from ragsieve.types import Document, Segment
 
@@ -46,7 +46,7 @@ class State:
         for number, scores in scored.items():
             document, start, end, key = chunks[number]
             segment = store.chunk(documents[document], start, end, scores)
-            if key_of(to_index(segment, self.meta.settings.titles)) != key:
+            if key_of(titled(segment)) != key:
                 raise ValueError(f"chunk {number} is damaged (checksum)")
             segments.append(segment)
         return segments
@@ -93,6 +93,19 @@ def reading(folder: Path, cache: Cache) -> Iterator[State | None]:
         with store.snapshot(folder) as db:
             state = State(db, cache)
             yield state if state.meta.builds else None
+
+
+def settings(folder: Path) -> Settings | None:
+    """The options of an index, also of one whose first build did not end; None where is none.
+
+    Raises:
+        StoreError: If it cannot be read.
+    """
+    with storing(folder, "read"):
+        if not store.exists(folder):
+            return None
+        with store.snapshot(folder) as db:
+            return store.meta_of(db).settings
 
 
 def built(folder: Path) -> bool:

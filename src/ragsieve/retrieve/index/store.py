@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, RagsieveError, StoreError
 from ragsieve.types import Document, Segment
 
-FORMAT = 2
+FORMAT = 3
 FILE, LOCK = "index.sqlite", "lock"
-_OLD = "current"  # what format 1 kept beside its folders
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE meta(
@@ -68,8 +67,7 @@ class Settings:
 
     embedder: str
     splitter: str
-    titles: bool
-    label: str
+    options: Mapping[str, Any]
     format: int = FORMAT
 
 
@@ -175,19 +173,8 @@ def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> dic
 
 
 def exists(folder: Path) -> bool:
-    """Whether there is a database.
-
-    Raises:
-        StoreError: If the folder holds an index of an older format.
-    """
-    if (folder / FILE).exists():
-        return True
-    if (folder / _OLD).exists():
-        raise StoreError(
-            f"the index {str(folder)!r} has format 1, this ragsieve reads {FORMAT}: "
-            "build it again in another folder"
-        )
-    return False
+    """Whether there is a database."""
+    return (folder / FILE).exists()
 
 
 def create(folder: Path, settings: Settings) -> None:
