@@ -7,7 +7,6 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -179,23 +178,3 @@ def test_presets_are_checked() -> None:
         preset("top-3", lambda llm: top_documents(llm), "the first 3")
     with pytest.raises(InputError, match="a system's name must be of a-z, 0-9 and dashes"):
         preset("Top 3", top_documents, "the first 3", k=3)
-
-
-@pytest.mark.parametrize(
-    ("module", "function", "options"),
-    [
-        ("baselines", "all_documents", {"k": None}),
-        ("baselines", "closed_book", {"k": 0}),
-        ("instructrag", "icl", {"k": None, "shots": 2}),
-        ("recomp", "recomp", {"documents": 5, "k": 1}),
-        ("filco", "filco_strinc", {"documents": 5, "k": 1}),
-    ],
-)
-def test_a_function_that_became_a_preset_is_still_there(
-    module: str, function: str, options: dict[str, object]
-) -> None:
-    """With a warning, and the preset's options."""
-    with pytest.warns(DeprecationWarning, match=rf"{module}\.{function} is the system '"):
-        make = getattr(import_module(f"ragsieve.systems.{module}"), function)
-
-    assert options == make.keywords

@@ -6,7 +6,7 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader, read_demonstrations
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.registry import preset, renamed, system
+from ragsieve.systems.registry import preset, system
 
 
 @system("top-documents", "the first 5 documents as retrieved")
@@ -128,6 +128,3 @@ preset(
     documents=5,
     k=1,
 )
-
-
-__getattr__ = renamed(__name__, all_documents="all", closed_book="closed-book", oracle="oracle")

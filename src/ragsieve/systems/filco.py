@@ -7,7 +7,7 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
-from ragsieve.systems.registry import renamed, system
+from ragsieve.systems.registry import system
 
 
 @system(
@@ -85,6 +85,3 @@ def filtering(llm: LLM, documents: int, max_tokens: int | None, *chosen: Stage) 
         Reader(llm),
         max_tokens,
     )
-
-
-__getattr__ = renamed(__name__, filco_strinc="filco-strinc", filco_cxmi="filco-cxmi")

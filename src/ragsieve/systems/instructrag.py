@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragsieve.answer import Demonstration, Reader, read_demonstrations
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.registry import preset, renamed, system
+from ragsieve.systems.registry import preset, system
 
 ANSWER = "Answer:"
 """What the line of a reply begins with that holds the answer."""
@@ -76,6 +76,3 @@ def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) 
         examples: Worked examples.
     """
     return Reader(llm, 256, prompt, prompt, examples=examples, answer_after=ANSWER)
-
-
-__getattr__ = renamed(__name__, icl="icl")

@@ -9,7 +9,7 @@ from ragsieve.answer import Reader
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.registry import renamed, system
+from ragsieve.systems.registry import system
 from ragsieve.systems.written import Write
 
 Form = Literal["auto", "plain", "instructed"]
@@ -71,6 +71,3 @@ def recomp_abstractive(
         Reader(llm),
         max_tokens,
     )
-
-
-__getattr__ = renamed(__name__, recomp="recomp")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -209,19 +208,6 @@ def _import_others() -> None:
                 raise InputError(f"{point.value} must be decorated by ragsieve.systems.system")
         except Exception as error:  # whatever another package raises when it is imported
             _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
-
-
-def renamed(module: str, **names: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module whose functions are presets now, by the systems' names."""
-
-    def get(name: str) -> Any:
-        if name not in names:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        text = f"{module}.{name} is the system {names[name]!r}: take ragsieve.systems.build"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return find(names[name]).make
-
-    return get
 
 
 def find(name: str) -> Entry:

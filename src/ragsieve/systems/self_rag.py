@@ -12,6 +12,7 @@ from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import context
+from ragsieve.systems.crag import crag
 from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
 from ragsieve.systems.registry import preset, system
@@ -226,6 +227,7 @@ def self_rag(
     w_supported: float = 1.0,
     w_useful: float = 0.5,
     threshold: float = 0.2,
+    corrective: bool = False,
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
@@ -245,7 +247,9 @@ def self_rag(
         w_supported: Weight of the passage's support.
         w_useful: Weight of the segment's use.
         threshold: Probability of retrieval above which something is looked up; in [0, 1].
-        k: Segments of a search that count.
+        corrective: Whether CRAG filters each search where there is no ``prune``: Self-CRAG. For
+            CRAG with options of your own, pass ``crag(llm, embedder, …).stage`` as ``prune``.
+        k: Segments of a search that count, and strips of it that CRAG keeps at most.
         max_tokens: Budget of the kept context; a segment is written from one passage.
 
     Raises:
@@ -253,16 +257,20 @@ def self_rag(
         Unsupported: If the model lacks the tokens, or cannot tell probabilities.
 
     Source: Self-RAG (arXiv 2310.11511), algorithm 1 and section 3.3; PruningRAG, table 7.
+        Corrective: CRAG (arXiv 2401.15884), section 5: Self-RAG with CRAG's knowledge.
     Differs: A beginning's score is the mean of its segments', so that finished ones compare with
         longer ones (the paper leaves it open; its code multiplies). "Continue to use evidence" is
         not asked for: what goes on is searched for again, or written without. Segments are
         sentences. A search is by the question with the answer so far.
+        CRAG corrects each search, not only the first; see `crag`.
     """
     check_choice(Reflecting, reflection=reflection)
     judging: Reflection = ByTokens() if reflection == "tokens" else ByWords()
     weights = Weights(w_relevant, w_supported, w_useful)
     strategy = Reflective(llm, judging, beam, depth, weights, threshold)
     judging.check(llm)
+    if corrective:
+        prune = prune or crag(llm, embedder, k=k).stage
     return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
 
 
