@@ -1,4 +1,4 @@
-"""Written files: an error that names the file, and permissions as the user's umask has them."""
+"""Files: an error that names the file, and permissions as the user's umask has them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ from uuid import uuid4
 from ragsieve.errors import InputError
 
 _SIGNS = ("(os error ", "file write failed", "PytorchStreamWriter", "iostream error")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The contents of a file.
+
+    Raises:
+        InputError: If it cannot be read: one line that names it.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 @contextmanager

@@ -6,8 +6,11 @@ words says it beside the pattern: ``Meta(pattern=..., extra={"rule": "a plain na
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -55,6 +58,26 @@ def read(kind: type[T], values: object, where: str = "") -> T:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
         raise InputError(_line(error, kind, values, where)) from error
+
+
+def read_toml(kind: type[T], path: Path) -> T:
+    """A TOML file as ``kind``.
+
+    Raises:
+        InputError: If the file cannot be read, is no TOML, or breaks a rule as in `read`; the line
+            begins with the file's name.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:  # also what is too long, too deep or not UTF-8
+        raise InputError(f"{path} must be TOML: {error}") from error
+    try:
+        return read(kind, values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def read_format(kind: type[T], values: object, number: int) -> T:

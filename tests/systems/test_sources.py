@@ -160,11 +160,8 @@ def test_content_changes_with_any_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            HEAD + 'kind = "pages"\nfiles = ["no.html"]\n',
-            r"table 1 of .*: files: .*no\.html",
-        ),
-        (HEAD + 'kind = "memory"\ntimeout_s = 0\n', r"table 1 of .*: timeout_s must be over 0"),
+        (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', r"source 'a': .*no\.html cannot be read"),
+        (HEAD + 'kind = "memory"\ntimeout_s = 0\n', r"sources\[0\].timeout_s must be over 0"),
         (2 * (HEAD + 'kind = "memory"\n'), "names of sources must differ, got 'a' twice"),
         ("", "sources must not be empty"),
     ],
@@ -212,17 +209,17 @@ def test_an_api_with_a_key_from_the_environment(
     [
         ("[[sources]\n", "sources.toml must be TOML: "),
         ("", "sources.toml: sources must not be empty"),
-        ("x = 1\n", r"must hold tables \[\[sources\]\] only, got 'x'"),
-        ("sources = 3\n", r"sources must be tables \[\[sources\]\], got 3"),
-        ("sources = [1]\n", r"sources must be tables \[\[sources\]\], got \[1\]"),
-        (HEAD, r"table 1 of \[\[sources\]\] \('a'\): kind is missing"),
+        ("x = 1\n", "x is not known; known are sources"),
+        ("sources = 3\n", "sources must be a list, got 3"),
+        ("sources = [1]\n", r"sources\[0\] must be an object, got 1"),
+        (HEAD, r"sources\[0\].kind is missing"),
         (
             HEAD + 'kind = "web"\n',
             "kind must be one of index, pages, passages, api, memory, got 'web'",
         ),
         (HEAD + 'kind = "memory"\nfolder = "x"\n', "folder is not known; known are kind, name, "),
         (HEAD + 'kind = "index"\n', "folder is missing"),
-        ('[[sources]]\nkind = "memory"\n', r"\('no name'\): name is missing"),
+        ('[[sources]]\nkind = "memory"\n', r"sources\[0\].name is missing"),
         ('[[sources]]\nkind = "memory"\nname = 3\n', "name must be a string, got 3"),
         ('[[sources]]\nkind = "memory"\nname = " "\n', "name must be printable and not blank, "),
         (
@@ -256,13 +253,13 @@ def test_an_api_with_a_key_from_the_environment(
             HEAD + 'kind = "pages"\nfiles = []\n',
             r"files must be names of files, folders or patterns, got \[\]",
         ),
-        (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', "files: .*no.html cannot be read"),
+        (HEAD + 'kind = "pages"\nfiles = ["no.html"]\n', "source 'a': .*no.html cannot be read"),
         (HEAD + 'kind = "pages"\nfiles = ["no.jsonl"]\n', "no.jsonl cannot be read"),
         (HEAD + 'kind = "passages"\n', "questions is missing"),
         (HEAD + 'kind = "passages"\nquestions = "no.jsonl"\n', "no.jsonl"),
         (HEAD + 'kind = "api"\napi = "crag"\n', "url is missing"),
         (HEAD + 'kind = "api"\napi = "crag:x"\nurl = "http://a"\n', "domains must be among"),
-        (HEAD + 'kind = "api"\napi = "no.toml"\nurl = "http://a"\n', "an API must be a TOML file"),
+        (HEAD + 'kind = "api"\napi = "no.toml"\nurl = "http://a"\n', "no.toml cannot be read"),
         (
             HEAD + 'kind = "api"\napi = "crag"\nurl = "http://a"\nentities = "x"\n',
             "entities must be one of rules, spacy, got 'x'",

@@ -17,6 +17,7 @@ from ragsieve import datasets
 from ragsieve.datasets.local import lines, load_json, parse_json, parse_record
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
+from ragsieve.files import read_bytes
 from ragsieve.retrieve.office import docx_text, pdf_pages
 from ragsieve.retrieve.web import charset, page_text
 from ragsieve.types import Document, Example
@@ -276,10 +277,7 @@ def _name(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    return sys.stdin.buffer.read() if path == "-" else read_bytes(Path(path))
 
 
 def _guess(raw: bytes) -> str:

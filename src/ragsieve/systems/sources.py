@@ -24,20 +24,21 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import json
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Meta
 
-from ragsieve import datasets, schema
+from ragsieve import datasets, models, schema
 from ragsieve.datasets import Dataset
 from ragsieve.datasets.local import lines, parse_json
 from ragsieve.errors import InputError
+from ragsieve.files import read_bytes
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Source
 from ragsieve.retrieve.corpus import By
@@ -46,7 +47,6 @@ from ragsieve.schema import Schema
 from ragsieve.systems.indexes import content, index_source
 
 Load = Callable[[str], Embedder]
-T = TypeVar("T")
 
 PAGES = (".html", ".htm", ".jsonl", ".jsonl.gz")
 """Endings of the files that are read of a folder or a pattern."""
@@ -63,7 +63,7 @@ class _Where(NamedTuple):
 
     folder: Path
     data: Path | None
-    load: Load
+    load: Load = models.load
 
 
 class _Table(Schema, tag_field="kind", kw_only=True, frozen=True):
@@ -72,6 +72,9 @@ class _Table(Schema, tag_field="kind", kw_only=True, frozen=True):
     name: str
     description: str = ""
     timeout_s: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        self.named()  # checks the name
 
     def named(self) -> Named:
         """The source, as one of nothing."""
@@ -119,7 +122,7 @@ class Pages(_Table, tag="pages", kw_only=True, frozen=True):
 
     def contents(self, where: _Where) -> list[str]:
         """What each file holds."""
-        return [_digest(where.folder / name, "files") for name in self._names(where.folder)]
+        return [_digest(where.folder / name) for name in self._names(where.folder)]
 
     def _names(self, folder: Path) -> list[str]:
         """The names of the files, from ``folder``: those of folders and patterns by name."""
@@ -184,7 +187,7 @@ class ApiTable(_Table, tag="api", kw_only=True, frozen=True):
         if name == "crag":
             api = apis.crag(*filter(None, [domain]))
         elif (path := where.folder / self.api).suffix == ".json":
-            api = described(parse_json(_bytes(path, "api")))
+            api = described(parse_json(read_bytes(path)))
         else:
             api = apis.read(path)
         http = Http(
@@ -204,7 +207,7 @@ class ApiTable(_Table, tag="api", kw_only=True, frozen=True):
     def contents(self, where: _Where) -> list[str]:
         """What its table says, where it is a file."""
         bundled = self.api.partition(":")[0] == "crag"
-        return [] if bundled else [_digest(where.folder / self.api, "api")]
+        return [] if bundled else [_digest(where.folder / self.api)]
 
 
 class Memory(_Table, tag="memory", kw_only=True, frozen=True):
@@ -214,6 +217,12 @@ class Memory(_Table, tag="memory", kw_only=True, frozen=True):
 
 
 Table = Index | Pages | Passages | ApiTable | Memory
+
+
+class _File(Schema, frozen=True):
+    """A file of sources."""
+
+    sources: tuple[Table, ...] = ()
 
 
 def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> tuple[Named, ...]:
@@ -226,7 +235,7 @@ def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> t
 
     Raises:
         InputError: If the file cannot be read, or a table of it has an unknown key or kind, lacks
-            a key, or names what is not there: one line that names table and key.
+            a key, or names what is not there: one line that names source and key.
         MissingExtra: If a source needs a package that is not installed.
         ModelError: If what finds entities cannot be loaded.
         SourceError: If pages cannot be read here at all.
@@ -234,7 +243,11 @@ def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> t
     """
     path = Path(path)
     where = _Where(path.parent, data, load)
-    return tuple(_each(path, lambda table, _: _source(table, where)))
+    sources = []
+    for table in _tables(path):
+        with _naming(f"{path}, source {table.name!r}"):
+            sources.append(_source(table, where))
+    return tuple(sources)
 
 
 def sources_content(path: Path | str, *, data: Path | None = None) -> str:
@@ -245,27 +258,28 @@ def sources_content(path: Path | str, *, data: Path | None = None) -> str:
             table and key.
     """
     path = Path(path)
-    where = _Where(path.parent, data, _no_embedder)
-    parts = _each(path, lambda table, text: "\n".join([text, *table.contents(where)]))
+    where = _Where(path.parent, data)
+    parts = []
+    for table in _tables(path):
+        with _naming(f"{path}, source {table.name!r}"):
+            parts += [msgspec.json.encode(table).decode(), *table.contents(where)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
-def _each(path: Path, make: Callable[[Table, str], T]) -> list[T]:
-    """What ``make`` gives for each table and its JSON; an error names file and table."""
-    results, named = [], []
-    for number, values in enumerate(_tables(path), 1):
-        try:
-            table: Table = schema.read(Table, values)  # type: ignore[arg-type]
-            named.append(table.named())
-            results.append(make(table, json.dumps(values, sort_keys=True, default=str)))
-        except InputError as error:
-            which = f"table {number} of [[sources]] ({values.get('name', 'no name')!r:.60})"
-            raise InputError(f"{path}, {which}: {error}") from error
+def _tables(path: Path) -> tuple[Table, ...]:
+    tables = schema.read_toml(_File, path).sources
+    with _naming(path):
+        check_names([table.named() for table in tables])
+    return tables
+
+
+@contextmanager
+def _naming(place: object) -> Iterator[None]:
+    """Begin the line of an error with ``place``."""
     try:
-        check_names(named)
+        yield
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    return results
+        raise InputError(f"{place}: {error}") from error
 
 
 def _source(table: Table, where: _Where) -> Named:
@@ -275,55 +289,25 @@ def _source(table: Table, where: _Where) -> Named:
     return replace(table.named(), description=description, search=search)
 
 
-def _no_embedder(name: str) -> Embedder:
-    raise AssertionError(name)
-
-
-def _tables(path: Path) -> list[dict[str, Any]]:
-    try:
-        with path.open("rb") as file:
-            values = tomllib.load(file)
-        json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # also what is too long or too deep
-        raise InputError(f"{path} must be TOML: {error}") from error
-    if unknown := values.keys() - {"sources"}:
-        raise InputError(f"{path} must hold tables [[sources]] only, got {min(unknown)!r}")
-    tables = values.get("sources", [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InputError(f"{path}: sources must be tables [[sources]], got {tables!r:.80}")
-    return tables
-
-
 def _read(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
     """The pages of a file: a line each of JSONL, else one."""
     path = folder / name
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         for number, line in lines(path):
-            try:
+            with _naming(f"{path} line {number}"):
                 page = parse_json(line)
                 if not isinstance(page.get("html"), str):
                     raise InputError(f"a page must have html, got the keys {sorted(page)!r:.80}")
-            except InputError as error:
-                raise InputError(f"{path} line {number}: {error}") from error
             yield {"id": f"{name}:{number}", **page}
         return
     from ragsieve.retrieve.web import charset
 
-    raw = _bytes(path, "files")
+    raw = read_bytes(path)
     yield {"id": name, "html": raw.decode(charset(raw), errors="replace")}
 
 
-def _bytes(path: Path, key: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{key}: {path} cannot be read: {error.strerror or error}") from error
-
-
-def _digest(path: Path, key: str) -> str:
-    return hashlib.sha256(_bytes(path, key)).hexdigest()
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -186,11 +184,7 @@ def read(path: str | Path) -> Api:
     Raises:
         InputError: If the file cannot be read, or breaks a rule of `Api`, `Endpoint` or `Link`.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # also a name that cannot be one
-        raise InputError(f"an API must be a TOML file, got {str(path)!r}: {error}") from error
-    return parse(text, str(path))
+    return schema.read_toml(Api, Path(path))
 
 
 def crag(*domains: str) -> Api:
@@ -207,11 +201,7 @@ def crag(*domains: str) -> Api:
     if unknown := {*domains} - {*DOMAINS}:
         raise InputError(f"domains must be among {list(DOMAINS)}, got {sorted(unknown)}")
     chosen = [domain for domain in DOMAINS if domain in domains or not domains]
-    folder = files(__package__)
-    parts = [
-        parse((folder / f"crag_{domain}.toml").read_text(encoding="utf-8"), domain)
-        for domain in chosen
-    ]
+    parts = [read(Path(__file__).with_name(f"crag_{domain}.toml")) for domain in chosen]
     if len(parts) == 1:
         return parts[0]
     return Api(
@@ -221,15 +211,3 @@ def crag(*domains: str) -> Api:
         " ".join(part.description for part in parts),
         parts[0].at,
     )
-
-
-def parse(text: str, where: str = "the table") -> Api:
-    """The API that a TOML text describes; errors as in `read`, and call it ``where``."""
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers too long, tables too deep
-        raise InputError(f"{where} must be TOML: {error}") from error
-    try:
-        return schema.read(Api, table)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
