@@ -138,9 +138,9 @@ def limits() -> str:
 
 
 def listing() -> str:
-    """All systems as a table: name, what it keeps, what it runs, paper."""
+    """All systems as a table: name, what it does, what it runs, paper."""
     rows = [(name, artifacts.entry(name)) for name in names()]
-    lines = ["| system | keeps | runs before the generator | paper |", "|---|---|---|---|"]
+    lines = ["| system | what it does | runs before the generator | paper |", "|---|---|---|---|"]
     for name, e in rows:
         lines.append(f"| [{name}]({name}.md) | {cell(e.summary)} | {e.needs} | {link(e.paper)} |")
     return "\n".join(lines)
@@ -149,7 +149,7 @@ def listing() -> str:
 def system_page(name: str, written: str) -> str:
     """A system's page: title, summary, figure, the written part, figures, options, calls."""
     entry = artifacts.entry(name)
-    summary = f"{entry.summary[0].upper()}{entry.summary[1:]}."
+    summary = f"{entry.summary}."
     facts = f"Runs before the generator: {entry.needs}." + (
         f" Paper: {link(entry.paper)}." if entry.paper else ""
     )

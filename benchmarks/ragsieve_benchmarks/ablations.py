@@ -30,16 +30,11 @@ Merging = Literal["strategic", "random"]
 FIXED = 100  # tokens of a chunk of fixed size: about as long as 500 characters
 
 
-@system(
-    "random-cut",
-    "finefilter-point with a random number of its ranked clues; for `bench`",
-    needs="LLM, embedder",
-    paper="arXiv 2502.11811v1",
-)
+@system("random-cut", needs="LLM, embedder", paper="arXiv 2502.11811v1")
 def random_cut(
     llm: LLM, embedder: Embedder, *, extractor: LLM | None = None, max_tokens: int | None = None
 ) -> System:
-    """FineFilter with a random truncator (arXiv 2502.11811v1, table 5).
+    """FineFilter with a random number of its ranked clues; for `bench`.
 
     Args:
         llm: The generator; extracts too, unless another does.
@@ -78,12 +73,7 @@ class RandomK:
         return select.TopK(k)(query, segments)
 
 
-@system(
-    "chunkrag-fixed",
-    "chunkrag with chunks of 100 tokens in place of semantic ones; for `bench`",
-    needs="LLM, embedder, sentence pruner",
-    paper="arXiv 2410.19572",
-)
+@system("chunkrag-fixed", needs="LLM, embedder, sentence pruner", paper="arXiv 2410.19572")
 def chunkrag_fixed(
     llm: LLM,
     embedder: Embedder,
@@ -92,7 +82,7 @@ def chunkrag_fixed(
     reranker: CrossEncoder | None = None,
     max_tokens: int | None = None,
 ) -> System:
-    """ChunkRAG over chunks of fixed size.
+    """ChunkRAG with chunks of 100 tokens in place of semantic ones; for `bench`.
 
     Args:
         llm: See `ragsieve.systems.chunkrag.chunkrag`, as for what follows.
@@ -110,12 +100,7 @@ def chunkrag_fixed(
     )
 
 
-@system(
-    "winnowrag-ablated",
-    "winnowrag with random clusters or random merging; for `bench`",
-    needs="LLM, embedder",
-    paper="arXiv 2511.04700v1",
-)
+@system("winnowrag-ablated", needs="LLM, embedder", paper="arXiv 2511.04700v1")
 def winnowrag_ablated(
     llm: LLM,
     embedder: Embedder,
@@ -129,7 +114,7 @@ def winnowrag_ablated(
     seed: int = 0,
     max_tokens: int | None = None,
 ) -> System:
-    """WinnowRAG without one of its parts (arXiv 2511.04700v1, figure 3).
+    """WinnowRAG with random clusters or random merging; for `bench`.
 
     Args:
         llm: The agents, and the critic where there is no other.

@@ -21,7 +21,7 @@ from ragsieve.types import Query
 from ragsieve_benchmarks.ablations import Clustering, Merging, winnowrag_ablated
 
 
-@system("oracle", "the sentences with a gold answer; for `bench`", needs="gold answers")
+@system("oracle", needs="gold answers")
 def oracle(
     llm: LLM,
     answers: Mapping[str, Sequence[str]],
@@ -30,7 +30,7 @@ def oracle(
     k: int | None = None,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the sentences that hold a gold answer: what a filter could reach that knew it.
+    """Keep the sentences that hold a gold answer; for `bench`.
 
     Args:
         llm: The generator.
@@ -61,19 +61,14 @@ def oracle(
 preset(
     "filco-strinc",
     oracle,
-    "the first sentence with a gold answer; for `bench`",
+    "Keep the first sentence with a gold answer; for `bench`",
     paper="arXiv 2311.08377",
     documents=5,
     k=1,
 )
 
 
-@system(
-    "filco-cxmi",
-    "the sentence that makes the gold answer likeliest; for `bench`",
-    needs="LLM, gold answers",
-    paper="arXiv 2311.08377",
-)
+@system("filco-cxmi", needs="LLM, gold answers", paper="arXiv 2311.08377")
 def filco_cxmi(
     llm: LLM,
     answers: Mapping[str, Sequence[str]],
@@ -82,7 +77,7 @@ def filco_cxmi(
     k: int = 1,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the sentences after which the generator gives the gold answer more likely: an oracle.
+    """Keep the sentence that makes the gold answer likeliest; for `bench`.
 
     Args:
         llm: The generator; it has `loglik`.
@@ -102,12 +97,7 @@ def filco_cxmi(
     return filtering(llm, documents, max_tokens, *best(CXMI(llm, answers), k))
 
 
-@system(
-    "winnowrag-oracle",
-    "winnowrag with a critic that knows the gold answers; for `bench`",
-    needs="LLM, embedder, gold answers",
-    paper="arXiv 2511.04700v1",
-)
+@system("winnowrag-oracle", needs="LLM, embedder, gold answers", paper="arXiv 2511.04700v1")
 def winnowrag_oracle(
     llm: LLM,
     embedder: Embedder,
@@ -121,7 +111,7 @@ def winnowrag_oracle(
     seed: int = 0,
     max_tokens: int | None = None,
 ) -> System:
-    """WinnowRAG with a perfect critic: what its algorithm could reach.
+    """WinnowRAG with a critic that knows the gold answers; for `bench`.
 
     Args:
         llm: The agents.

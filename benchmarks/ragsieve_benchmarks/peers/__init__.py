@@ -24,11 +24,7 @@ __all__ = [
 ]
 
 
-@system(
-    "langchain-embeddings-filter",
-    "the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it",
-    needs="embedder",
-)
+@system("langchain-embeddings-filter", needs="embedder")
 def langchain_embeddings_filter(
     llm: LLM,
     embedder: Embedder,
@@ -37,7 +33,7 @@ def langchain_embeddings_filter(
     similarity_threshold: float | None = None,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the ``k`` documents nearest to the question, nearest first, as LangChain does it.
+    """Keep the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it.
 
     Args:
         llm: The generator.
@@ -59,11 +55,7 @@ def langchain_embeddings_filter(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
-@system(
-    "langchain-redundant-filter",
-    "documents but near-duplicates, as LangChain's EmbeddingsRedundantFilter does it",
-    needs="embedder",
-)
+@system("langchain-redundant-filter", needs="embedder")
 def langchain_redundant_filter(
     llm: LLM,
     embedder: Embedder,
@@ -71,7 +63,7 @@ def langchain_redundant_filter(
     similarity_threshold: float = 0.95,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep documents but the near-duplicates of others, as LangChain does it.
+    """Keep documents but near-duplicates, as LangChain's EmbeddingsRedundantFilter does it.
 
     Args:
         llm: The generator.
@@ -91,11 +83,7 @@ def langchain_redundant_filter(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
-@system(
-    "langchain-llm-filter",
-    "the documents an LLM says YES to, as LangChain's LLMChainFilter does it",
-    needs="LLM",
-)
+@system("langchain-llm-filter", needs="LLM")
 def langchain_llm_filter(
     llm: LLM,
     *,
@@ -103,7 +91,7 @@ def langchain_llm_filter(
     reply_tokens: int = REPLY_TOKENS,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the documents of which an LLM says that they are relevant, as LangChain does it.
+    """Keep the documents an LLM says YES to, as LangChain's LLMChainFilter does it.
 
     It raises where one reply of any document has neither YES nor NO as a word, or both.
 
@@ -125,11 +113,7 @@ def langchain_llm_filter(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
-@system(
-    "langchain-llm-extractor",
-    "what an LLM writes as the relevant parts, as LangChain's LLMChainExtractor does it",
-    needs="LLM",
-)
+@system("langchain-llm-extractor", needs="LLM")
 def langchain_llm_extractor(
     llm: LLM,
     *,
@@ -137,7 +121,7 @@ def langchain_llm_extractor(
     reply_tokens: int = REPLY_TOKENS,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep what an LLM writes as the relevant parts of each document, as LangChain does it.
+    """Keep what an LLM writes as the relevant parts, as LangChain's LLMChainExtractor does it.
 
     Args:
         llm: The generator.
@@ -157,11 +141,7 @@ def langchain_llm_extractor(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
-@system(
-    "llama-index-sentence-optimizer",
-    "the nearest half of each document's sentences with neighbours, as LlamaIndex does it",
-    needs="embedder",
-)
+@system("llama-index-sentence-optimizer", needs="embedder")
 def llama_index_sentence_optimizer(
     llm: LLM,
     embedder: Embedder,
@@ -171,7 +151,7 @@ def llama_index_sentence_optimizer(
     context: int | None = None,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep of each document the sentences nearest to the question, as LlamaIndex does it.
+    """Keep the nearest half of each document's sentences with neighbours, as LlamaIndex does it.
 
     Each comes with its neighbours, and a neighbour of two comes twice: a text may grow. It raises
     where no sentence of a document is above ``threshold_cutoff``.
@@ -201,11 +181,7 @@ def llama_index_sentence_optimizer(
     return System(Pipeline(stage), Reader(llm), max_tokens)
 
 
-@system(
-    "llama-index-llm-rerank",
-    "the documents an LLM names, by relevance, as LlamaIndex's LLMRerank does it",
-    needs="LLM",
-)
+@system("llama-index-llm-rerank", needs="LLM")
 def llama_index_llm_rerank(
     llm: LLM,
     *,
@@ -215,7 +191,7 @@ def llama_index_llm_rerank(
     reply_tokens: int = REPLY_TOKENS,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the documents that an LLM names, by the relevance it gives, as LlamaIndex does it.
+    """Keep the documents an LLM names, by relevance, as LlamaIndex's LLMRerank does it.
 
     Args:
         llm: The generator.

@@ -186,7 +186,7 @@ def entry(name: str) -> Entry:
     if not here and not _HUB_ID.fullmatch(name):
         raise InputError(unknown(name, "a trained filter's folder or hub id"))
     make = SYSTEMS[read(_found(name)).system if here else "finefilter"]
-    summary = "the fewest sentences that the generator answers from, by trained models"
+    summary = "Keep the fewest sentences that the generator answers from, by trained models"
     return Entry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
 
 

@@ -48,14 +48,14 @@ def systems_command(
         _print_system(name, as_json)
         return
     rows = [(name, e.summary, e.needs, e.paper) for name, e in systems.SYSTEMS.items()]
-    _print(("name", "keeps", "needs", "paper"), rows, as_json)
+    _print(("name", "summary", "needs", "paper"), rows, as_json)
 
 
 def _print_system(name: str, as_json: bool) -> None:
     """Print all that can be known of a system without its models."""
     entry = artifacts.entry(name)
     texts = argument_texts(entry.function.__doc__)
-    about = {"name": name, "keeps": entry.summary, "needs": entry.needs, "paper": entry.paper}
+    about = {"name": name, "summary": entry.summary, "needs": entry.needs, "paper": entry.paper}
     models = [*(option for option in entry.options if option in building.MODELS), *entry.roles]
     options = [
         {"option": option, "default": default, "meaning": texts.get(option, "")}

@@ -9,7 +9,7 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.registry import preset, system
 
 
-@system("top-documents", "the first 5 documents as retrieved")
+@system("top-documents")
 def top_documents(
     llm: LLM,
     *,
@@ -18,7 +18,7 @@ def top_documents(
     examples: str = "",
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the first ``k`` documents as they were retrieved, whole.
+    """Keep the first 5 documents as they were retrieved, whole.
 
     Args:
         llm: The generator.
@@ -39,23 +39,19 @@ def top_documents(
     return System(Pipeline(*([] if k is None else [select.TopK(k)])), reader, max_tokens)
 
 
-preset("closed-book", top_documents, "no document: the model by itself", k=0)
-preset("all", top_documents, "every document whole", k=None)
+preset("closed-book", top_documents, "Keep no document: the model by itself", k=0)
+preset("all", top_documents, "Keep every document whole", k=None)
 preset(
     "icl",
     top_documents,
-    "every document whole, after worked questions with their answers",
+    "Keep every document whole, after worked questions with their answers",
     paper="arXiv 2406.13629",
     k=None,
     shots=2,
 )
 
 
-@system(
-    "nearest-documents",
-    "the 5 documents nearest to the question by embedding, or best by a cross-encoder",
-    needs="embedder",
-)
+@system("nearest-documents", needs="embedder")
 def nearest_documents(
     llm: LLM,
     embedder: Embedder,
@@ -64,7 +60,7 @@ def nearest_documents(
     reranker: CrossEncoder | None = None,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the ``k`` documents nearest to the question, whole, the nearest first.
+    """Keep the 5 documents nearest to the question by embedding, or best by a cross-encoder.
 
     Args:
         llm: The generator.
@@ -80,7 +76,7 @@ def nearest_documents(
     return System(Pipeline(ranked, select.TopK(k)), Reader(llm), max_tokens)
 
 
-@system("top-sentences", "the 5 sentences nearest to the question by embedding", needs="embedder")
+@system("top-sentences", needs="embedder")
 def top_sentences(
     llm: LLM,
     embedder: Embedder,
@@ -89,7 +85,7 @@ def top_sentences(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the ``k`` sentences nearest to the question by embedding, as they stand in the text.
+    """Keep the 5 sentences nearest to the question by embedding, as they stand in the text.
 
     Args:
         llm: The generator.
@@ -123,7 +119,7 @@ def top_sentences(
 preset(
     "recomp",
     top_sentences,
-    "the sentence nearest to the question by a bi-encoder: `ragsieve train recomp` tunes one",
+    "Keep the sentence nearest to the question by a bi-encoder: `ragsieve train recomp` tunes one",
     paper="arXiv 2310.04408",
     documents=5,
     k=1,

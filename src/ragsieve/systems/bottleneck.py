@@ -20,12 +20,7 @@ PROMPT = "filter_noise"
 """Template of the filter model's prompt; see `ragsieve.systems.written.Write`."""
 
 
-@system(
-    "bottleneck",
-    "what a filter model copies out or writes for the answer; nothing where it writes nothing",
-    needs="LLM",
-    paper="arXiv 2406.01549",
-)
+@system("bottleneck", needs="LLM", paper="arXiv 2406.01549")
 def bottleneck(
     llm: LLM,
     *,
@@ -34,7 +29,7 @@ def bottleneck(
     written_tokens: int = 256,
     max_tokens: int | None = None,
 ) -> System:
-    """Have a model copy out what the answer needs; nothing is read where it writes nothing.
+    """Have a model copy out or write what the answer needs; keep nothing where it writes nothing.
 
     Sentences that stand in a document word for word are spans of it; others are a document of their
     own, marked as written, with what they were written from as its parents.

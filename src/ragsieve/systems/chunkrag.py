@@ -30,12 +30,7 @@ class InHand(Pipeline):
         return super().__call__(query, segments)
 
 
-@system(
-    "chunkrag",
-    "semantic chunks that an LLM and a critic rate, above a threshold made for the scores",
-    needs="LLM, embedder, sentence pruner",
-    paper="arXiv 2410.19572",
-)
+@system("chunkrag", needs="LLM, embedder, sentence pruner", paper="arXiv 2410.19572")
 def chunkrag(
     llm: LLM,
     embedder: Embedder,
@@ -60,7 +55,7 @@ def chunkrag(
     allow_empty: bool = False,
     max_tokens: int | None = None,
 ) -> System:
-    """Score every chunk three times, cut adaptively (arXiv 2410.19572); no training.
+    """Have an LLM and a critic rate semantic chunks; keep those above a threshold for the scores.
 
         documents ─ semantic chunks ─┐
         query ─ rewrite ─ hybrid retrieval ─ no duplicates ─ by similarity
@@ -96,6 +91,8 @@ def chunkrag(
 
     Raises:
         InputError: If an option breaks its rule.
+
+    Source: ChunkRAG (arXiv 2410.19572).
     """
     embedder = Cached(embedder)
     semantic = split.Semantic(embedder, min_similarity=min_similarity, max_chars=max_chars)
@@ -129,7 +126,7 @@ def chunkrag(
 preset(
     "chunkrag-likelihood",
     chunkrag,
-    "the same for small LLMs: chunks are rated by how probable they make the question",
+    "The same for small LLMs: chunks are rated by how probable they make the question",
     rating="likelihood",
     threshold="statistics",
     rewrite=False,

@@ -152,12 +152,7 @@ class Strips:
         return strips
 
 
-@system(
-    "crag",
-    "documents are judged: right ones are cut to their best strips, wrong ones replaced",
-    needs="embedder",
-    paper="arXiv 2401.15884",
-)
+@system("crag", needs="embedder", paper="arXiv 2401.15884")
 def crag(
     llm: LLM,
     embedder: Embedder,
@@ -172,7 +167,7 @@ def crag(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Judge what was retrieved; refine it where it is right, look elsewhere where it is wrong.
+    """Judge the documents; cut right ones to their best strips, look elsewhere for wrong ones.
 
         documents ─ evaluator ─ correct ──── documents ──────────────┐
                               ├ ambiguous ── documents and fallback ─┼─ strips ─ evaluator

@@ -10,12 +10,7 @@ from ragsieve.score.helpful import Helpful
 from ragsieve.systems.registry import system
 
 
-@system(
-    "exit",
-    "sentences of which an LLM says Yes, each read in its document",
-    needs="LLM",
-    paper="arXiv 2412.12559",
-)
+@system("exit", needs="LLM", paper="arXiv 2412.12559")
 def exit_sentences(
     llm: LLM,
     *,
@@ -25,7 +20,7 @@ def exit_sentences(
     window: int = 512,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the sentences of which a model says "Yes", each read in its document (EXIT).
+    """Keep the sentences of which an LLM says Yes, each read in its document.
 
         documents ─ sentences ─ p(Yes | question, document, sentence) ≥ 0.5 ─ in their order
 

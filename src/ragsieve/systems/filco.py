@@ -10,12 +10,7 @@ from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.systems.registry import system
 
 
-@system(
-    "filco",
-    "the sentences that a filter model writes out of the documents",
-    needs="LLM",
-    paper="arXiv 2311.08377",
-)
+@system("filco", needs="LLM", paper="arXiv 2311.08377")
 def filco(
     llm: LLM,
     *,
@@ -47,15 +42,11 @@ def filco(
     return filtering(llm, documents, max_tokens, extract)
 
 
-@system(
-    "filco-lexical",
-    "the sentence that shares most words with the question",
-    paper="arXiv 2311.08377",
-)
+@system("filco-lexical", paper="arXiv 2311.08377")
 def filco_lexical(
     llm: LLM, *, documents: int = 5, k: int = 1, max_tokens: int | None = None
 ) -> System:
-    """Keep the sentences that share most words with the question; no answer is needed.
+    """Keep the sentence that shares most words with the question.
 
     Args:
         llm: The generator.

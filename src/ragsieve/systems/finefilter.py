@@ -14,12 +14,7 @@ from ragsieve.systems.by_language import ByLanguage
 from ragsieve.systems.registry import preset, system
 
 
-@system(
-    "finefilter",
-    "what the answer may need, as often as promised, by one reading of each passage",
-    needs="sentence pruner",
-    paper="arXiv 2502.11811v4",
-)
+@system("finefilter", needs="sentence pruner", paper="arXiv 2502.11811v4")
 def finefilter_one_pass(
     llm: LLM,
     pruner: SentencePruner,
@@ -30,7 +25,7 @@ def finefilter_one_pass(
     order: By = "document",
     max_tokens: int | None = None,
 ) -> System:
-    """Keep what the answer may need, by one reading of each passage; the default filter.
+    """Keep what the answer may need, as often as promised, by one reading of each passage.
 
         documents ─ blocks ─▶ sentence pruner: a probability each ─▶ promised threshold ─▶ reader
 
@@ -72,12 +67,7 @@ def finefilter_one_pass(
     )
 
 
-@system(
-    "finefilter-point",
-    "an untrained LLM names clue sentences by number, and how many of the ranked ones stay",
-    needs="LLM, embedder",
-    paper="arXiv 2502.11811v4",
-)
+@system("finefilter-point", needs="LLM, embedder", paper="arXiv 2502.11811v4")
 def finefilter(
     llm: LLM,
     embedder: Embedder,
@@ -90,7 +80,7 @@ def finefilter(
     order: By = "document",
     max_tokens: int | None = None,
 ) -> System:
-    """Extract clue sentences, rank them, keep the fewest that answer (arXiv 2502.11811v4).
+    """Have an LLM name clue sentences by number; rank them, keep the fewest that answer.
 
     Args:
         llm: The generator; extracts and truncates too, unless others are given.
@@ -106,6 +96,8 @@ def finefilter(
 
     Raises:
         InputError: If an option breaks its rule.
+
+    Source: FineFilter (arXiv 2502.11811v4), section 4.
     """
     return System(
         Pipeline(
@@ -123,7 +115,7 @@ def finefilter(
 preset(
     "finefilter-write",
     finefilter,
-    "the same as printed in the paper: clues are written out, and read best first",
+    "The same as printed in the paper: clues are written out, and read best first",
     mode="write",
     order="score",
 )

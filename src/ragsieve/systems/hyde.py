@@ -41,12 +41,7 @@ class Hypothetical:
         return Query(f"{query.text}\n{passage}".strip(), query.id)
 
 
-@system(
-    "hyde",
-    "chunks found by a passage that the model makes up as the answer",
-    needs="LLM, embedder",
-    paper="arXiv 2212.10496",
-)
+@system("hyde", needs="LLM, embedder", paper="arXiv 2212.10496")
 def hyde(
     llm: LLM,
     embedder: Embedder,
@@ -56,7 +51,7 @@ def hyde(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Search by a passage that the LLM makes up as an answer (arXiv 2212.10496).
+    """Search by a passage that the model makes up as the answer.
 
     Args:
         llm: Makes up the passage, and answers.

@@ -11,15 +11,11 @@ ANSWER = "Answer:"
 """What the line of a reply begins with that holds the answer."""
 
 
-@system(
-    "instructrag-icl",
-    "every document whole; the model says which help before it answers, after worked examples",
-    paper="arXiv 2406.13629",
-)
+@system("instructrag-icl", paper="arXiv 2406.13629")
 def instructrag_icl(
     llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None
 ) -> System:
-    """Keep every document whole; the model says which of them help before it answers, as shown.
+    """Keep every document whole; the model says which help before it answers, after examples.
 
     Args:
         llm: The generator.
@@ -42,18 +38,14 @@ def instructrag_icl(
 preset(
     "instructrag-ft",
     instructrag_icl,
-    "every document whole, for an LLM of `train generator --target rationale`",
+    "Keep every document whole, for an LLM of `train generator --target rationale`",
     shots=0,
 )
 
 
-@system(
-    "sail",
-    "every document whole, for an LLM of `train generator --target informative`",
-    paper="arXiv 2305.15225",
-)
+@system("sail", paper="arXiv 2305.15225")
 def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
-    """Keep every document whole; the model says which are informative before it answers.
+    """Keep every document whole, for an LLM of `train generator --target informative`.
 
     Args:
         llm: The generator, of ``ragsieve train generator --target informative``.

@@ -41,12 +41,7 @@ class Alternating:
         return evidence
 
 
-@system(
-    "iter-retgen",
-    "chunks found by the answer so far with the question, three times",
-    needs="LLM, embedder",
-    paper="arXiv 2305.15294",
-)
+@system("iter-retgen", needs="LLM, embedder", paper="arXiv 2305.15294")
 def iter_retgen(
     llm: LLM,
     embedder: Embedder,
@@ -57,7 +52,7 @@ def iter_retgen(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Search by the question, then by the answer so far with the question (arXiv 2305.15294).
+    """Search by the question, then by the answer so far with the question, three times.
 
     Args:
         llm: Answers, after every search.

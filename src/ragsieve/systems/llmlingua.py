@@ -11,12 +11,7 @@ from ragsieve.systems.lingua import Keep, Prune
 from ragsieve.systems.registry import system
 
 
-@system(
-    "llmlingua",
-    "the tokens that a language model does not expect, whatever is asked",
-    needs="LLM",
-    paper="arXiv 2310.05736",
-)
+@system("llmlingua", needs="LLM", paper="arXiv 2310.05736")
 def llmlingua(
     llm: LLM,
     *,
@@ -26,7 +21,7 @@ def llmlingua(
     sentences: float | None = None,
     max_tokens: int | None = None,
 ) -> System:
-    """Keep the documents, then the tokens, that a language model expects least; no question asked.
+    """Keep the tokens that a language model does not expect, whatever is asked.
 
     Args:
         llm: The generator.

@@ -23,12 +23,7 @@ _CUT = 3  # characters from which a part of a word is found again
 _MOST = 32  # characters that a word gets back at either end
 
 
-@system(
-    "longllmlingua",
-    "documents that make the question expected, and of them the tokens it explains",
-    needs="LLM",
-    paper="arXiv 2310.06839",
-)
+@system("longllmlingua", needs="LLM", paper="arXiv 2310.06839")
 def longllmlingua(
     llm: LLM,
     *,
@@ -40,7 +35,7 @@ def longllmlingua(
     order: By = "score",
     max_tokens: int | None = None,
 ) -> System:
-    """Rank documents by how expected they make the question; keep the tokens that it explains.
+    """Keep documents that make the question expected, and of them the tokens it explains.
 
     Args:
         llm: The generator.

@@ -9,12 +9,7 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.registry import system
 
 
-@system(
-    "provence",
-    "documents ranked and sentences pruned by one pass of a cross-encoder",
-    needs="sentence pruner",
-    paper="arXiv 2501.16214",
-)
+@system("provence", needs="sentence pruner", paper="arXiv 2501.16214")
 def provence(
     llm: LLM,
     pruner: SentencePruner,
@@ -25,7 +20,7 @@ def provence(
     min_keep: int = 0,
     max_tokens: int | None = None,
 ) -> System:
-    """Rank the documents, then keep the probable sentences of the best, by one pass (Provence).
+    """Rank documents and prune their sentences by one pass of a cross-encoder.
 
         [question, document] ─ encoder ─┬─ document's score ─ the k best, best first
                                         └─ probability of each sentence ≥ 0.1 ─ sentences

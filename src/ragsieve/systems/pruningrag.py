@@ -91,12 +91,7 @@ class MemoryFirst:
         return StageResult(answer=answer)
 
 
-@system(
-    "pruningrag",
-    "the 3 best windows of each source that was asked, read step by step after worked examples",
-    needs="LLM, embedder",
-    paper="arXiv 2409.13694",
-)
+@system("pruningrag", needs="LLM, embedder", paper="arXiv 2409.13694")
 def pruningrag(
     llm: LLM,
     embedder: Embedder,
@@ -113,7 +108,7 @@ def pruningrag(
     memory_first: bool = False,
     max_tokens: int | None = None,
 ) -> System:
-    """Choose sources, prune inside each, reason with examples (arXiv 2409.13694).
+    """Keep the 3 best windows of each source that was asked; reason after worked examples.
 
         query ─ router ─ sources, at once ─ windows of 200 tokens ─ the 3 best of each source
             ─ chain of thought after examples of other domains ─ answer
@@ -138,6 +133,8 @@ def pruningrag(
 
     Raises:
         InputError: If an option breaks its rule.
+
+    Source: PruningRAG (arXiv 2409.13694), sections 4.2 and 4.3.
     """
     embedder = Cached(embedder)
     reader = Reasoning(

@@ -14,12 +14,7 @@ from ragsieve.score.listwise import Listwise, Mode, Permuting
 from ragsieve.systems.registry import system
 
 
-@system(
-    "rankgpt",
-    "the first 5 documents in the order that the LLM gives them, 20 at a time",
-    needs="LLM",
-    paper="arXiv 2304.09542",
-)
+@system("rankgpt", needs="LLM", paper="arXiv 2304.09542")
 def rankgpt(
     llm: LLM,
     *,
@@ -31,7 +26,7 @@ def rankgpt(
     max_words: int = 300,
     max_tokens: int | None = None,
 ) -> System:
-    """Let an LLM order the documents, window by window, and keep the first (arXiv 2304.09542).
+    """Keep the first 5 documents in the order that the LLM gives them, 20 at a time.
 
         documents ─ order the last 20 ─ order the 20 that begin 10 before ─ … ─ first k ─ answer
 
@@ -57,12 +52,7 @@ def rankgpt(
     return _ordered(llm, cast(ListwiseReranker, ranker), k, window, step, max_tokens)
 
 
-@system(
-    "pe-rank",
-    "the same by a model that reads each document as one vector",
-    needs="listwise reranker",
-    paper="arXiv 2406.14848",
-)
+@system("pe-rank", needs="listwise reranker", paper="arXiv 2406.14848")
 def pe_rank(
     llm: LLM,
     *,
@@ -72,7 +62,7 @@ def pe_rank(
     step: int = 10,
     max_tokens: int | None = None,
 ) -> System:
-    """Let a model that reads a vector a document order them, and keep the first (2406.14848).
+    """Keep the first 5 documents in the order of a model that reads each as one vector.
 
         documents ─ vectors as tokens ─ order the last 20 ─ … ─ first k ─ answer
 

@@ -16,12 +16,7 @@ Form = Literal["auto", "plain", "instructed"]
 PROMPTS = {"plain": "recomp", "instructed": "summarise"}
 
 
-@system(
-    "recomp-abstractive",
-    "a summary that a model writes for the question; nothing where it writes nothing",
-    needs="LLM",
-    paper="arXiv 2310.04408",
-)
+@system("recomp-abstractive", needs="LLM", paper="arXiv 2310.04408")
 def recomp_abstractive(
     llm: LLM,
     *,
@@ -31,7 +26,7 @@ def recomp_abstractive(
     summary_tokens: int = 128,
     max_tokens: int | None = None,
 ) -> System:
-    """Have a model sum the documents up for the question; nothing is read where it writes nothing.
+    """Have a model sum up the documents for the question; keep nothing where it writes nothing.
 
     A summary is no span of a document: it is a document of its own, marked as written, with what it
     was written from as its parents; see `ragsieve.systems.written`.

@@ -1,9 +1,9 @@
 """Systems by name: an entry stands beside the function that makes it, `SYSTEMS` finds them.
 
-    @system("chunkrag", "semantic chunks that …", needs="LLM, embedder", paper="arXiv 2410.19572")
+    @system("chunkrag", needs="LLM, embedder", paper="arXiv 2410.19572")
     def chunkrag(llm: LLM, embedder: Embedder, *, …) -> System: …
 
-    preset("chunkrag-likelihood", chunkrag, "the same for small LLMs …", rating="likelihood")
+    preset("chunkrag-likelihood", chunkrag, "The same for small LLMs …", rating="likelihood")
 
 A name is looked for in the module that is called like it or like its beginning (``chunkrag-x`` in
 ``chunkrag.py``), then in every module here. Another package adds systems by an entry point of the
@@ -97,16 +97,19 @@ _ENTRIES: dict[str, Entry] = {}  # of the modules that were imported so far
 
 
 def system(
-    name: str, summary: str, *, needs: str = "nothing", paper: str = ""
+    name: str, summary: str = "", *, needs: str = "nothing", paper: str = ""
 ) -> Callable[[Make], Make]:
     """Register the function below as the system ``name``; its arguments are those of `Entry`.
+
+    Its summary is the first line of its docstring where ``summary`` is empty.
 
     Raises:
         InputError: If the name is another system's, or is not of small letters, digits and dashes.
     """
 
     def register(make: Make) -> Make:
-        _register(name, Entry(make, summary, needs, paper))
+        line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
+        _register(name, Entry(make, summary or line, needs, paper))
         return make
 
     return register

@@ -10,12 +10,7 @@ from ragsieve.systems.iterating import iterating
 from ragsieve.systems.registry import system
 
 
-@system(
-    "rewrite-retrieve-read",
-    "chunks found by the question in the model's words",
-    needs="LLM, embedder",
-    paper="arXiv 2305.14283",
-)
+@system("rewrite-retrieve-read", needs="LLM, embedder", paper="arXiv 2305.14283")
 def rewrite_retrieve_read(
     llm: LLM,
     embedder: Embedder,
@@ -25,7 +20,7 @@ def rewrite_retrieve_read(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Search by the question in the LLM's words, read with its own (arXiv 2305.14283).
+    """Search by the question in the model's words; read with its own.
 
     Args:
         llm: Rewrites and answers.

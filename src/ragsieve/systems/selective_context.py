@@ -25,12 +25,7 @@ _PARAGRAPH = re.compile(r"[^\n]{1,20000}\n*|\n+")  # what spaCy is given at once
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-@system(
-    "selective-context",
-    "noun phrases and words that a language model expects less than half of all",
-    needs="LLM",
-    paper="arXiv 2310.06201",
-)
+@system("selective-context", needs="LLM", paper="arXiv 2310.06201")
 def selective_context(
     llm: LLM,
     *,
@@ -40,7 +35,7 @@ def selective_context(
     per: Per = "sum",
     max_tokens: int | None = None,
 ) -> System:
-    """Drop the units that a language model expects most: below a percentile of self-information.
+    """Keep noun phrases and words that a language model expects less than half of all.
 
     Args:
         llm: The generator.

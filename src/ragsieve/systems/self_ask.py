@@ -105,12 +105,7 @@ class SelfAsking:
         return complete_parsed(self.llm, [prompt], parse, max_tokens=self.max_tokens)[0]
 
 
-@system(
-    "self-ask",
-    "the model asks up to 5 follow-up questions, each is looked up, then it answers",
-    needs="LLM, embedder",
-    paper="arXiv 2210.03350",
-)
+@system("self-ask", needs="LLM, embedder", paper="arXiv 2210.03350")
 def self_ask(
     llm: LLM,
     embedder: Embedder,
@@ -121,7 +116,7 @@ def self_ask(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Ask follow-up questions, look each up, then answer (arXiv 2210.03350).
+    """Ask up to 5 follow-up questions, look each up, then answer.
 
     Args:
         llm: Asks, answers what it asked, and answers.

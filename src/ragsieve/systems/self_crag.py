@@ -13,14 +13,14 @@ self_crag = partial(self_rag, corrective=True)
 preset(
     "self-crag",
     self_rag,
-    "self-rag on what crag makes of each search",
+    "Self-rag on what crag makes of each search",
     paper="arXiv 2401.15884",
     corrective=True,
 )
 preset(
     "self-crag-prompted",
     self_rag,
-    "the same for any LLM: it is prompted for each judgement",
+    "The same for any LLM: it is prompted for each judgement",
     paper="arXiv 2401.15884",
     reflection="prompted",
     corrective=True,

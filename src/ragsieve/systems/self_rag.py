@@ -208,12 +208,7 @@ def _is_new(segment: str, text: str) -> bool:
     return bool(segment) and segment.casefold() not in text.casefold()
 
 
-@system(
-    "self-rag",
-    "retrieval on demand, sentence by sentence, by a model with reflection tokens",
-    needs="LLM, embedder",
-    paper="arXiv 2310.11511",
-)
+@system("self-rag", needs="LLM, embedder", paper="arXiv 2310.11511")
 def self_rag(
     llm: LLM,
     embedder: Embedder,
@@ -231,7 +226,7 @@ def self_rag(
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
-    """Retrieve on demand, write segment by segment, keep what the model marks best (2310.11511).
+    """Retrieve on demand, sentence by sentence, by a model with reflection tokens.
 
     Args:
         llm: Writes, and judges what it writes; must be able to ``complete``, ``choose``, ``loglik``
@@ -277,6 +272,6 @@ def self_rag(
 preset(
     "self-rag-prompted",
     self_rag,
-    "the same for any LLM: it is prompted for each judgement",
+    "The same for any LLM: it is prompted for each judgement",
     reflection="prompted",
 )

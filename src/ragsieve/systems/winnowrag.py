@@ -94,12 +94,7 @@ class Winnow:
         return Debate(query, segments, self.agent, self.critic, self.seed)
 
 
-@system(
-    "winnowrag",
-    "clusters of documents answer, a critic winnows: the documents of the answer that stands",
-    needs="LLM, embedder",
-    paper="arXiv 2511.04700v1",
-)
+@system("winnowrag", needs="LLM, embedder", paper="arXiv 2511.04700v1")
 def winnowrag(
     llm: LLM,
     embedder: Embedder,
@@ -114,7 +109,7 @@ def winnowrag(
     max_llm_tokens: int | None = None,
     max_seconds: float | None = None,
 ) -> System:
-    """Cluster documents, let each cluster answer, winnow by a critic (arXiv 2511.04700v1).
+    """Let clusters of documents answer, a critic winnow; keep those of the answer that stands.
 
     Args:
         llm: The agents, and the critic, unless another is given.
@@ -131,6 +126,8 @@ def winnowrag(
 
     Raises:
         InputError: If an option breaks its rule.
+
+    Source: WinnowRAG (arXiv 2511.04700v1); see `Winnow` for where it differs.
     """
     if documents < 0:
         raise InputError(f"documents must not be negative, got {documents!r}")
