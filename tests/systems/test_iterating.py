@@ -16,7 +16,7 @@ from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
 from ragsieve.systems.hyde import hyde
-from ragsieve.systems.iterating import Deferred, Iterate, Search, Searching, iterating
+from ragsieve.systems.iterating import Deferred, Iterate, Search, iterating
 from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
 
 QUESTION = "Who sang it?"
@@ -41,10 +41,10 @@ class Asking:
     texts: tuple[str, ...]
     every: bool = False
 
-    def __call__(self, query: Query, /) -> Searching:
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         kept: list[Segment] = []
         for text in self.texts:
-            found = yield Search(Query(text), query)
+            found = search(Query(text), query)
             kept = [*kept, *found] if self.every else found
         return kept
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ragsieve.models.base import LLM, Embedder, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import render
-from ragsieve.systems.iterating import Search, Searching, iterating
+from ragsieve.systems.iterating import Search, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
 from ragsieve.trace import note
-from ragsieve.types import Query
+from ragsieve.types import Query, Segment
 
 PASSAGE = 128  # tokens of a hypothetical passage
 
@@ -23,8 +23,8 @@ class Once:
 
     rewrite: Callable[[Query], Query]
 
-    def __call__(self, query: Query, /) -> Searching:
-        return (yield Search(self.rewrite(query), query))
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
+        return search(self.rewrite(query), query)
 
 
 @dataclass(frozen=True)

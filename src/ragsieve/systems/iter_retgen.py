@@ -8,11 +8,11 @@ from ragsieve.answer import Reader
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
-from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
+from ragsieve.systems.iterating import SHOWN, Search, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note
-from ragsieve.types import Query
+from ragsieve.types import Query, Segment
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Alternating:
     def __post_init__(self) -> None:
         check_range(self, iterations=(1, None))
 
-    def __call__(self, query: Query, /) -> Searching:
-        by, evidence = query, (yield Search(query, query))
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
+        by, evidence = query, search(query, query)
         for number in range(2, self.iterations + 1):
             answer = " ".join(safe(strip_thinking(self.reader(query, evidence).reply)).split())
             following = Query(f"{answer} {query.text}".strip(), query.id)
@@ -37,7 +37,7 @@ class Alternating:
             if following == by:
                 note(f"search {number} would be the last one again: it is over")
                 break
-            by, evidence = following, (yield Search(following, query))
+            by, evidence = following, search(following, query)
         return evidence
 
 

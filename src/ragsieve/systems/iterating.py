@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
@@ -22,21 +22,15 @@ CHUNK = 200  # tokens of a chunk of documents in hand: PruningRAG, table 6
 SHOWN = 200  # characters of a model's text in a line for people
 
 
-class Search(NamedTuple):
-    """What is searched ``by``, and the question that the evidence is ``about``."""
-
-    by: Query
-    about: Query
-
-
-Searching = Generator[Search, list[Segment], list[Segment]]
+Search = Callable[[Query, Query], list[Segment]]
+"""Evidence that a search by the first query finds, filtered for the second one."""
 
 
 class Strategy(Protocol):
-    """Yields searches one by one, is sent the evidence of each, and returns what is kept."""
+    """Searches as often as it likes, and says what is kept."""
 
-    def __call__(self, query: Query, /) -> Searching:
-        """The searches for ``query``; returns a `StageResult` where it has answered."""
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
+        """What is kept for ``query``; a `StageResult` where it has answered."""
 
 
 @dataclass
@@ -85,20 +79,21 @@ class Iterate:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         if not segments and self.source is None:
             return StageResult()
-        searching = self.strategy(query)
         seen: dict[tuple[str, int, int], Segment] = {}
         results = _Results()
-        search = _next(searching)
-        while isinstance(search, Search):
-            search = search._replace(by=replace(search.by, id=query.id, time=query.time))
-            evidence = self._evidence(search, segments, results)
-            seen |= {segment.key: segment for segment in evidence}
-            search = _next(searching, evidence)
-        kept = list({segment.key: segment for segment in search}.values())
+
+        def search(by: Query, about: Query) -> list[Segment]:
+            by = replace(by, id=query.id, time=query.time)
+            evidence = self._evidence(by, about, segments, results)
+            seen.update({segment.key: segment for segment in evidence})
+            return evidence
+
+        chosen = StageResult.of(self.strategy(query, search))
+        kept = list({segment.key: segment for segment in chosen}.values())
         if not segments:  # results that are not kept are dropped in a step of their own
             with step(repr(self.strategy), list(seen.values())) as record:
                 record.after = tuple(kept)
-        return StageResult(kept, answer=StageResult.of(search).answer, found=results.segments)
+        return StageResult(kept, answer=chosen.answer, found=results.segments)
 
     def lenient(self) -> Iterate:
         """The same, but a filter that fails is skipped, and a source that fails has no results."""
@@ -106,13 +101,13 @@ class Iterate:
         return replace(self, prune=prune, on_error="keep")
 
     def _evidence(
-        self, search: Search, segments: Sequence[Segment], results: _Results
+        self, by: Query, about: Query, segments: Sequence[Segment], results: _Results
     ) -> list[Segment]:
-        retrieved = self._search(search.by, segments, results)
-        pruned = Pipeline(*([self.prune] if self.prune else []))(search.about, retrieved)
+        retrieved = self._search(by, segments, results)
+        pruned = Pipeline(*([self.prune] if self.prune else []))(about, retrieved)
         results.segments.extend(pruned.found)
         kept = list(pruned)  # a filter's answer is none to the question
-        text = " ".join(safe(search.by.text).split())
+        text = " ".join(safe(by.text).split())
         log_event(
             f"searched by {text[:SHOWN]!r}: {len(retrieved)} found, {len(kept)} kept",
             "search",
@@ -145,15 +140,6 @@ class Iterate:
             record.after = tuple(retrieved)
         results.segments.extend(retrieved)
         return retrieved
-
-
-def _next(searching: Searching, evidence: list[Segment] | None = None) -> Search | list[Segment]:
-    """The next search, or after the last what is kept."""
-    try:
-        return next(searching) if evidence is None else searching.send(evidence)
-    except StopIteration as end:
-        kept: list[Segment] = end.value
-        return kept
 
 
 def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:

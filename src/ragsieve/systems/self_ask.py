@@ -11,7 +11,7 @@ from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import render
-from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
+from ragsieve.systems.iterating import SHOWN, Search, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note
@@ -48,7 +48,7 @@ class SelfAsking:
     def __post_init__(self) -> None:
         check_range(self, follow_ups=(1, None))
 
-    def __call__(self, query: Query, /) -> Searching:
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         turns: list[Message] = []
         kept: list[Segment] = []
         questions: set[str] = set()
@@ -61,7 +61,7 @@ class SelfAsking:
                 reply = self._next(query, turns, final=True)
                 break
             questions.add(reply.text.casefold())
-            evidence = yield Search(reply, reply)
+            evidence = search(reply, reply)
             kept += evidence
             answer = " ".join(safe(self.reader(reply, evidence).text).split()) or "unknown"
             log_event(
@@ -80,7 +80,7 @@ class SelfAsking:
             final = Answer(reply, tuple(kept), f"{transcript}\n{reply}".strip())
             return StageResult(kept, answer=final)
         note("no final answer that can be read: the reader answers from what was found")
-        return kept or (yield Search(query, query))
+        return kept or search(query, query)
 
     def _next(
         self, query: Query, turns: Sequence[Message], *, final: bool = False

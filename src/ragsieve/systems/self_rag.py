@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,7 +13,7 @@ from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
 from ragsieve.pipeline import Source, Stage, System
 from ragsieve.prompts import context
 from ragsieve.systems.crag import crag
-from ragsieve.systems.iterating import SHOWN, Search, Searching, iterating
+from ragsieve.systems.iterating import SHOWN, Search, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
 from ragsieve.systems.registry import preset, system
 from ragsieve.trace import log_event, note
@@ -97,7 +97,7 @@ class Reflective:
             if not math.isfinite(value := getattr(self.weights, name)):
                 raise InputError(f"{name} must be finite, got {value!r}")
 
-    def __call__(self, query: Query, /) -> Searching:
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         paths = [Path()]
         seen: list[Passage] = []
         for level in range(1, self.depth + 1):
@@ -106,7 +106,7 @@ class Reflective:
                 if path.finished:
                     longer.append(path)
                 else:
-                    passages = yield from self._passages(query, path)
+                    passages = self._passages(query, path, search)
                     seen += passages
                     longer += self._longer(query, path, passages)
             paths = sorted(longer, key=lambda path: -rounded(path.score))[: self.beam]
@@ -126,16 +126,14 @@ class Reflective:
         note("nothing was written: the reader answers from what was found")
         return StageResult(kept)
 
-    def _passages(
-        self, query: Query, path: Path
-    ) -> Generator[Search, list[Segment], list[Passage]]:
+    def _passages(self, query: Query, path: Path, search: Search) -> list[Passage]:
         """What the next segment may be written from: passages, or one of nothing."""
         draft = Draft(query.text, path.text, path.marked)
         (odds,), _ = self._judged("retrieve", [draft])
         log_event(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)
         if rounded(odds) <= self.threshold:
             return [()]
-        evidence = yield Search(Query(f"{query.text} {path.text}".strip(), query.id), query)
+        evidence = search(Query(f"{query.text} {path.text}".strip(), query.id), query)
         groups: dict[str, list[Segment]] = {}
         for segment in evidence:
             groups.setdefault(segment.document.id, []).append(segment)
