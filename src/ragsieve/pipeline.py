@@ -329,11 +329,21 @@ class System:
         return self.reader.count([self.reader.context(segments) for segments in groups])
 
 
-def _found(source: Source, query: Query) -> list[Segment]:
-    """What ``source`` finds, if that is evidence: segments of documents with unique ids."""
+def segments_of(source: Source, query: Query) -> list[Segment]:
+    """What ``source`` finds.
+
+    Raises:
+        InputError: If it is no list of segments.
+    """
     found = source(query)
     if not isinstance(found, list) or not all(isinstance(one, Segment) for one in found):
         raise InputError(f"{source!r} must give a list of segments, got {found!r:.80}")
+    return found
+
+
+def _found(source: Source, query: Query) -> list[Segment]:
+    """What ``source`` finds, if that is evidence: segments of documents with unique ids."""
+    found = segments_of(source, query)
     documents: dict[str, Document] = {}
     for segment in found:
         name = segment.document.id

@@ -123,10 +123,10 @@ def raising(error: BaseException) -> Callable[[Query], list[Segment]]:
         (raising(ModelError("server\nsays 500")), "ModelError: server says 500"),
         (raising(KeyError("x")), "KeyError: 'x'"),
         (raising(SystemExit(3)), "SystemExit: 3"),
-        (lambda _: None, "InputError: a source must give a list of segments, got a NoneType"),
-        (lambda _: "text", "InputError: a source must give a list of segments, got a str"),
-        (lambda _: (n for n in [1]), "InputError: a source must give a list of segments, got a g"),
-        (lambda _: [Document("d", "t")], "InputError: a source must give segments, got a Docume"),
+        (lambda _: None, "must give a list of segments, got None"),
+        (lambda _: "text", "must give a list of segments, got 'text'"),
+        (lambda _: (n for n in [1]), "must give a list of segments, got <generator"),
+        (lambda _: [Document("d", "t")], "must give a list of segments, got [Document("),
     ],
 )
 def test_a_source_that_fails_costs_its_own_evidence_only(search: Any, reason: str) -> None:
@@ -134,7 +134,8 @@ def test_a_source_that_fails_costs_its_own_evidence_only(search: Any, reason: st
     found, record = routed(named("bad", search), named("good", giving("kept")))
 
     assert ["kept"] == [s.text for s in found]
-    assert record.notes[1].startswith(f"warning: bad was left out: {reason}")
+    assert record.notes[1].startswith("warning: bad was left out: ")
+    assert reason in record.notes[1]
     assert "good: 1 found" == record.notes[2]
 
 

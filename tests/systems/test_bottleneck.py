@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
@@ -98,16 +95,3 @@ def test_hostile_replies_are_text(text: str) -> None:
 
     assert 1 == len(result.kept)
     assert result.text.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"documents": -1}, "-1"),
-        ({"written_tokens": 0}, "written_tokens must be at least 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names rule and value."""
-    with pytest.raises(InputError, match=message):
-        bottleneck(filtering(""), **options)

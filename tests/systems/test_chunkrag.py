@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragsieve import split
-from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.errors import ModelError, StoreError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
@@ -23,7 +22,6 @@ from ragsieve.models.fake import (
     ScriptedLLM,
     echo,
 )
-from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.systems import build
@@ -207,29 +205,6 @@ def test_without_a_critic_the_llm_is_one() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_similarity": 2}, r"min_similarity must be from -1 to 1, got 2"),
-        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-        ({"retrieval": "web"}, "retrieval must be one of hybrid, dense, bm25, got 'web'"),
-        ({"k": -1}, "k must not be negative, got -1"),
-        ({"max_similarity": 0}, r"max_similarity must lie in \(0, 1\], got 0"),
-        ({"threshold": "0.5"}, "threshold must be 'llm', 'statistics' or a score, got '0.5'"),
-        ({"threshold": None}, "threshold must be 'llm', 'statistics' or a score, got None"),
-        ({"threshold": math.nan}, "min_score must be finite, got nan"),
-        ({"rating": "stars"}, "rating must be one of scale, likelihood, got 'stars'"),
-        ({"rating": ""}, "rating must be one of scale, likelihood, got ''"),
-        ({"max_tokens": -1}, "max_tokens must not be negative, got -1"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """When the system is made; the error names option, rule and value in a line."""
-    for source in (None, finds):
-        with pytest.raises(InputError, match=f"^{message}$"):
-            system(source=source, **options)
-
-
 ABLATIONS: list[dict[str, Any]] = [
     {},
     *(options for options, *_ in CHANGES if "source" not in options and "critic" not in options),
@@ -272,38 +247,6 @@ def test_the_same_question_has_the_same_result(options: dict[str, Any]) -> None:
     assert 1 == len({(r.text, r.kept, r.answer) for r in found})
     assert [s.scores for s in found[0].kept] == [s.scores for s in found[1].kept]
     assert [s.scores for s in found[0].kept] == [s.scores for s in found[2].kept]
-
-
-def story(result: Result) -> Any:
-    """What a result says, but for time and cost."""
-    steps = [
-        ([(s.key, dict(s.scores)) for s in step.after], step.notes, step.events, step.unreadable)
-        for step in result.trace.steps
-    ]
-    return result.text, result.answer and result.answer.text, steps
-
-
-def test_threads_get_what_one_gets_alone() -> None:
-    """Eight share models, batches and remembered vectors."""
-    words = ("Song", "Breeze", "Wind", "Rain", "Paris", "Rome", "Seals", "Crofts")
-    questions = [f"Who sang of {word}?" for word in words]
-    documents = [
-        {"id": word, "text": f"{word} was sung. They sang of {word} in summer. It rained."}
-        for word in words
-    ]
-
-    def made(llm: Any, embedder: Any) -> System:
-        return chunkrag(llm, embedder, retrieval="dense", min_similarity=0.4)
-
-    def scripted() -> ScriptedLLM:
-        return ScriptedLLM(lambda prompt: f"{len(prompt[-1].content) % 5}", choices=rated)
-
-    alone = [story(made(scripted(), HashingEmbedder()).ask(q, documents)) for q in questions]
-    with sharing(8) as share, ThreadPoolExecutor(8) as pool:
-        shared = made(share(scripted()), share(HashingEmbedder()))
-        together = list(pool.map(lambda q: story(shared.ask(q, documents)), questions))
-
-    assert alone == together
 
 
 def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:

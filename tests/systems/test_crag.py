@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -264,42 +262,12 @@ def test_own_thresholds_come_first() -> None:
     assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).messages
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
-        ({"upper": math.nan}, "thresholds must be finite, got 0.3, nan"),
-        ({"min_score": math.inf}, "min_score must be finite, got inf"),
-        ({"sentences": 0}, "sentences must be at least 1, got 0"),
-        ({"k": -1}, "k must not be negative, got -1"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        crag(ScriptedLLM([]), HashingEmbedder(), **options)
-
-
 def test_hostile_documents_are_judged_like_any_other() -> None:
     """Control characters, lone surrogates, nothing at all, equal names."""
     documents = [{"id": "a", "text": "\x00\ud800 Ann."}, {"id": "a", "text": ""}]
     result = run({"Ann": 0.9}, *documents)
 
     assert ["\x00\ud800 Ann."] == [s.text for s in result.kept]
-
-
-def test_threads_get_what_one_gets() -> None:
-    """Nothing is remembered from one question to another."""
-    system = crag(
-        ScriptedLLM([]), HashingEmbedder(), evaluator=Table({"Ann": 0.9}), fallback=Web(),
-        rewrite=False, **PAPER._asdict(),
-    )  # fmt: skip
-    asked = [["Cats sing."], [SONG], [], ["Cats sing.", SONG]] * 5
-    alone = [system(QUERY, documents).text for documents in asked]
-    with ThreadPoolExecutor(8) as pool:
-        together = [r.text for r in pool.map(lambda given: system(QUERY, given), asked)]
-
-    assert alone == together
 
 
 def reader(fallback: Source | None = None) -> Result:

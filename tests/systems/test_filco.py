@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.filco import filco, filco_lexical
 
@@ -46,9 +43,3 @@ def test_lexical_needs_no_answer() -> None:
 def test_lexical_keeps_nothing_that_shares_no_word() -> None:
     """However many sentences there are."""
     assert () == filco_lexical(ScriptedLLM([]))("Why?", DOCUMENTS).kept
-
-
-def test_options_are_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="k must not be negative, got -1"):
-        filco_lexical(ScriptedLLM([]), k=-1)

@@ -133,13 +133,6 @@ def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -
     assert ["Sentences", *stages] == [s.stage.split("(")[0] for s in result.trace.steps]
 
 
-@pytest.mark.parametrize("option", ["reranker", "truncator"])
-def test_an_unknown_ablation_is_refused(option: str) -> None:
-    """The error names the option and what there is."""
-    with pytest.raises(InputError, match=f"{option} must be .*none, got 'nonsense'"):
-        finefilter(script("[]", 1), HashingEmbedder(), **{option: "nonsense"})
-
-
 @pytest.mark.parametrize("documents", [[], [""], [" \n", ""]])
 def test_documents_without_a_sentence_need_no_model(documents: list[str]) -> None:
     """There is nothing to choose from, so nobody is asked; the reader answers by itself."""

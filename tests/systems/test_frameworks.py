@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
@@ -151,12 +150,6 @@ def test_odd_replies_lose_no_answer(make: Any, reply: str) -> None:
     assert reply.strip() == answer(result)
     assert 2 == len(result.kept)
     assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
-
-
-def test_iterations_are_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="iterations must be at least 1, got 0"):
-        iter_retgen(ScriptedLLM([]), HashingEmbedder(), iterations=0)
 
 
 @pytest.mark.parametrize("in_hand", [True, False])

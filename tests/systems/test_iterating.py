@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from ragsieve import select
-from ragsieve.errors import InputError, StoreError
+from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
 from ragsieve.systems.hyde import hyde
-from ragsieve.systems.iterating import Deferred, Iterate, Search, iterating
+from ragsieve.systems.iterating import Deferred, Search, iterating
 from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
 
 QUESTION = "Who sang it?"
@@ -211,16 +210,6 @@ def test_nothing_in_hand_and_no_source_is_nothing() -> None:
     assert "Ann" == (result.answer and result.answer.text)
 
 
-def test_threads_get_the_same_result() -> None:
-    """A system is shared: many questions at once are answered as one by one."""
-    system = made("cat", "bob songs", every=True, k=2)
-    alone = system.ask(QUESTION, DOCUMENTS)
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: system.ask(QUESTION, DOCUMENTS), range(32)))
-
-    assert {alone.kept} == {result.kept for result in results}
-
-
 def test_a_budget_holds() -> None:
     """What is kept is cut to the budget, best first."""
     result = made("red", source=finds, max_tokens=4).ask(QUESTION)
@@ -231,12 +220,6 @@ def test_a_budget_holds() -> None:
 def test_the_first_search_asks_nothing_of_the_system() -> None:
     """The system's own source finds nothing: the stage asks in its own words."""
     assert [] == Deferred(loses)(Query(QUESTION))
-
-
-def test_at_least_one_segment_counts() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="k must be at least 1, got 0"):
-        Iterate(Asking(()), HashingEmbedder(), first, k=0)
 
 
 def test_a_source_that_fails_later_loses_nothing_of_before() -> None:

@@ -165,23 +165,6 @@ def test_a_model_that_reads_no_plain_text_is_refused() -> None:
         longllmlingua(chat, max_tokens=3)(QUESTION, DOCUMENTS)
 
 
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        ({"keep": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
-        ({"keep": -1}, "keep must be tokens or a share from 0 to 1, got -1"),
-        ({"coarse": 0.5}, "coarse must be at least 1, got 0.5"),
-        ({"sentences": 0.0}, "sentences must be at least 1, got 0.0"),
-        ({"spread": 2.0}, "spread must be from 0 to 1, got 2.0"),
-        ({"window": 0}, "window must be at least 1, got 0"),
-    ],
-)
-def test_options_that_break_a_rule_are_refused(options: dict[str, Any], line: str) -> None:
-    """In one line with the value."""
-    with pytest.raises(InputError, match=line):
-        Prune(llm(), Reader(llm()), **options)
-
-
 def test_a_budget_that_breaks_a_rule_is_refused() -> None:
     """Also where runs are dropped."""
     with pytest.raises(InputError, match="keep must be tokens or a share from 0 to 1, got 2"):

@@ -8,7 +8,6 @@ import numpy as np
 
 from ragsieve import models
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
-from ragsieve.models.sharing import sharing
 from ragsieve.systems import build
 from ragsieve.systems.provence import provence
 
@@ -53,14 +52,6 @@ def test_some_sentences_may_be_kept_anyway() -> None:
     result = provence(LLM, OverlapPruner(), min_score=1, min_keep=1)(QUESTION, TEXTS)
 
     assert ["He sang summer breeze."] == [s.text for s in result.kept]
-
-
-def test_a_shared_pruner_gives_the_same() -> None:
-    """Wrapped for threads it ranks and prunes as it does alone."""
-    with sharing(2) as share:
-        shared = provence(LLM, share(OverlapPruner()))(QUESTION, TEXTS)
-
-    assert provence(LLM, OverlapPruner())(QUESTION, TEXTS).kept == shared.kept
 
 
 def test_the_bundled_pruner_runs_it_by_one_pass() -> None:

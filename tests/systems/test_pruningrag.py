@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
@@ -125,14 +124,6 @@ def test_a_source_that_fails_costs_its_evidence_only() -> None:
 
     assert ["web/1"] == [s.document.id for s in result.kept]
     assert any("api" in text and "away" in text for text in result.trace.steps[0].notes)
-
-
-def test_options_are_checked() -> None:
-    """One line names option, rule and value."""
-    with pytest.raises(
-        InputError, match="pages must be one of few, many, hybrid, sparse, got 'some'"
-    ):
-        system(pages="some")
 
 
 def test_the_lenient_system_prunes_the_same() -> None:

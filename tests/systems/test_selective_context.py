@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.selective_context import Joined, Percentile, selective_context
+from ragsieve.systems.selective_context import Joined, selective_context
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang Summer Breeze?"
@@ -72,11 +71,3 @@ def test_noun_phrases_stay_whole() -> None:
 
     assert "The duo Seals and Crofts sang" in " ".join(kept(percent=50))
     assert [TEXT] == kept(percent=0)
-
-
-def test_options_that_break_a_rule_are_refused() -> None:
-    """In one line with the value."""
-    with pytest.raises(InputError, match="unit must be one of sentence, phrase, token, got 'word'"):
-        selective_context(llm(), unit="word")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="percent must be from 0 to 100, got 101"):
-        Percentile(101)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve.systems.self_ask import self_ask
@@ -191,9 +191,3 @@ def test_a_model_that_fails_is_an_error() -> None:
     """Nothing is made up in its place."""
     with pytest.raises(ModelError, match="the script has 1 replies"):
         asked("Follow up: Who sang it?")
-
-
-def test_follow_ups_are_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="follow_ups must be at least 1, got 0"):
-        asked(follow_ups=0)

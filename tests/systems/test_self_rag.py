@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, StoreError, Unsupported
+from ragsieve.errors import StoreError, Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.systems.reflection import TOKENS
 from ragsieve.systems.self_rag import self_rag
@@ -309,16 +307,6 @@ def test_pruned_spans_of_a_document_are_one_passage() -> None:
     assert ["Ann ", " it."] == [s.text for s in result.kept]
 
 
-def test_threads_get_the_same_result() -> None:
-    """A system is shared: many questions at once are answered as one by one."""
-    system: System = self_rag(scripted(LONG), HashingEmbedder())
-    alone = system.ask(QUESTION, [A, B, C])
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: system.ask(QUESTION, [A, B, C]), range(16)))
-
-    assert {alone.answer} == {result.answer for result in results}
-
-
 def test_a_model_without_the_tokens_is_an_error_at_once() -> None:
     """Before any question, with the tokens by name."""
     with pytest.raises(Unsupported, match=r"lacks .* tokens \[Retrieval\], .*</paragraph>: take"):
@@ -341,21 +329,3 @@ def test_any_model_can_be_prompted() -> None:
     )
     assert pytest.approx(E + 1 + 1 - 0.5) == levels(result)[0][0][1]
     assert "Ann did." == answer(result)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"beam": 0}, "beam must be at least 1, got 0"),
-        ({"depth": 0}, "depth must be at least 1, got 0"),
-        ({"threshold": 1.5}, r"threshold must be from 0 to 1, got 1.5"),
-        ({"threshold": math.nan}, r"threshold must be from 0 to 1, got nan"),
-        ({"w_useful": math.inf}, "useful must be finite, got inf"),
-        ({"reflection": "x"}, "reflection must be one of tokens, prompted, got 'x'"),
-        ({"k": 0}, "k must be at least 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        asked(scripted(ONE), **options)

@@ -224,12 +224,8 @@ class Corpus:
 
     def about(self) -> About:
         """Contents of the index, and the options it was built with."""
-        return self._use(self._about) or self._about_of(0, 0, self._settings())
-
-    def _about(self, state: State) -> About:
-        return self._about_of(state.count(), state.meta.chunks, state.meta.settings)
-
-    def _about_of(self, documents: int, chunks: int, built: Settings) -> About:
+        held = self._use(lambda state: (state.count(), state.meta.chunks, state.meta.settings))
+        documents, chunks, built = held or (0, 0, self._settings())
         size = sum(path.stat().st_size for path in self.path.glob("index.sqlite*"))
         return About(documents, chunks, built.embedder, built.splitter, size)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
-from ragsieve.pipeline import Source
+from ragsieve.pipeline import Source, segments_of
 from ragsieve.prompts import render, shown
 from ragsieve.retrieve.threads import start
 from ragsieve.trace import (
@@ -291,7 +291,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
     trace, segments, reason = Trace(), list[Segment](), ""
     with trace.recording(), collect_step() as step:
         try:
-            segments = _checked(source.search(query))
+            segments = segments_of(source.search, query)
         except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return _Outcome(segments, reason, trace, step)
@@ -340,17 +340,6 @@ def _charge(
         for _ in range(step.unreadable):
             record_unreadable()
     return [event for step in steps for event in step.events], warnings
-
-
-def _checked(segments: object) -> list[Segment]:
-    if not isinstance(segments, list | tuple):
-        got = type(segments).__name__
-        raise InputError(f"a source must give a list of segments, got a {got}")
-    for segment in segments:
-        if not isinstance(segment, Segment):
-            got = type(segment).__name__
-            raise InputError(f"a source must give segments, got a {got} among them")
-    return [*segments]
 
 
 def _merged(evidence: Sequence[Evidence]) -> list[Segment]:

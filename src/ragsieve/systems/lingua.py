@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Nats
-from ragsieve.pipeline import Reader, best_first, fit
+from ragsieve.pipeline import Reader, best_first, fit, packed
 from ragsieve.score.surprisal import Expected, Surprisal
 from ragsieve.text import sentence_spans
 from ragsieve.trace import note, record_drop
@@ -231,16 +231,7 @@ class Pruned:
         """The tape in parts of at most ``window`` tokens, or of one word."""
         texts = list(dict.fromkeys(part.text for part in self.tape))
         tokens = dict(zip(texts, self.llm.count(texts), strict=True))
-        chunk: list[Part] = []
-        left = window
-        for part in self.tape:
-            left -= tokens[part.text]
-            if left < 0 and chunk:
-                yield chunk
-                chunk, left = [], window - tokens[part.text]
-            chunk.append(part)
-        if chunk:
-            yield chunk
+        return packed(self.tape, [tokens[part.text] for part in self.tape], window)
 
     def read(self, chunk: Sequence[Part]) -> None:
         """Keep of each document in ``chunk`` the share of its tokens that is worth most."""

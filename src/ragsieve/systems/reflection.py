@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from ragsieve.errors import Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
@@ -47,28 +47,13 @@ class Draft:
     supported: str = ""
 
 
-class Reflection(Protocol):
-    """Prompts, and the replies whose probabilities are the judgement."""
-
-    @property
-    def options(self) -> Mapping[str, tuple[str, ...]]:
-        """The replies to each judgement, in the order of `TOKENS`."""
-
-    def prompt(self, ask: Ask, draft: Draft, /) -> Prompt:
-        """What asks the model for a judgement of ``draft``, or to write its next segment."""
-
-    def marked(self, draft: Draft, /) -> str:
-        """The text so far with the draft's segment, and the marks where the model reads them."""
-
-    def check(self, llm: LLM, /) -> None:
-        """Raise `Unsupported` where the model cannot answer such prompts."""
-
-
 @dataclass(frozen=True)
 class ByTokens:
     """A model trained to write reflection tokens continues its own text, without a chat format.
 
     Nothing in a question or passage can pass for a reflection token: theirs are in round brackets.
+
+    ``options`` are the replies to each judgement, in the order of `TOKENS`.
 
     Source: Self-RAG (arXiv 2310.11511), section 3, in the form of the authors' code.
     """
@@ -132,6 +117,9 @@ class ByWords:
     def check(self, llm: LLM, /) -> None:
         """Raise `Unsupported` where the model cannot tell probabilities."""
         _check_can(llm)
+
+
+Reflection = ByTokens | ByWords
 
 
 def first_segment(reply: str) -> tuple[str, bool]:

@@ -162,17 +162,12 @@ class Systems(Mapping[str, Entry]):
     def __getitem__(self, name: str) -> Entry:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise KeyError(name)
-        parts = name.split("-")
-        for end in range(len(parts), 0, -1):
-            if (module := "_".join(parts[:end])) in _modules():
-                import_module(f"{_PACKAGE}.{module}")
-                break
-        for module in _modules():
+        spelt = f"{name}-".replace("-", "_")
+        for module in sorted(_modules(), key=lambda m: (not spelt.startswith(f"{m}_"), -len(m))):
+            import_module(f"{_PACKAGE}.{module}")
             if name in _ENTRIES:
                 return _ENTRIES[name]
-            import_module(f"{_PACKAGE}.{module}")
-        if name not in _ENTRIES:
-            _import_others()
+        _import_others()
         return _ENTRIES[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -140,7 +140,10 @@ class Reflective:
         return self._fitting(draft, [tuple(group) for group in groups.values()]) or [()]
 
     def _fitting(self, draft: Draft, passages: Sequence[Passage]) -> list[Passage]:
-        prompts = [self._prompt("supported", replace(draft, passage=context(p))) for p in passages]
+        prompts = [
+            self.reflection.prompt("supported", replace(draft, passage=context(p)))
+            for p in passages
+        ]
         sizes = [sum(self.llm.count([turn.content for turn in prompt])) for prompt in prompts]
         budget = self.llm.context - 2 * self.max_tokens - FRAME  # the segment is judged, too
         kept = [p for p, size in zip(passages, sizes, strict=True) if size <= budget]
@@ -157,7 +160,7 @@ class Reflective:
             rates, marks = self._judged("relevant", drafts)
             worth = [self.weights.relevant * rate for rate in rates]
             drafts = [replace(d, relevant=mark) for d, mark in zip(drafts, marks, strict=True)]
-        prompts = [self._prompt("write", draft) for draft in drafts]
+        prompts = [self.reflection.prompt("write", draft) for draft in drafts]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         written = [first_segment(strip_thinking(reply)) for reply in replies]
         new = [n for n, (text, _) in enumerate(written) if _is_new(text, path.text)]
@@ -193,13 +196,10 @@ class Reflective:
     def _judged(self, ask: Ask, drafts: Sequence[Draft]) -> tuple[list[float], list[str]]:
         """Of each draft the expected value of a judgement, and its most probable mark."""
         options = self.reflection.options[ask]
-        prompts = [self._prompt(ask, draft) for draft in drafts]
+        prompts = [self.reflection.prompt(ask, draft) for draft in drafts]
         rows = self.llm.choose(prompts, [options] * len(prompts))
         rates = [sum(p * v for p, v in zip(row, _VALUES[ask], strict=True)) for row in rows]
         return rates, [options[max(range(len(row)), key=row.__getitem__)] for row in rows]
-
-    def _prompt(self, ask: Ask, draft: Draft) -> Prompt:
-        return self.reflection.prompt(ask, draft)
 
 
 def _is_new(segment: str, text: str) -> bool:

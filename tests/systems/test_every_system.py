@@ -1,0 +1,113 @@
+"""What holds for every system: options are checked, and threads change nothing."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
+from ragsieve.models.sharing import sharing
+from ragsieve.pipeline import System
+from ragsieve.result import Result
+from ragsieve.systems import SYSTEMS, build
+
+pytest.importorskip("sklearn")
+
+OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
+NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]
+WORDS = ("Song", "Breeze", "Wind", "Rain", "Paris", "Rome", "Seals", "Crofts")
+DOCUMENTS = [
+    {"id": word, "text": f"{word} was sung. They sang of {word} in summer. It rained."}
+    for word in WORDS
+]
+RULES: list[tuple[str, dict[str, Any], str]] = [
+    ("bottleneck", {"documents": -1}, "k must not be negative, got -1"),
+    ("bottleneck", {"written_tokens": 0}, "written_tokens must be at least 1, got 0"),
+    ("chunkrag", {"min_similarity": 2}, "min_similarity must be from -1 to 1, got 2"),
+    ("chunkrag", {"max_chars": 0}, "max_chars must be at least 1, got 0"),
+    ("chunkrag", {"retrieval": "web"}, "retrieval must be one of hybrid, dense, bm25, got 'web'"),
+    ("chunkrag", {"k": -1}, "k must not be negative, got -1"),
+    ("chunkrag", {"max_similarity": 0}, r"max_similarity must lie in \(0, 1\], got 0"),
+    ("chunkrag", {"threshold": "0.5"}, "threshold must be 'llm', 'statistics' or a s.*, got '0.5'"),
+    ("chunkrag", {"threshold": None}, "threshold must be 'llm', 'statistics' or a s.*, got None"),
+    ("chunkrag", {"threshold": math.nan}, "min_score must be finite, got nan"),
+    ("chunkrag", {"rating": "stars"}, "rating must be one of scale, likelihood, got 'stars'"),
+    ("chunkrag", {"rating": ""}, "rating must be one of scale, likelihood, got ''"),
+    ("chunkrag", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
+    ("crag", {"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
+    ("crag", {"upper": math.nan}, "thresholds must be finite, got 0.3, nan"),
+    ("crag", {"min_score": math.inf}, "min_score must be finite, got inf"),
+    ("crag", {"sentences": 0}, "sentences must be at least 1, got 0"),
+    ("crag", {"k": -1}, "k must not be negative, got -1"),
+    ("filco-lexical", {"k": -1}, "k must not be negative, got -1"),
+    ("finefilter-point", {"reranker": "nonsense"}, "reranker must be .*none, got 'nonsense'"),
+    ("finefilter-point", {"truncator": "nonsense"}, "truncator must be .*none, got 'nonsense'"),
+    ("hyde", {"k": 0}, "k must be at least 1, got 0"),
+    ("iter-retgen", {"iterations": 0}, "iterations must be at least 1, got 0"),
+    ("llmlingua", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
+    ("llmlingua", {"max_tokens": -1}, "keep must be tokens or a share from 0 to 1, got -1"),
+    ("llmlingua", {"coarse": 0.5}, "coarse must be at least 1, got 0.5"),
+    ("llmlingua", {"sentences": 0.0}, "sentences must be at least 1, got 0.0"),
+    ("longllmlingua", {"spread": 2.0}, "spread must be from 0 to 1, got 2.0"),
+    ("pruningrag", {"pages": "some"}, "pages must be one of few, many, hybrid, sp.*, got 'some'"),
+    ("selective-context", {"unit": "word"}, "unit must be one of sentence, ph.*, got 'word'"),
+    ("selective-context", {"percent": 101}, "percent must be from 0 to 100, got 101"),
+    ("self-ask", {"follow_ups": 0}, "follow_ups must be at least 1, got 0"),
+    ("self-rag-prompted", {"beam": 0}, "beam must be at least 1, got 0"),
+    ("self-rag-prompted", {"depth": 0}, "depth must be at least 1, got 0"),
+    ("self-rag-prompted", {"threshold": 1.5}, "threshold must be from 0 to 1, got 1.5"),
+    ("self-rag-prompted", {"threshold": math.nan}, "threshold must be from 0 to 1, got nan"),
+    ("self-rag-prompted", {"w_useful": math.inf}, "useful must be finite, got inf"),
+    ("self-rag", {"reflection": "x"}, "reflection must be one of tokens, prompted, got 'x'"),
+    ("self-rag-prompted", {"k": 0}, "k must be at least 1, got 0"),
+    ("winnowrag", {"clusters": 0}, "clusters must be at least 1, got 0"),
+    ("winnowrag", {"rounds": -1}, "rounds must not be negative, got -1"),
+    ("winnowrag", {"documents": -1}, "documents must not be negative, got -1"),
+    ("winnowrag", {"seed": -1}, "seed must be from 0 to 4294967295, got -1"),
+    ("winnowrag", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
+    ("winnowrag", {"max_calls": 0}, "max_calls must be above 0, got 0"),
+]
+
+
+def system(name: str, llm: Any, embedder: Any, options: dict[str, Any] | None = None) -> System:
+    return build(name, llm, embedder, options, pruner=OverlapPruner(), answers={})
+
+
+def reply(prompt: Prompt) -> str:
+    """Depends on the prompt alone, and is a number, which many systems can read."""
+    return f"{len(prompt[-1].content) % 5}"
+
+
+def story(result: Result) -> Any:
+    """What a result says, but for time and cost."""
+    steps = [
+        ([(s.key, dict(s.scores)) for s in step.after], step.notes, step.events, step.unreadable)
+        for step in result.trace.steps
+        if "embedded" not in str(step.events)  # counts what others did not embed before
+    ]
+    return result.text, result.answer and result.answer.text, steps
+
+
+@pytest.mark.parametrize(("name", "options", "message"), RULES)
+def test_options_are_checked(name: str, options: dict[str, Any], message: str) -> None:
+    """When the system is made; the error names option, rule and value in a line."""
+    with pytest.raises(InputError, match=f"^{message}$"):
+        system(name, ScriptedLLM([]), HashingEmbedder(), options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_get_what_one_gets_alone(name: str) -> None:
+    """Eight share models, batches and remembered vectors."""
+    questions = [f"Who sang of {word}?" for word in WORDS]
+    alone = system(name, ScriptedLLM(reply), HashingEmbedder())
+    expected = [story(alone.ask(question, DOCUMENTS)) for question in questions]
+    with sharing(8) as share, ThreadPoolExecutor(8) as pool:
+        shared = system(name, share(ScriptedLLM(reply)), share(HashingEmbedder()))
+        together = list(pool.map(lambda q: story(shared.ask(q, DOCUMENTS)), questions))
+
+    assert expected == together
