@@ -122,6 +122,9 @@ def test_responses_stand_behind_their_numbers() -> None:
         ("[Response 2]", (1,)),
         ("Response [2], Response [4]", (1, 3)),
         ("[1, 2, 3, 4]", (0, 1, 2, 3)),
+        ("2 (Lyon) and 4 (Lyons)", (1, 3)),
+        ("Response 2 (Lyon), Response 4 (Lyons)", (1, 3)),
+        ("[2, 4, 7]", (1, 3)),
     ],
 )
 def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...]) -> None:
@@ -132,6 +135,13 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
 @pytest.mark.parametrize(
     ("consistent", "expected"),
     [
+        ("Paris", "Paris"),
+        ('"Paris"', "Paris"),
+        ("paris, France", "paris, France"),
+        ("The consistent answer is Paris", "Paris"),
+        ("Therefore, the correct answer is Marseille", "Marseille"),
+        ("Yes, the consistent answer is Paris", "Paris"),
+        ("yes: The consistent answer is: Paris", "Paris"),
         ("yes: Paris", "Paris"),
         ("Yes, Paris", "Paris"),
         ("Yes Paris", "Paris"),
@@ -196,6 +206,7 @@ def test_an_answer_is_consistent_where_the_critic_names_it(
         "Yes, N/A.",
         "yes/no",
         "not Paris",
+        "Marseille",
         "Yesterday",
         "Norway",
         "There is no consistent answer",
@@ -243,6 +254,10 @@ def test_a_verdict_is_read_from_an_object(consistent: str | None, expected: str 
         verdict("[5]"),
         verdict("the second"),
         verdict("[2]") + "\n" + verdict("[3]"),
+        verdict("[1, 3]", "yes: Paris"),
+        verdict("[1, 2, 3]", "yes: Paris"),
+        verdict("[2]", "Lyon"),
+        json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": "yes: Lyon"}),
         json.dumps({"Incorrect answers": [True], "Explanation": "", "Consistent answer": "no"}),
         json.dumps({"Incorrect answers": [2], "Explanation": [], "Consistent answer": "no"}),
         json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": False}),
