@@ -13,7 +13,7 @@ import ragsieve
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
     ["errors", "types", "schema", "files"],
-    ["text", "fusion", "trace", "cluster", "documents", "result", "many", "pipeline"],
+    ["text", "fusion", "trace", "cluster", "documents", "result", "retriever", "many", "pipeline"],
     ["models", "prompts"],
     ["datasets"],
     ["retrieve", "split", "score", "select", "answer"],

@@ -12,12 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Literal, Protocol, Self, TypeVar, runtime_checkable
+from typing import Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.many import Question, in_thread, run_many
 from ragsieve.result import Result, Tokens
+from ragsieve.retriever import AnySource, as_source
 from ragsieve.trace import Kind, Trace, note, record_drop, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
 
@@ -174,17 +175,21 @@ class System:
         reader: What answers, and counts tokens.
         max_tokens: The context is never longer than this many tokens, nor than all documents.
         source: Finds evidence where the caller passes no documents; without one there is none.
+            A retriever of LangChain or LlamaIndex, or a function ``(question, k) -> documents``, is
+            taken as it is: see `ragsieve.retriever.as_source`.
 
     Raises:
-        InputError: If ``max_tokens`` is negative.
+        InputError: If ``max_tokens`` is negative, or ``source`` is none.
     """
 
     stage: Stage
     reader: Reader
     max_tokens: int | None = None
-    source: Source | None = None
+    source: AnySource | None = None
 
     def __post_init__(self) -> None:
+        if self.source is not None:
+            object.__setattr__(self, "source", as_source(self.source))
         if self.max_tokens is not None and self.max_tokens < 0:
             raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
 
@@ -301,7 +306,7 @@ class System:
         """The same, with a context of at most ``max_tokens`` tokens."""
         return replace(self, max_tokens=max_tokens)
 
-    def with_source(self, source: Source | None) -> System:
+    def with_source(self, source: AnySource | None) -> System:
         """The same, finding evidence by ``source`` where the caller passes no documents."""
         return replace(self, source=source)
 
@@ -320,7 +325,7 @@ class System:
         if documents is not None or self.source is None:
             taken = as_documents(documents)
             return taken, StageResult(map(Segment.whole, taken))
-        source = self.source
+        source = cast(Source, self.source)
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
         found = _recorded(source, "source", [], lambda: _found(source, query), on_error)
         return tuple({s.document.id: s.document for s in found}.values()), StageResult.of(found)

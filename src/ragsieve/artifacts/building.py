@@ -26,7 +26,8 @@ from ragsieve.errors import InputError, ModelError, StoreError, nearest
 from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import Source, System
+from ragsieve.pipeline import System
+from ragsieve.retriever import AnySource
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
 from ragsieve.systems.registry import Entry, unknown
@@ -195,7 +196,7 @@ def build(
     llm: LLM,
     options: Mapping[str, Any] | None = None,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     share: Share = lambda model: model,
     **roles: Any,
 ) -> System:

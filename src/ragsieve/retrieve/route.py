@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
 from ragsieve.pipeline import Source, segments_of
 from ragsieve.prompts import render, shown
 from ragsieve.retrieve.threads import start
+from ragsieve.retriever import AnySource, as_source
 from ragsieve.trace import (
     Step,
     Trace,
@@ -47,17 +48,18 @@ class Named:
         name: What the trace calls it, and the ids of its documents begin with; printable, not
             blank.
         description: What it holds, for a router.
-        search: Gives evidence for a question, best first.
+        search: Gives evidence for a question, best first; whatever `ragsieve.retriever.as_source`
+            takes.
         timeout_s: Seconds after which it is left out, over 0 and at most 86,400; None for no limit,
             as suits what computes here: it may have to wait while a local model writes.
 
     Raises:
-        InputError: If ``name`` or ``timeout_s`` breaks its rule.
+        InputError: If ``name``, ``search`` or ``timeout_s`` breaks its rule.
     """
 
     name: str
     description: str
-    search: Source = field(repr=False)
+    search: AnySource = field(repr=False)
     timeout_s: float | None = 20.0
     _late: set[Future[Any]] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -67,6 +69,7 @@ class Named:
         if self.timeout_s is not None and not 0 < self.timeout_s <= 86_400:
             got = f"{self.timeout_s!r:.80}"
             raise InputError(f"timeout_s must be over 0 and at most 86,400, got {got}")
+        object.__setattr__(self, "search", as_source(self.search))
 
 
 def nothing(_query: Query, /) -> list[Segment]:
@@ -291,7 +294,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
     trace, segments, reason = Trace(), list[Segment](), ""
     with trace.recording(), collect_step() as step:
         try:
-            segments = segments_of(source.search, query)
+            segments = segments_of(cast(Source, source.search), query)
         except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return _Outcome(segments, reason, trace, step)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
-from ragsieve.pipeline import Source, System
+from ragsieve.pipeline import System
+from ragsieve.retriever import AnySource
 from ragsieve.systems.registry import ROLES, SYSTEMS, check_options, find, preset, system
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def build(
     *,
     pruner: SentencePruner | None = None,
     answers: Mapping[str, Sequence[str]] | None = None,
-    source: Source | None = None,
+    source: AnySource | None = None,
 ) -> System:
     """The system ``name`` of `SYSTEMS`.
 
@@ -55,7 +56,8 @@ def build(
         options: Options other than their defaults, by name.
         pruner: Its sentence pruner, where it needs one.
         answers: Gold answers by question, where it needs them.
-        source: Finds evidence where the caller passes no documents, as an index does.
+        source: Finds evidence where the caller passes no documents, as an index does, or whatever
+            else `ragsieve.retriever.as_source` takes.
 
     Raises:
         InputError: If there is no such system or option, an option breaks its rule, or something

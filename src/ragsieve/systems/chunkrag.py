@@ -10,8 +10,9 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError, check_choice
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
 from ragsieve.models.cache import Cached
-from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
+from ragsieve.retriever import AnySource, as_source
 from ragsieve.score.base import Scorer
 from ragsieve.systems.registry import preset, system
 from ragsieve.types import Query, Segment, StageResult
@@ -38,7 +39,7 @@ def chunkrag(
     *,
     critic: LLM | None = None,
     reranker: CrossEncoder | None = None,
-    source: Source | None = None,
+    source: AnySource | None = None,
     splitter: Stage | None = None,
     min_similarity: float = 0.7,
     max_chars: int = 500,
@@ -119,7 +120,7 @@ def chunkrag(
         ),
         Reader(llm, prompt="reader_only"),
         max_tokens,
-        Rewritten(rewriter, source) if rewriter and source else source,
+        source if rewriter is None or source is None else Rewritten(rewriter, as_source(source)),
     )
 
 

@@ -16,6 +16,7 @@ from ragsieve.models.cache import Cached
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
+from ragsieve.retriever import AnySource, as_source
 from ragsieve.systems.registry import system
 from ragsieve.trace import log_event, note, record_drop, step
 from ragsieve.types import Document, Query, Segment, StageResult, rounded
@@ -158,7 +159,7 @@ def crag(
     embedder: Embedder,
     *,
     evaluator: Evaluator | None = None,
-    fallback: Source | None = None,
+    fallback: AnySource | None = None,
     rewrite: bool = True,
     upper: float | None = None,
     lower: float | None = None,
@@ -203,12 +204,13 @@ def crag(
     """
     judge, is_share = _judge(embedder, evaluator)
     cuts = _cuts(is_share, upper=upper, lower=lower, min_score=min_score)
-    if fallback and rewrite:
-        fallback = Rewritten(Rewrite(llm), fallback)
+    search = None if fallback is None else as_source(fallback)
+    if search and rewrite:
+        search = Rewritten(Rewrite(llm), search)
     return System(
         Pipeline(
             judge,
-            Judged(cuts.upper, cuts.lower, fallback),
+            Judged(cuts.upper, cuts.lower, search),
             Strips(sentences),
             judge,
             select.Threshold(cuts.min_score),

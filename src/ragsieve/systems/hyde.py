@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragsieve.models.base import LLM, Embedder, strip_thinking
-from ragsieve.pipeline import Source, Stage, System
+from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
+from ragsieve.retriever import AnySource
 from ragsieve.systems.iterating import Search, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
@@ -46,7 +47,7 @@ def hyde(
     llm: LLM,
     embedder: Embedder,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     prune: Stage | None = None,
     k: int = 5,
     max_tokens: int | None = None,

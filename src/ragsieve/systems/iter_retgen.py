@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ragsieve.answer import Reader
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder, strip_thinking
-from ragsieve.pipeline import Source, Stage, System
+from ragsieve.pipeline import Stage, System
+from ragsieve.retriever import AnySource
 from ragsieve.systems.iterating import SHOWN, Search, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
@@ -46,7 +47,7 @@ def iter_retgen(
     llm: LLM,
     embedder: Embedder,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     prune: Stage | None = None,
     iterations: int = 3,
     k: int = 5,

@@ -13,6 +13,7 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED
+from ragsieve.retriever import AnySource, as_source
 from ragsieve.systems.pruningrag import Within
 from ragsieve.text import safe
 from ragsieve.trace import log_event, step
@@ -176,7 +177,7 @@ def iterating(
     strategy: Strategy,
     llm: LLM,
     embedder: Embedder,
-    source: Source | None,
+    source: AnySource | None,
     prune: Stage | None,
     k: int,
     max_tokens: int | None,
@@ -186,9 +187,10 @@ def iterating(
     Records of an API are one chunk each: half a record names nothing.
     """
     chunks = Within(split.Windows(llm, max_tokens=CHUNK))
+    search = None if source is None else as_source(source)
     return System(
-        Pipeline(chunks, Iterate(strategy, Cached(embedder), chunks, source, prune, k)),
+        Pipeline(chunks, Iterate(strategy, Cached(embedder), chunks, search, prune, k)),
         Reader(llm),
         max_tokens,
-        Deferred(source) if source else None,
+        Deferred(search) if search else None,
     )

@@ -13,6 +13,7 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retrieve.route import ASKED, RECORD
+from ragsieve.retriever import AnySource, as_source
 from ragsieve.systems.registry import system
 from ragsieve.text import unsure
 from ragsieve.trace import note
@@ -96,7 +97,7 @@ def pruningrag(
     llm: LLM,
     embedder: Embedder,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     pages: Pages = "many",
     window: int = 200,
     overlap: int = 0,
@@ -116,7 +117,8 @@ def pruningrag(
     Args:
         llm: The generator.
         embedder: Ranks windows, and guesses the question's domain.
-        source: `ragsieve.retrieve.route.Routed`: the sources with the router that chooses.
+        source: `ragsieve.retrieve.route.Routed`: the sources with the router that chooses; or one
+            source.
         pages: ``"many"``: windows by embedding, of a source with more than 10 pages only those of
             the 10 best by BM25; ``"few"``: by embedding, of all; ``"hybrid"``: by rank fusion of
             BM25 and embedding; ``"sparse"``: by BM25 alone.
@@ -152,8 +154,8 @@ def pruningrag(
         _ranked(embedder, pages),
         select.TopK(k),
     )
-    if memory_first and source:
-        source = MemoryFirst(reader, source)
+    if memory_first and source is not None:
+        source = MemoryFirst(reader, as_source(source))
     return System(prune, reader, max_tokens, source)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.pipeline import Source, Stage, System
+from ragsieve.pipeline import Stage, System
 from ragsieve.retrieve.rewrite import Rewrite
+from ragsieve.retriever import AnySource
 from ragsieve.systems.hyde import Once
 from ragsieve.systems.iterating import iterating
 from ragsieve.systems.registry import system
@@ -15,7 +16,7 @@ def rewrite_retrieve_read(
     llm: LLM,
     embedder: Embedder,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     prune: Stage | None = None,
     k: int = 5,
     max_tokens: int | None = None,

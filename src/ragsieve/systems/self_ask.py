@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
-from ragsieve.pipeline import Source, Stage, System
+from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
+from ragsieve.retriever import AnySource
 from ragsieve.systems.iterating import SHOWN, Search, iterating
 from ragsieve.systems.registry import system
 from ragsieve.text import safe
@@ -110,7 +111,7 @@ def self_ask(
     llm: LLM,
     embedder: Embedder,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     prune: Stage | None = None,
     follow_ups: int = 5,
     k: int = 5,

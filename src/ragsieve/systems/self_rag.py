@@ -10,8 +10,9 @@ from typing import Literal
 from ragsieve.answer.reader import FRAME
 from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
-from ragsieve.pipeline import Source, Stage, System
+from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import context
+from ragsieve.retriever import AnySource
 from ragsieve.systems.crag import crag
 from ragsieve.systems.iterating import SHOWN, Search, iterating
 from ragsieve.systems.reflection import Ask, ByTokens, ByWords, Draft, Reflection, first_segment
@@ -211,7 +212,7 @@ def self_rag(
     llm: LLM,
     embedder: Embedder,
     *,
-    source: Source | None = None,
+    source: AnySource | None = None,
     prune: Stage | None = None,
     reflection: Reflecting = "tokens",
     beam: int = 2,

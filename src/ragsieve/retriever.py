@@ -1,0 +1,123 @@
+"""Retrievers of LangChain, LlamaIndex and their like, and functions, as sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from numbers import Real
+from typing import Any, Protocol
+
+from ragsieve.documents import AnyDocument, as_documents
+from ragsieve.errors import InputError, SourceError, check_range
+from ragsieve.types import Query, Segment
+
+SCORE = "retriever"
+"""Name of the score that a retriever gives its documents."""
+
+
+class Invoked(Protocol):
+    """A retriever of LangChain, or a chain of it from a question to documents."""
+
+    def invoke(self, input: str, /) -> Any:
+        """Documents, best first."""
+
+
+class Retrieving(Protocol):
+    """A retriever of LlamaIndex."""
+
+    def retrieve(self, question: str, /) -> Any:
+        """Nodes with scores, best first."""
+
+
+AnySource = (
+    Callable[[Query], list[Segment]]
+    | Callable[[str, int], Sequence[AnyDocument]]
+    | Invoked
+    | Retrieving
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Retriever:
+    """A source of another library's retriever, or of a function from question and number.
+
+    Where every document has a finite ``score``, as LlamaIndex's and Haystack's have, it is the
+    segments' score.
+
+    Args:
+        retriever: It has ``invoke`` or ``retrieve``, or is called with the question and ``k``.
+        k: Documents that count, the first ones; at least 1. How many a retriever of LangChain or
+            LlamaIndex searches for is its own option (``search_kwargs``, ``similarity_top_k``).
+
+    Raises:
+        InputError: If ``k`` is below 1.
+        SourceError: On a question, if the retriever fails, or what it gives are no documents.
+    """
+
+    retriever: Any
+    k: int = 20
+
+    def __post_init__(self) -> None:
+        check_range(self, k=(1, None))
+
+    def __repr__(self) -> str:
+        return f"Retriever({self._name}, k={self.k})"
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        try:
+            found = self._search(query.text)
+            found = [*found] if isinstance(found, Iterator) else found
+            segments = [Segment.whole(document) for document in as_documents(found)][: self.k]
+        except Exception as error:  # somebody's own retriever may raise anything
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            raise SourceError(f"{self._name} failed: {reason}") from error
+        given = [getattr(one, "score", None) for one in found[: self.k]]
+        scores = [float(n) for n in given if isinstance(n, Real) and math.isfinite(n)]
+        if len(scores) < len(segments):
+            return segments
+        return [s.scored(SCORE, score) for s, score in zip(segments, scores, strict=True)]
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.retriever, "__qualname__", type(self.retriever).__qualname__))
+
+    def _search(self, question: str) -> Any:
+        for method in ("invoke", "retrieve"):
+            if search := getattr(self.retriever, method, None):
+                return search(question)
+        return self.retriever(question, self.k)
+
+
+def as_source(source: AnySource, k: int = 20) -> Callable[[Query], list[Segment]]:
+    """A source from a retriever of another library, or from a function; a source as it is.
+
+    Args:
+        source: A source; a retriever with ``invoke``, as LangChain's, or ``retrieve``, as
+            LlamaIndex's; or a function ``(question, k) -> documents``, which has two arguments
+            without a default, or calls its second one ``k``. Documents are of any kind that
+            `ragsieve.System` takes.
+        k: See `Retriever`.
+
+    Raises:
+        InputError: If it is none of these, or ``k`` is below 1.
+    """
+    if callable(source) and not _takes_k(source):
+        return source  # type: ignore[return-value]
+    if callable(source) or hasattr(source, "invoke") or hasattr(source, "retrieve"):
+        return Retriever(source, k)
+    forms = "a function of a query, or of a question and k, or have invoke() or retrieve()"
+    raise InputError(f"a source must be {forms}, got {source!r:.80}")
+
+
+def _takes_k(call: Callable[..., Any]) -> bool:
+    """Whether a function takes a question and a number, and not a query alone."""
+    try:
+        parameters = signature(call).parameters.values()
+    except (TypeError, ValueError):  # some written in C tell nothing
+        return False
+    by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    places = [p for p in parameters if p.kind in by_place]
+    needed = [p for p in places if p.default is Parameter.empty]
+    return len(needed) > 1 or [p.name for p in places[1:2]] == ["k"]
