@@ -15,8 +15,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ragsieve.errors import ModelError
+from ragsieve.integrations.tools import NOTHING
 from ragsieve.pipeline import System
 from ragsieve.server import Limits, Settings, Upstream, create_app
+from ragsieve.server.documents import blocks
 from ragsieve.types import Query, Segment
 
 openai = pytest.importorskip("openai")
@@ -363,3 +365,109 @@ def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked
     assert {"object": "list", "data": []} == asked.get("/v1/models").json()
     assert 404 == asked.post("/v1/embeddings", json={}).status_code
     assert 404 == client().post("/v1/chat/completions", json={"messages": QUESTION}).status_code
+
+
+PAGE = "Seals sang Summer Breeze. It was a hit."
+RAIN = "It rained in Rome. Nobody came."
+
+
+def agent(*names: str) -> list[dict[str, Any]]:
+    """A question, calls of tools by their names, and what each returned."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for n, name in enumerate(names)
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": f"c{n}", "content": [PAGE, RAIN][n % 2]}
+        for n, _ in enumerate(names)
+    ]
+    return [*QUESTION, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+
+def test_results_of_tools_are_filtered_where_the_server_says_so(
+    serve: Serve, system: System, upstream: Asked
+) -> None:
+    """By OpenAI's client: each message keeps its place and its call, and nothing is lost."""
+    told = settings(upstream, filter_tools=("*",))
+    url = serve(create_app({"nearest": system}, settings=told))
+    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    messages: Any = agent("search", "browse")
+    reply = asked.chat.completions.with_raw_response.create(model="m", messages=messages)
+
+    assert "Seals" == reply.parse().choices[0].message.content
+    assert messages[:2] == upstream.messages[:2]
+    assert [
+        {"role": "tool", "tool_call_id": "c0", "content": "Seals sang Summer Breeze."},
+        {"role": "tool", "tool_call_id": "c1", "content": NOTHING},
+    ] == upstream.messages[2:]
+    assert ("18", "5", "1/2") == tuple(
+        reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tokens-before", "tokens-after", "documents")
+    )
+
+
+@pytest.mark.parametrize(
+    ("patterns", "filtered"),
+    [((), []), (("web_*",), [3]), (("calc", "web_*"), [2, 3]), (("web",), [])],
+)
+def test_only_tools_that_the_server_names_are_filtered(
+    client: MakeClient, upstream: Asked, patterns: tuple[str, ...], filtered: list[int]
+) -> None:
+    """By default none; what they do not match passes byte by byte."""
+    body = json.dumps({"messages": agent("calc", "web_search")}, indent=1).encode()
+    asked = client(settings=settings(upstream, filter_tools=patterns))
+    headers = {"content-type": "application/json"}
+    asked.post("/v1/chat/completions", content=body, headers=headers)
+    sent = agent("calc", "web_search")
+
+    assert filtered == [n for n, m in enumerate(upstream.messages) if m != sent[n]]
+    assert filtered or body == upstream.bodies[0]
+
+
+def test_documents_and_results_share_a_budget(client: MakeClient, upstream: Asked) -> None:
+    """One filter reads both, so that the kept text of all of them is within it."""
+    messages = [*TAGGED, *agent("search", "browse")[1:]]
+    asked = client(settings=settings(upstream, filter_tools=("*",)))
+    body = {"messages": messages, "ragsieve": {"max_tokens": 5, "trace": True}}
+    reply = asked.post("/v1/chat/completions", json=body).json()["ragsieve"]
+    read = [*blocks(upstream.messages[0]["content"])[0].documents, *upstream.messages[2:]]
+    dropped = [drop for step in reply["trace"]["steps"] for drop in step["dropped"]]
+
+    assert {"before": 33, "after": 5} == reply["tokens"]
+    assert 1 == str(read).count("Seals sang Summer Breeze.")
+    assert {"c0", "c1"} == {drop["document"] for drop in dropped} - {"0", "1"}
+
+
+def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream: Asked) -> None:
+    """Other parts and blank texts pass, and so does a call that nobody can name."""
+    parts = [{"type": "text", "text": PAGE}, {"type": "image_url"}, {"type": "text", "text": " "}]
+    odd = [
+        {"role": "assistant", "tool_calls": [7, {"id": ["c"], "function": None}]},
+        {"role": "assistant", "tool_calls": 7},
+        {"role": "tool", "tool_call_id": ["c"], "content": parts},
+        {"role": "tool", "content": None},
+    ]
+    asked = client(settings=settings(upstream, filter_tools=("*",)))
+    reply = asked.post("/v1/chat/completions", json={"messages": [*QUESTION, *odd]})
+
+    assert "x-ragsieve-error" not in reply.headers
+    assert [{"type": "text", "text": "Seals sang Summer Breeze."}, *parts[1:]] == (
+        upstream.messages[3]["content"]
+    )
+    assert [*odd[:2], odd[3]] == [upstream.messages[n] for n in (1, 2, 4)]
+
+
+def test_a_broken_filter_costs_no_result(
+    client: MakeClient, upstream: Asked, system: System
+) -> None:
+    """They are forwarded as the tools returned them, and a header says why."""
+
+    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        raise ModelError("it broke")
+
+    told = settings(upstream, filter_tools=("*",))
+    asked = client({"fails": replace(system, stage=fails)}, told)
+    reply = asked.post("/v1/chat/completions", json={"messages": agent("search", "browse")})
+
+    assert "forwarded unfiltered: it broke" == reply.headers["x-ragsieve-error"]
+    assert agent("search", "browse") == upstream.messages

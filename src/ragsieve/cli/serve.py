@@ -52,6 +52,12 @@ _PARAMS = [
 )
 @click.option("--upstream", metavar="URL", help="Where chats are forwarded to, with its /v1.")
 @click.option("--upstream-key-env", metavar="NAME", help="A variable with the upstream's key.")
+@click.option(
+    "--filter-tools",
+    metavar="PATTERN",
+    multiple=True,
+    help="In chats, filter results of tools with such names, as 'web_*'; '*' for all.",
+)
 @click.option("--workers", type=COUNT, default=16, help="Requests at once.")
 @click.option("--strict-models", is_flag=True, help="Refuse rerank requests for unknown models.")
 def serve_command(names: Sequence[str], host: str, port: int, **options: Any) -> None:
@@ -126,6 +132,7 @@ def _settings(
     host: str,
     *,
     workers: int,
+    filter_tools: tuple[str, ...],
     strict_models: bool,
     token_env: str | None,
     token_file: Path | None,
@@ -136,6 +143,8 @@ def _settings(
     tokens = _tokens(token_env, token_file)
     if upstream_key_env and not upstream:
         raise InputError("--upstream-key-env goes with --upstream")
+    if filter_tools and not upstream:
+        raise InputError("--filter-tools goes with --upstream")
     key = _secret("--upstream-key-env", upstream_key_env)
     hosts: tuple[str, ...] = ()
     if _loopback(host):
@@ -147,6 +156,7 @@ def _settings(
         tokens=tokens,
         hosts=hosts,
         upstream=Upstream(base_url=upstream, api_key=key) if upstream else None,
+        filter_tools=filter_tools,
         strict_models=strict_models,
         warm=True,
     )

@@ -60,7 +60,8 @@ def chats(service: Service) -> APIRouter:
 
         Documents come in the field ``documents`` (strings, ``{id, title, text}`` or Cohere's
         ``{id, data}``), or in the last user message as ``<documents><document id="…"
-        title="…">text</document></documents>``. A field ``ragsieve`` may name ``system``,
+        title="…">text</document></documents>``. Results of tools (``role: tool``) are filtered,
+        too, where the server says of which tools. A field ``ragsieve`` may name ``system``,
         ``max_tokens`` and ``trace``: then a reply that is no stream has the filter's result under
         that name. Where the filter fails, all documents are forwarded, and ``X-Ragsieve-Error``
         says why.
@@ -113,7 +114,7 @@ async def _filtered(
     headers = {"X-Ragsieve-System": name}
     chat = None
     try:
-        chat = documents_of(body)
+        chat = documents_of(body, service.settings.filter_tools)
         if not chat:
             return None, {}, None
         service.check_documents(chat.documents)

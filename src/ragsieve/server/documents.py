@@ -1,4 +1,4 @@
-"""Documents of a chat request: find them, and replace them by fewer."""
+"""Documents and results of tools in a chat request: find them, and replace them by less."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragsieve.errors import InputError
+from ragsieve.integrations.tools import NOTHING, is_chosen, texts, with_texts
 from ragsieve.prompts import joined
 from ragsieve.result import Result
 from ragsieve.types import Document, Segment
@@ -57,12 +58,12 @@ class Block:
 
 @dataclass(frozen=True)
 class ChatDocuments:
-    """A chat request with documents.
+    """A chat request with documents, or with results of tools.
 
     Args:
         body: The request; nothing in it is changed.
         query: The last user message without its documents.
-        documents: What there is to filter, as `System.__call__` takes it.
+        documents: What there is to filter, as `System.__call__` takes it; results of tools last.
         fill: The request with these in the documents' places: segments by the documents' places,
             in the order in which they are to be read, and texts that no place is for.
     """
@@ -90,10 +91,14 @@ class ChatDocuments:
         return self.fill({n: [Segment.whole(one)] for n, one in enumerate(texts)}, [])
 
 
-def documents_of(body: dict[str, Any]) -> ChatDocuments | None:
+def documents_of(body: dict[str, Any], tools: Sequence[str] = ()) -> ChatDocuments | None:
     """The documents of a request: of its field ``documents``, else of its last user message.
 
     None where there are none, or nothing that could be a question.
+
+    Args:
+        body: The request.
+        tools: Patterns of the names of tools whose results count, too; see `is_chosen`.
 
     Raises:
         InputError: If documents cannot be read; the message says why.
@@ -105,10 +110,67 @@ def documents_of(body: dict[str, Any]) -> ChatDocuments | None:
     if not users:
         return None
     values = body.get("documents")
+    question = _joined(text for _, text in texts(messages[users[-1]].get("content")))
     if isinstance(values, list) and values:
-        question = _joined(text for _, text in _texts(messages[users[-1]]))
-        return _of_field(body, users[-1], question, values) if question else None
-    return _of_message(body, users[-1])
+        chat = _of_field(body, users[-1], question, values) if question else None
+    else:
+        chat = _of_message(body, users[-1])
+    results = _results(messages, tools)
+    return _with_results(body, chat, question, results) if results and question else chat
+
+
+class _Result(NamedTuple):
+    """A text that a tool returned: places of the message and in its content, and the call's id."""
+
+    message: int
+    place: int | None
+    call: str
+    text: str
+
+
+def _results(messages: Sequence[Any], tools: Sequence[str]) -> list[_Result]:
+    """Texts that tools returned which match one of some patterns."""
+    turns = [(n, message) for n, message in enumerate(messages) if isinstance(message, dict)]
+    called = {
+        str(call.get("id")): str(call["function"].get("name"))
+        for _, message in turns
+        if isinstance(calls := message.get("tool_calls"), list)
+        for call in calls
+        if isinstance(call, dict) and isinstance(call.get("function"), dict)
+    }
+    return [
+        _Result(n, place, name, text)
+        for n, message in turns
+        if message.get("role") == "tool"
+        if is_chosen(called.get(name := str(message.get("tool_call_id")), ""), tools)
+        for place, text in texts(message.get("content"))
+        if text.strip()
+    ]
+
+
+def _with_results(
+    body: dict[str, Any], chat: ChatDocuments | None, question: str, results: Sequence[_Result]
+) -> ChatDocuments:
+    """The same with results of tools, which stay in the messages that they stand in."""
+    before = chat.documents if chat else ()
+
+    def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
+        documents = {place: spans for place, spans in kept.items() if place < len(before)}
+        filled = chat.fill(documents, others) if chat else body
+        contents: dict[int, dict[int | None, str]] = {}
+        for place, result in enumerate(results, len(before)):
+            own = [joined(kept[place])] if place in kept else []
+            more = others if chat is None and result is results[-1] else ()
+            text = "\n\n".join([*own, *more]) or NOTHING
+            contents.setdefault(result.message, {})[result.place] = text
+        messages = [
+            {**m, "content": with_texts(m["content"], contents[n])} if n in contents else m
+            for n, m in enumerate(filled["messages"])
+        ]
+        return {**filled, "messages": messages}
+
+    returned = [{"id": result.call, "text": result.text} for result in results]
+    return ChatDocuments(body, chat.query if chat else question, (*before, *returned), fill)
 
 
 def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
@@ -146,25 +208,25 @@ def _of_value(value: Any, place: int) -> dict[str, Any]:
 def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
     """The tagged blocks of one message."""
     message = body["messages"][at]
-    texts = dict(_texts(message))
-    parts = {part: blocks(text) for part, text in texts.items()}
+    own = dict(texts(message.get("content")))
+    parts = {part: blocks(text) for part, text in own.items()}
     placed = [block for some in parts.values() for block in some]
     starts = [*accumulate((len(block.documents) for block in placed), initial=0)]
     tagged = [one for block in placed for one in block.documents]
-    question = _joined(_replaced(text, parts[part], repeat("")) for part, text in texts.items())
+    question = _joined(_replaced(text, parts[part], repeat("")) for part, text in own.items())
     if not tagged or not question:
         return None
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
-        own: list[dict[int, Sequence[Segment]]] = [{} for _ in placed]
+        inside: list[dict[int, Sequence[Segment]]] = [{} for _ in placed]
         for place, spans in kept.items():
             n = bisect_right(starts, place) - 1
-            own[n][place - starts[n]] = spans
+            inside[n][place - starts[n]] = spans
         more = [*[()] * (len(placed) - 1), others]
-        insides = iter([*map(_inside, placed, own, more)])
-        filled = {part: _replaced(text, parts[part], insides) for part, text in texts.items()}
+        insides = iter([*map(_inside, placed, inside, more)])
+        filled = {part: _replaced(text, parts[part], insides) for part, text in own.items()}
         messages = list(body["messages"])
-        messages[at] = _with_texts(message, filled)
+        messages[at] = {**message, "content": with_texts(message["content"], filled)}
         return {**body, "messages": messages}
 
     return ChatDocuments(body, question, tuple(one.document for one in tagged), fill)
@@ -237,31 +299,6 @@ def _replaced(text: str, places: Sequence[Block], others: Iterator[str]) -> str:
         pieces += [text[at : block.start], next(others)]
         at = block.end
     return "".join([*pieces, text[at:]])
-
-
-def _texts(message: Mapping[str, Any]) -> list[tuple[int | None, str]]:
-    """The texts of a message: its content, or its content's parts of type ``text``, with places."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [(None, content)]
-    parts = content if isinstance(content, list) else []
-    return [
-        (place, part["text"])
-        for place, part in enumerate(parts)
-        if isinstance(part, dict)
-        and part.get("type") == "text"
-        and isinstance(part.get("text"), str)
-    ]
-
-
-def _with_texts(message: dict[str, Any], texts: Mapping[int | None, str]) -> dict[str, Any]:
-    if None in texts:
-        return {**message, "content": texts[None]}
-    parts = message["content"]
-    return {
-        **message,
-        "content": [{**p, "text": texts[n]} if n in texts else p for n, p in enumerate(parts)],
-    }
 
 
 def _with_lead(message: dict[str, Any], text: str) -> dict[str, Any]:

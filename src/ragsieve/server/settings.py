@@ -88,6 +88,8 @@ class Settings:
         hosts: Names by which it may be called, without the port; any where empty. On a loopback
             address they keep other sites' pages away, whatever a name resolves to.
         upstream: Where chats are forwarded to, if anywhere.
+        filter_tools: Patterns of the names of tools whose results in chats are filtered, as
+            ``web_*``; ``*`` for all, none where empty.
         strict_models: Whether a rerank request is refused whose model is no system; else the
             default system ranks, and the reply names it.
         warm: Whether models are loaded at the start, by a question of one sentence to each system.
@@ -100,6 +102,7 @@ class Settings:
     tokens: tuple[str, ...] = field(default=(), repr=False)
     hosts: tuple[str, ...] = ()
     upstream: Upstream | None = None
+    filter_tools: tuple[str, ...] = ()
     strict_models: bool = False
     warm: bool = False
 
