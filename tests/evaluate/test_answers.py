@@ -13,13 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
-from ragsieve.answer import Reader
-from ragsieve.errors import InputError, MissingExtra, Unsupported
+from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate import answers as measured
 from ragsieve.evaluate.answers import (
     Judge,
     accuracy,
-    answer_loglik,
     asqa_exact_match,
     crag,
     exact_match,
@@ -29,7 +27,6 @@ from ragsieve.evaluate.answers import (
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
 WRITTEN = frozenset({"complete"})
@@ -322,49 +319,6 @@ def test_a_judge_needs_a_gold_answer() -> None:
     """The error says so, and no model is asked."""
     with pytest.raises(InputError, match=r"a judge needs a gold answer, got \[\]"):
         Judge(ScriptedLLM([]))("Who sang?", "Seals", [])
-
-
-class Sure(ScriptedLLM):
-    """One log-probability a token: -1 for the first, -2 for the second, …"""
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        rows = super().loglik(prompts, continuations)
-        return [[-1.0 - place for place in range(len(row))] for row in rows]
-
-
-def test_a_gold_answers_likelihood_is_the_best_ones_mean() -> None:
-    """Two tokens: (-1 - 2) / 2; three: (-1 - 2 - 3) / 3; blank ones do not count."""
-    query, reader = Query("Who sang?"), Reader(Sure([]))
-
-    assert -1.5 == answer_loglik(reader, query, [], ["Jim Seals"])
-    assert -2.0 == answer_loglik(reader, query, [], ["Seals and Crofts", " "])
-    assert -1.5 == answer_loglik(reader, query, [], ["Seals and Crofts", " Jim Seals "])
-
-
-def test_the_likelihood_is_in_the_readers_own_prompt() -> None:
-    """With evidence and without, word for word what the reader asks its model."""
-    llm = ScriptedLLM(["x", "x"])
-    query, reader = Query("Who sang?"), Reader(llm)
-    for segments in ([Segment.whole(Document("d", "Seals sang it.", "Song"))], []):
-        reader(query, segments)
-        answer_loglik(reader, query, segments, ["Seals"])
-
-    assert llm.prompts[0] == llm.prompts[1]
-    assert llm.prompts[2] == llm.prompts[3]
-    assert "Song: Seals sang it." in shown(llm.prompts[1])
-
-
-@pytest.mark.parametrize("answers", [[], [" ", ""]])
-def test_no_gold_answer_has_no_likelihood(answers: list[str]) -> None:
-    """An unanswerable question is an error here, not a number."""
-    with pytest.raises(InputError, match="a log-likelihood needs a gold answer"):
-        answer_loglik(Reader(ScriptedLLM([])), Query("Who?"), [], answers)
-
-
-def test_a_model_that_cannot_tell_says_so() -> None:
-    """As every other call that a backend lacks."""
-    with pytest.raises(Unsupported, match="has no loglik"):
-        answer_loglik(Reader(ScriptedLLM([], can=WRITTEN)), Query("Who?"), [], ["Seals"])
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,14 @@ brevity counts four times as much, nothing at all is the best.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
-from ragsieve.evaluate.metrics import ib_score
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.bottleneck import answers, bottleneck, restores
 from ragsieve.systems.bottleneck import bottleneck as system
-from ragsieve.types import Document, Example, Query, Segment
+from ragsieve.types import Document, Query, Segment
 
 QUERY, ANSWER = Query("Who sang?"), "Seals"
 A, B = "Seals sang it.", "It rained."
@@ -64,30 +62,6 @@ def test_the_score_weighs_them(beta: float, scores: list[float]) -> None:
     found = bottleneck(Generator([]), QUERY, GIVEN, ["", A, B, C], ANSWER, beta=beta)
 
     assert scores == found.tolist()
-
-
-@pytest.mark.parametrize(("beta", "score"), [(1.0, -1.5), (0.25, 0.375)])
-def test_the_metric_is_that_of_what_is_read(beta: float, score: float) -> None:
-    """The row of a; the filter wrote it, so the generator reads it."""
-    llm = Generator([ANSWER])
-    texts = [s.text for s in GIVEN]
-    result = system(llm, writer=ScriptedLLM([A])).ask(QUERY, texts)
-    asked = Example(QUERY, result.documents, (" ", ANSWER))
-
-    assert score == ib_score(llm, beta).compute(asked, result)
-
-
-def test_the_metric_of_nothing_is_zero() -> None:
-    """The first row; without a gold answer, an answer or room there is none."""
-    llm = Generator([ANSWER] * 2)
-    result = system(llm, writer=ScriptedLLM(["NONE"])).ask(QUERY, ["It rained."])
-    asked = Example(QUERY, result.documents, (ANSWER,))
-    metric = ib_score(llm)
-
-    assert 0.0 == metric.compute(asked, result)
-    assert metric.compute(replace(asked, answers=(" ",)), result) is None
-    assert metric.compute(asked, replace(result, answer=None)) is None
-    assert ib_score(ScriptedLLM([], context=20)).compute(asked, result) is None
 
 
 def test_the_filter_writes_and_the_generator_reads() -> None:

@@ -28,7 +28,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.systems.filco import filco, filco_lexical
 from ragsieve.train.examples import TrainingExample
-from ragsieve.train.filco import Measure, Silver
+from ragsieve.train.filco import Measure, silver
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang Summer Breeze?")
@@ -87,6 +87,6 @@ def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
 def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
     """That of the answer, not of the question."""
     example = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
-    taught = Silver(measure, Generator([]))(example)
+    taught = silver(example, measure, Generator([]))
 
     assert (kept,) == taught.clues

@@ -56,7 +56,7 @@ def bench_command(
         limit: Only so many questions of each data set.
         workers: Questions at once.
         retry: Ask again what failed in an earlier start.
-        dry_run: Show what would be run; ask nothing.
+        dry_run: Show what would be run, and whether its data are there; ask nothing.
     """
     import msgspec
 
@@ -73,6 +73,7 @@ def bench_command(
     bench = Bench(config, folder, data, ["ragsieve", *sys.argv[1:]], retry)
     if dry_run:
         table(("questions", "system", "generator"), [_row(cell) for cell in bench.cells])
+        bench.check()
         return 0
     failures = _run(bench)
     ends = {"html": "html", "markdown": "md", "csv": "csv"}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import json
-import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ragsieve.datasets.local import lines, parse_json, parse_record
+from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.types import Example
 
@@ -154,40 +152,3 @@ class Dataset:
         return replace(
             self, read=lambda: iter(sorted(heapq.nsmallest(limit, self.lines(), key=draw)))
         )
-
-    def shuffled(self, seed: int) -> Dataset:
-        """The same questions, each with its documents in another order.
-
-        The order depends on seed and question alone, not on what else is read. Documents keep
-        their ids; their ranks are the new places.
-
-        Args:
-            seed: Draws the orders.
-        """
-        return replace(
-            self, read=lambda: ((n, _shuffle(line, n, seed)) for n, line in self.lines())
-        )
-
-
-def _shuffle(line: bytes, number: int, seed: int) -> bytes:
-    """The line with its documents in another order; a bad line as it is, for its reader to name."""
-    try:
-        record = dict(parse_json(line))
-    except InputError:
-        return line
-    documents = record.get("documents")
-    if not isinstance(documents, list):
-        return line
-    named = [_with_id(document, place) for place, document in enumerate(documents)]
-    name = number if record.get("id") is None else record["id"]
-    random.Random(f"{seed}:{name}").shuffle(named)
-    return json.dumps({**record, "documents": named}).encode() + b"\n"
-
-
-def _with_id(document: Any, place: int) -> Any:
-    """A document that says its id, which is its first place where it has none."""
-    if isinstance(document, str):
-        return {"id": str(place), "text": document}
-    if isinstance(document, dict) and document.get("id") is None:
-        return {**document, "id": str(place)}
-    return document

@@ -16,10 +16,13 @@ Part = Literal["train", "validation", "test"]
 _ENDS: dict[Part, int] = {"train": 50, "validation": 60, "test": 100}  # of 100 places
 
 
-def part_of(question: str, salt: str = SALT) -> Part:
+def part_of(question: str) -> Part:
     """Which part a question belongs to by `RULE`, whatever data set has it, however it is typed."""
-    digest = hashlib.sha256(
-        f"{salt}\n{normalise(question)}".encode("utf-8", "surrogatepass")
-    ).hexdigest()
-    place = int(digest[:8], 16) % 100
+    place = place_of(question, SALT, 100)
     return next(part for part in get_args(Part) if place < _ENDS[part])
+
+
+def place_of(question: str, salt: str, places: int) -> int:
+    """One of so many places, by a salted hash of the normalised question."""
+    text = f"{salt}\n{normalise(question)}".encode("utf-8", "surrogatepass")
+    return int(hashlib.sha256(text).hexdigest()[:8], 16) % places

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ragsieve.answer.reader import Reader
 from ragsieve.errors import BadReply, InputError, MissingExtra
 from ragsieve.models.base import LLM, yes_probability
 from ragsieve.prompts import render
 from ragsieve.text import begins, contains_answer, normalise, safe, unsure, word_counts, word_f1
 from ragsieve.trace import note
-from ragsieve.types import Query, Segment
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
@@ -176,29 +174,3 @@ class Judge:
 def _quoted(text: str) -> str:
     """One line that ends where its quotes do."""
     return json.dumps(" ".join(safe(text).split()), ensure_ascii=False)
-
-
-def answer_loglik(
-    reader: Reader, query: Query, segments: Sequence[Segment], answers: Sequence[str]
-) -> float:
-    """Mean natural log-probability of a gold answer's tokens as the reader's reply; at most 0.
-
-    The best over the gold answers. The mean, not the sum: else the shortest spelling always won.
-
-    Args:
-        reader: Its model and its prompts.
-        query: The question.
-        segments: What the reader reads, such as ``result.answer.segments``; closed book if none.
-        answers: Gold answers; blank ones do not count.
-
-    Raises:
-        InputError: If there is no gold answer.
-        ModelError: If the model fails, has no log-probabilities, or the prompt does not fit.
-    """
-    golds = [answer.strip() for answer in answers if answer.strip()]
-    prompt = reader.messages(query, segments)
-    rows = reader.llm.loglik([prompt] * len(golds), golds) if golds else []
-    means = [sum(row) / len(row) for row in rows if row]
-    if not means:
-        raise InputError(f"a log-likelihood needs a gold answer, got {answers!r:.80}")
-    return max(means)

@@ -18,8 +18,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from ragsieve import artifacts, models, systems
-from ragsieve.answer import Reader
+from ragsieve import artifacts, datasets, models, systems
 from ragsieve.artifacts import building
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError
@@ -32,9 +31,7 @@ from ragsieve.evaluate.metrics import (
     Metric,
     crag_metrics,
     failed,
-    ib_score,
     judged,
-    likelihood,
     measure,
     semantic_accuracy,
 )
@@ -89,6 +86,12 @@ class Bench:
         """The cells of the run, in order."""
         return list(cells(self.config))
 
+    def check(self) -> None:
+        """Raise `InputError` where data, an index or sources are missing; fetches nothing."""
+        for cell in self.cells:
+            datasets.load(cell.data.name, folder=self.data)
+            cell.data.check(cell.system.router, self.data)
+
     def prepare(self) -> dict[str, int]:
         """Write the questions and the header; the number of questions by questions file."""
         try:
@@ -97,8 +100,7 @@ class Bench:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"output {self.folder} cannot be created: {reason}") from error
-        for cell in self.cells:
-            cell.data.check(cell.system.router, self.data)
+        self.check()
         about = {}
         for cell in self.cells:
             if cell.questions_file not in about:
@@ -149,7 +151,7 @@ class Bench:
     def _processes(self, cell: Cell, wrap: Share) -> tuple[Process, Failed]:
         """From questions to records, where the system answers and where it fails."""
         system = self._system(cell, wrap)
-        metrics = self._metrics(system, wrap)
+        metrics = self._metrics(wrap)
         return (
             lambda example: _record(example, system, metrics),
             lambda example, error: _failure(example, error, metrics),
@@ -198,22 +200,13 @@ class Bench:
             answers[text] = answers.get(text, ()) + example.answers
         return answers
 
-    def _metrics(self, system: System, wrap: Share) -> list[Metric]:
+    def _metrics(self, wrap: Share) -> list[Metric]:
         """Every metric, and those that need a model where the run says so."""
         judge = Judge(wrap(self._model(self.config.judge))) if self.config.judge else None
         more = [judged(judge), semantic_accuracy(judge)] if judge else []
         rule = contained if self.config.crag else None
         more += crag_metrics(judge or rule, everywhere=self.config.crag)
-        chosen = {**METRICS, **{metric.name: metric for metric in more}}
-        beta, reader = self.config.ib_beta, system.reader
-        wanted = self.config.likelihood or beta is not None
-        if wanted and isinstance(reader, Reader) and "loglik" not in reader.llm.can:
-            raise InputError(f"likelihood needs a model that gives it, got {reader.llm.identity}")
-        if self.config.likelihood and isinstance(reader, Reader):
-            chosen["answer_loglik"] = likelihood(reader)
-        if beta is not None and isinstance(reader, Reader):
-            chosen["ib_score"] = ib_score(reader.llm, beta)
-        return [*chosen.values()]
+        return [*{**METRICS, **{metric.name: metric for metric in more}}.values()]
 
     def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
         """The model of a specification, created once; its weights load when it is first called."""
@@ -241,9 +234,8 @@ class Bench:
         filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
         name = " ".join(n if n in systems.SYSTEMS else artifacts.identity(n) for n in filters)
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
-        parts += [used, self.config.likelihood]
+        parts += [used, False]  # an option that is gone: runs that began with it go on
         parts += cell.data.identity(spec.router, self.data).values()
-        parts += [["ib", self.config.ib_beta]] if self.config.ib_beta is not None else []
         parts += ["crag"] if self.config.crag else []
         return json.dumps(without_keys(parts), sort_keys=True)
 

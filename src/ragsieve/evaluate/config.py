@@ -122,8 +122,6 @@ class Config(Schema, frozen=True, kw_only=True):
         embedder: Ranks for systems; a name as `ragsieve.models.load` takes it.
         pruner: Prunes sentences for systems.
         judge: An LLM that says whether answers mean the same; none where empty.
-        likelihood: Whether the gold answer's log-likelihood is measured, too.
-        ib_beta: Where it is given, `ragsieve.evaluate.metrics.ib_score` is measured with it.
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
         baseline: Label of the system that the others are compared with.
@@ -131,7 +129,6 @@ class Config(Schema, frozen=True, kw_only=True):
             options give none.
         questions: The first so many of each data set; all where absent.
         sample: Draws them by ``seed`` instead of taking the first.
-        shuffle: Puts each question's documents in an order drawn by ``seed``.
         noise: Noise to inject into every data set.
         seed: Seed of every random choice.
         workers: Questions at once.
@@ -146,14 +143,11 @@ class Config(Schema, frozen=True, kw_only=True):
     embedder: str = "minilm"
     pruner: str = "pruner"
     judge: str = ""
-    likelihood: bool = False
-    ib_beta: Annotated[float, Meta(ge=0)] | None = None
     crag: bool = False
     baseline: str = ""
     max_tokens: Count | None = None
     questions: Count | None = None
     sample: bool = False
-    shuffle: bool = False
     noise: NoiseGrid | None = None
     seed: int = 0
     workers: Count = 8

@@ -164,7 +164,7 @@ class Presence:
 
     stage: str
     present: bool
-    first: bool | None
+    first: bool | None = None
 
 
 def presence(result: Result, answers: Sequence[str]) -> list[Presence]:

@@ -6,7 +6,7 @@ import math
 
 from ragsieve.evaluate.stats import Difference, Mean
 
-_COUNTS = {"tokens", "answer_loglik", "ib_score"}  # metrics that are no shares
+_COUNTS = {"tokens"}  # metrics that are no shares
 
 
 def mean_text(name: str, mean: Mean | None, *, digits: int = 1) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ragsieve.errors import InputError
 from ragsieve.evaluate.records import (
+    Costs,
     Name,
     NoiseLevel,
     Record,
@@ -26,6 +27,7 @@ from ragsieve.evaluate.records import (
 from ragsieve.evaluate.stats import Values
 
 COSTS = ("calls", "tokens_in", "tokens_out")
+STEPS = ("cost", "steps")
 TIMES = ("seconds", "filter_seconds", "generator_seconds")
 
 
@@ -95,49 +97,48 @@ def load_run(folder: Path) -> Run:
     return Run(header.name or folder.name, values, cells)
 
 
-@dataclass
-class _Rows:
-    """Rows by their lines, while they are read."""
-
-    keys: dict[int, str] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
-    values: dict[int, dict[Name, float]] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)  # the first line of each key
-
-    def add(self, record: Record, values: dict[Name, float]) -> None:
-        """Take a record in, in place of an earlier one of its line."""
-        line, key = record.line, record.key
-        own = self.lines.setdefault(key, line) == line
-        self.keys[line] = key if own else f"{key} (line {line})"
-        self.errors[line] = " ".join((record.error or "").split())[:300]
-        self.values[line] = values
-
-    def columns(self) -> dict[Name, Values]:
-        """One array a name, nan where a row has no value."""
-        names = dict.fromkeys(name for row in self.values.values() for name in row)
-        return {
-            name: np.array([row.get(name, math.nan) for row in self.values.values()])
-            for name in names
-        }
-
-
 def _load(folder: Path, about: CellHeader, header: Header) -> Records:
-    rows, path = _Rows(), folder / about.file
-    for record in read_records(path):
-        rows.add(record, _numbers(record) | _peers(record, f"line {record.line} of {path}"))
-    for record in read_records(folder / about.latency) if about.latency else ():
-        if record.line in rows.values and record.seconds is not None:
-            rows.values[record.line] |= _times(record)
+    path = folder / about.file
+    records = {record.line: record for record in read_records(path)}
+    latency = read_records(folder / about.latency) if about.latency else ()
+    times = {record.line: _times(record) for record in latency}
+    models = [model for record in records.values() for model in _models(record)]
+    writers = {name for name, costs in models if costs.tokens_out}
+    rows = [
+        _numbers(record)
+        | _peers(record, f"line {line} of {path}")
+        | times.get(line, {})
+        | _by_role(record, writers)
+        for line, record in records.items()
+    ]
+    first: dict[str, int] = {}
     return Records(
         dataset=about.dataset,
         system=about.system,
         generator=about.generator or "",
         noise=about.noise,
         expected=_expected(about, header),
-        keys=tuple(rows.keys.values()),
-        errors=tuple(rows.errors.values()),
-        columns=_by_role(_filled(rows.columns())),
+        keys=tuple(
+            r.key if first.setdefault(r.key, line) == line else f"{r.key} (line {line})"
+            for line, r in records.items()
+        ),
+        errors=tuple(" ".join((r.error or "").split())[:300] for r in records.values()),
+        columns=_columns(rows),
     )
+
+
+def _columns(rows: Sequence[Mapping[Name, float]]) -> dict[Name, Values]:
+    """One array a name, nan where a row has no value.
+
+    Calls and tokens are 0, not unknown, in questions that did not come to a stage.
+    """
+
+    def value(row: Mapping[Name, float], name: Name) -> float:
+        missed = name[0] != "cost" and name[1] in COSTS and STEPS in row
+        return row.get(name, 0.0 if missed else math.nan)
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([value(row, name) for row in rows], np.float64) for name in names}
 
 
 def _expected(about: CellHeader, header: Header) -> int:
@@ -166,16 +167,35 @@ def _numbers(record: Record) -> dict[Name, float]:
 
 
 def _spent(record: Record) -> dict[Name, float]:
-    """Calls and tokens by stage, and by model for all stages but the generator's."""
-    row: dict[Name, float] = defaultdict(float)
-    for part, step in _parts(record, answered=record.answer is not None):
-        row["cost", "steps"] += 1
-        row.update({(part, name): getattr(step, name) for name in COSTS})
-        for model, costs in (step.models or {part: step}).items():
-            row[f"model {model}", "writes"] += costs.tokens_out
-            for name in COSTS if part.startswith("stage") else ():
-                row[f"model {model}", name] += getattr(costs, name)
-    return dict(row)
+    """Calls and tokens by stage."""
+    parts = [*_parts(record)]
+    row = {STEPS: float(len(parts))} if parts else {}
+    return row | {(part, n): getattr(step, n) for part, step in parts for n in COSTS}
+
+
+def _models(record: Record) -> Iterator[tuple[str, Costs]]:
+    """Models of all steps with what they cost; a step that names none is one itself."""
+    for part, step in _parts(record):
+        yield from (step.models or {part: step}).items()
+
+
+def _by_role(record: Record, writers: Set[str]) -> dict[Name, float]:
+    """Costs of LLMs, which ever write something, of encoders, and of the generator."""
+    parts = [*_parts(record)]
+    if not parts:
+        return {}
+    row: dict[Name, float] = {
+        ("cost", f"{role}_{name}"): 0.0
+        for name in COSTS
+        for role in ("llm", "encoder", "generator")
+    }
+    for part, step in parts:
+        generator = {"generator": step} if part.startswith("generator ") else {}
+        for model, costs in (generator or step.models or {part: step}).items():
+            role = "llm" if model in writers else "encoder"
+            for name in COSTS:
+                row["cost", f"{'generator' if generator else role}_{name}"] += getattr(costs, name)
+    return row
 
 
 def _peers(record: Record, where: str) -> dict[Name, float]:
@@ -194,14 +214,17 @@ def _peers(record: Record, where: str) -> dict[Name, float]:
 
 def _times(record: Record) -> dict[Name, float]:
     """Seconds of a question asked alone, in all and by stage."""
-    row = {("cost", name): _or_nan(getattr(record, name)) for name in TIMES}
-    parts = _parts(record, answered=record.generator_seconds is not None)
-    return row | {(part, "seconds"): step.seconds for part, step in parts}
+    if record.seconds is None:
+        return {}
+    values = {name: getattr(record, name) for name in TIMES}
+    row = {("cost", name): math.nan if v is None else v for name, v in values.items()}
+    return row | {(part, "seconds"): step.seconds for part, step in _parts(record)}
 
 
-def _parts(record: Record, *, answered: bool) -> Iterator[tuple[str, Step]]:
+def _parts(record: Record) -> Iterator[tuple[str, Step]]:
     """Steps with the first part of their columns' names; the generator's is the last, if any."""
     steps = record.trace.steps if record.trace else []
+    answered = record.answer is not None or record.generator_seconds is not None
     for place, step in enumerate(steps, 1):
         last = answered and place == len(steps)
         yield f"{'generator' if last else f'stage {place}'} {_stage_name(step.stage)}", step
@@ -209,36 +232,3 @@ def _parts(record: Record, *, answered: bool) -> Iterator[tuple[str, Step]]:
 
 def _stage_name(stage: str) -> str:
     return stage.split("(")[0]
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _filled(columns: dict[Name, Values]) -> dict[Name, Values]:
-    """Calls and tokens are 0, not unknown, in questions that did not come to a stage or model."""
-    known = columns.get(("cost", "steps"))
-    for (part, name), values in columns.items():
-        if known is not None and part != "cost" and name in (*COSTS, "writes"):
-            columns[part, name] = np.where(np.isnan(values) & np.isfinite(known), 0.0, values)
-    return columns
-
-
-def _by_role(columns: dict[Name, Values]) -> dict[Name, Values]:
-    """Costs of models as those of LLMs, which ever write something, encoders and the generator."""
-    known = columns.get(("cost", "steps"))
-    models = [part for part, name in columns if name == "writes" and part.startswith("model ")]
-    kept = {name: values for name, values in columns.items() if name[0] not in models}
-    if known is None:
-        return kept
-
-    def total(name: str, chosen: Callable[[str], bool]) -> Values:
-        parts = [values for (part, n), values in columns.items() if n == name and chosen(part)]
-        return np.asarray(sum(parts, known * 0))
-
-    writers = {part for part in models if np.nansum(columns[part, "writes"])}
-    for name in COSTS:
-        kept["cost", f"llm_{name}"] = total(name, lambda part: part in writers)
-        kept["cost", f"encoder_{name}"] = total(name, lambda p: p in models and p not in writers)
-        kept["cost", f"generator_{name}"] = total(name, lambda p: p.startswith("generator "))
-    return kept

@@ -5,7 +5,6 @@ A metric is None where it does not apply to an example.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +13,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragsieve.answer import Reader
-from ragsieve.errors import ContextOverflow
 from ragsieve.evaluate import answers, evidence
 from ragsieve.evaluate.answers import CragVerdict, Judge
-from ragsieve.models.base import LLM
-from ragsieve.prompts import context
 from ragsieve.result import Result, Tokens
 from ragsieve.schema import read
-from ragsieve.score.bottleneck import bottleneck
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace
-from ragsieve.types import Answer, Example, Segment
-
-logger = logging.getLogger(__name__)
+from ragsieve.types import Answer, Example
 
 Judging = Callable[[str, str, Sequence[str]], float]
 Compute = Callable[[Example, Result], float | None]
@@ -95,15 +87,8 @@ def failed(example: Example, metrics: Sequence[Metric] | None = None) -> dict[st
 
 def judged(judge: Judge) -> Metric:
     """A judge's own probability that the answer means a gold one, from 0 to 1."""
-
-    def compute(example: Example, result: Result) -> float | None:
-        if not example.answers or result.answer is None:
-            return None
-        output = result.answer.text
-        blank = not any(map(str.isalnum, output))  # no need to ask a judge
-        return judge(example.query.text, output, example.answers) if not blank else 0.0
-
-    return Metric("judge", "a judge's probability that a gold answer is meant", compute, "answer")
+    summary = "a judge's probability that a gold answer is meant"
+    return Metric("judge", summary, _of_answer(partial(_judged, judge)), "answer")
 
 
 def semantic_accuracy(judge: Judge) -> Metric:
@@ -111,61 +96,19 @@ def semantic_accuracy(judge: Judge) -> Metric:
 
     Source: ChunkRAG (arXiv 2410.19572), accuracy.
     """
-    understood = judged(judge).compute
 
-    def compute(example: Example, result: Result) -> float | None:
-        if not example.answers or result.answer is None:
-            return None
-        if answers.exact_match(result.answer.text, example.answers):
-            return 1.0
-        return float((understood(example, result) or 0.0) >= 0.5)
+    def score(example: Example, output: str) -> float:
+        exact = answers.exact_match(output, example.answers)
+        return exact or float(_judged(judge, example, output) >= 0.5)
 
-    return Metric("semantic_accuracy", "a gold answer, or the same by a judge", compute, "answer")
+    summary = "a gold answer, or the same by a judge"
+    return Metric("semantic_accuracy", summary, _of_answer(score), "answer")
 
 
-def likelihood(reader: Reader) -> Metric:
-    """How likely the gold answer is to the generator that reads what was kept; see
-    `ragsieve.evaluate.answers.answer_loglik`. Finer than whether it gives that answer.
-    """
-
-    def compute(example: Example, result: Result) -> float | None:
-        if not any(map(str.strip, example.answers)) or result.answer is None:
-            return None
-        return answers.answer_loglik(reader, example.query, result.answer.segments, example.answers)
-
-    return Metric("answer_loglik", "log-likelihood of the gold answer a token", compute, "evidence")
-
-
-def ib_score(llm: LLM, beta: float = 1.0) -> Metric:
-    """The reader's text by the information bottleneck; lower is better, below 0 is good.
-
-    ``I(text; documents | question) - beta * I(text; answer | question)``, in nats a token: the
-    information of the text on the documents, less that on the gold answer; see
-    `ragsieve.score.bottleneck.bottleneck`. 0 of a system that keeps nothing. Of several gold
-    answers the first that is not blank counts. None where a document does not fit the context.
-
-    Args:
-        llm: The generator; it has `loglik`.
-        beta: How much the answer counts against brevity; finite, not negative.
-
-    Source: "An Information Bottleneck Perspective for Effective Noise Filtering on
-        Retrieval-Augmented Generation" (arXiv 2406.01549), the IB score.
-    """
-
-    def compute(example: Example, result: Result) -> float | None:
-        gold = next(filter(str.strip, example.answers), None)
-        if gold is None or result.answer is None:
-            return None
-        documents = [Segment.whole(document) for document in result.documents]
-        text = context(result.answer.segments)
-        try:
-            return float(bottleneck(llm, example.query, documents, [text], gold, beta=beta)[0])
-        except ContextOverflow as error:
-            logger.info("question %r has no ib_score: %s", example.query.id, error)
-            return None
-
-    summary = "information of the kept text on the documents, less on the answer"
-    return Metric("ib_score", summary, compute, "evidence", "lower")
+def _judged(judge: Judge, example: Example, output: str) -> float:
+    if not any(map(str.isalnum, output)):  # no need to ask a judge
+        return 0.0
+    return judge(example.query.text, output, example.answers)
 
 
 def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> list[Metric]:
@@ -184,14 +127,12 @@ def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> li
         return answers.crag(output, gold, partial(judge, question) if judge else None)
 
     def worth(points: Mapping[CragVerdict, float]) -> Compute:
-        def compute(example: Example, result: Result) -> float | None:
+        def score(example: Example, output: str) -> float | None:
             applies = everywhere or str(example.metadata.get("dataset", "")).startswith("crag")
-            if not applies or not example.answers or result.answer is None:
-                return None
-            outcome = verdict(example.query.text, result.answer.text, example.answers)
-            return points.get(outcome, 0.0)
+            outcome = verdict(example.query.text, output, example.answers) if applies else None
+            return points.get(outcome, 0.0) if outcome else None
 
-        return compute
+        return _of_answer(score)
 
     right, wrong, none = (
         worth({"accurate": 1.0}),
@@ -207,15 +148,20 @@ def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> li
     ]
 
 
-def _answer(score: AnswerScore) -> Compute:
-    """``score`` of the answer, where one was given and gold ones are known."""
+def _of_answer(score: Callable[[Example, str], float | None]) -> Compute:
+    """``score`` of example and answer, where one was given and gold ones are known."""
 
     def compute(example: Example, result: Result) -> float | None:
         if not example.answers or result.answer is None:
             return None
-        return score(result.answer.text, example.answers)
+        return score(example, result.answer.text)
 
     return compute
+
+
+def _answer(score: AnswerScore) -> Compute:
+    """The same of a score that compares an answer with gold ones."""
+    return _of_answer(lambda example, output: score(output, example.answers))
 
 
 def _rouge(kind: str) -> Compute:
@@ -298,5 +244,5 @@ _ROWS = (
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
 
-LOWER = {name for name, metric in METRICS.items() if metric.better == "lower"} | {"ib_score"}
-"""Metrics of which less is better, those that only some runs measure among them."""
+LOWER = {name for name, metric in METRICS.items() if metric.better == "lower"}
+"""Metrics of which less is better."""

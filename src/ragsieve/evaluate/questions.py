@@ -1,4 +1,4 @@
-"""The questions of a run: drawn, shuffled, with noise, and written into a file."""
+"""The questions of a run: drawn, with noise, and written into a file."""
 
 from __future__ import annotations
 
@@ -76,11 +76,7 @@ def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None)
         dataset = noisy(dataset, noise)
     limit = data.questions or config.questions
     dataset = dataset.take(limit, seed=config.seed if config.sample else None)
-    if data.poisoned:
-        dataset = poisoned(dataset, config.seed)
-    if config.shuffle:
-        dataset = dataset.shuffled(config.seed)
-    return dataset
+    return poisoned(dataset, config.seed) if data.poisoned else dataset
 
 
 def noisy(dataset: Dataset, noise: Noise) -> Dataset:

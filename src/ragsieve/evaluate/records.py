@@ -17,7 +17,9 @@ import msgspec
 import numpy as np
 
 from ragsieve.errors import InputError
+from ragsieve.evaluate.evidence import Presence
 from ragsieve.evaluate.stats import Values
+from ragsieve.result import Tokens
 from ragsieve.schema import read
 
 Name = tuple[str, str]
@@ -49,21 +51,6 @@ class Steps(msgspec.Struct, frozen=True):
     warnings: list[str] = []
 
 
-class Held(msgspec.Struct, frozen=True):
-    """Whether the evidence holds a gold answer after a stage, and holds it first."""
-
-    stage: str
-    present: bool
-    first: bool | None = None
-
-
-class Tokens(msgspec.Struct, frozen=True):
-    """Tokens of the context before and after filtering."""
-
-    before: float
-    after: float
-
-
 class Record(msgspec.Struct, frozen=True):
     """A line of a file of records, or of times; see `ragsieve.evaluate.bench`."""
 
@@ -73,7 +60,7 @@ class Record(msgspec.Struct, frozen=True):
     error: str | None = None
     metrics: dict[str, float] = {}
     tokens: Tokens | None = None
-    presence: list[Held] = []
+    presence: list[Presence] = []
     trace: Steps | None = None
     seconds: float | None = None
     filter_seconds: float | None = None

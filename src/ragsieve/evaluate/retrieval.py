@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from ragsieve.text import contains_answer, counted, normalise
 from ragsieve.types import Document, Example, Query, Segment
 
 Passage = tuple[str, str]  # title and text
+Measures = dict[str, list[float]]  # values of questions by measure
 
 _DEEPER = 4  # times as many chunks are asked for where the first hold too few documents
 _YES_NO = ("yes", "no")
+_SECONDS = "seconds"  # of searches, beside their measures
 
 
 @dataclass(frozen=True)
@@ -73,19 +76,6 @@ class Retrieval:
         return {**values, "ways": ways, "hybrid_minus_best_single": gains}
 
 
-@dataclass
-class _Values:
-    """One way of searching: values of the questions by measure, and seconds."""
-
-    measures: dict[str, list[float]] = field(default_factory=dict)
-    seconds: list[float] = field(default_factory=list)
-
-    def add(self, measure: str, at: Sequence[int], values: Iterable[float]) -> None:
-        """Take a question's values for every K."""
-        for k, value in zip(at, values, strict=True):
-            self.measures.setdefault(f"{measure}@{k}", []).append(value)
-
-
 def recall(
     corpus: Corpus,
     examples: Iterable[Example],
@@ -116,7 +106,7 @@ def recall(
         raise InputError(f"at must be numbers of at least 1, by not empty, got {at!r} and {by!r}")
     if not (held := corpus.digests()):
         raise InputError(f"{corpus!r} must hold documents, it is empty: has its build not ended?")
-    values: dict[By, _Values] = {way: _Values() for way in by}
+    values: dict[By, Measures] = {way: defaultdict(list) for way in by}
     counts = dict.fromkeys(("questions", "with_gold", "with_answers", "gold", "absent"), 0)
     for example in examples:
         labelled = gold_passages(example)
@@ -131,12 +121,12 @@ def recall(
             _measure(corpus, example.query, way, at, gold, answers, own)
     if not counts["questions"]:
         raise InputError("there must be at least one question, got none")
+    median_ms = {way: 1000 * statistics.median(own.pop(_SECONDS)) for way, own in values.items()}
     means = {
-        way: {name: interval([np.array(v)]) for name, v in own.measures.items()}
+        way: {name: interval([np.array(v)]) for name, v in own.items()}
         for way, own in values.items()
     }
-    seconds = {way: 1000 * statistics.median(own.seconds) for way, own in values.items()}
-    return Retrieval(means, seconds, _gains(values), **counts)
+    return Retrieval(means, median_ms, _gains(values), **counts)
 
 
 def gold_passages(example: Example) -> set[Passage]:
@@ -159,18 +149,20 @@ def _measure(
     at: tuple[int, ...],
     gold: set[Passage],
     answers: Sequence[str],
-    values: _Values,
+    values: Measures,
 ) -> None:
+    """Add the values of a question, of every K in ``at``."""
     began = time.perf_counter()
     chunks = corpus.search(query, k=at[-1], by=by)
-    values.seconds.append(time.perf_counter() - began)
+    values[_SECONDS].append(time.perf_counter() - began)
     if gold:
         documents = [(d.title, d.text) for d in _deep(corpus, query, by, chunks, at[-1])]
-        shares = [len(gold.intersection(documents[:k])) / len(gold) for k in at]
-        values.add("recall", at, shares)
+        for k in at:
+            values[f"recall@{k}"].append(len(gold.intersection(documents[:k])) / len(gold))
     if answers:
         first = _first(chunks, answers)
-        values.add("answer", at, [float(first < k) for k in at])
+        for k in at:
+            values[f"answer@{k}"].append(float(first < k))
 
 
 def _first(chunks: Sequence[Segment], answers: Sequence[str]) -> float:
@@ -195,13 +187,13 @@ def _documents(chunks: Sequence[Segment]) -> list[Document]:
     return list({chunk.document.id: chunk.document for chunk in chunks}.values())
 
 
-def _gains(values: Mapping[By, _Values]) -> dict[str, tuple[By, Difference]]:
+def _gains(values: Mapping[By, Measures]) -> dict[str, tuple[By, Difference]]:
     gains: dict[str, tuple[By, Difference]] = {}
     singles = [way for way in values if way != "hybrid"]
     if "hybrid" not in values or not singles:
         return gains
-    for name, hybrid in values["hybrid"].measures.items():
-        columns = {way: np.array(values[way].measures[name]) for way in singles}
+    for name, hybrid in values["hybrid"].items():
+        columns = {way: np.array(values[way][name]) for way in singles}
         single = max(singles, key=lambda way: float(columns[way].mean()))
         gains[name] = single, compare([np.array(hybrid)], [columns[single]])
     return gains

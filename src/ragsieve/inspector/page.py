@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -34,7 +35,7 @@ def page(views: Sequence[Mapping[str, Any]], *, live: bool = False) -> str:
     return safe(
         _template().substitute(
             policy=policy(live=live),
-            title=_escaped(f"{question} – ragsieve" if question else "ragsieve"),
+            title=escape(f"{question} – ragsieve" if question else "ragsieve", quote=False),
             style=_read("inspector.css"),
             data=data.translate(_ESCAPES),
             script=_script(),
@@ -70,7 +71,3 @@ def _read(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

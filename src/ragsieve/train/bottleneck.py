@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # labels need none of its libraries
 
 logger = logging.getLogger(__name__)
 
+WRITTEN_TOKENS = 256  # of what the filter writes at most
 MEASURED = 20  # validation questions that are filtered before and after
 
 
@@ -56,7 +57,6 @@ class Candidates:
         llm: The generator, by whose likelihoods they are rated; it has `loglik`.
         writer: The filter model before it learns.
         beta: See `ragsieve.score.bottleneck.bottleneck`.
-        written_tokens: Of what ``writer`` writes at most.
 
     Source: "An Information Bottleneck Perspective for Effective Noise Filtering on
         Retrieval-Augmented Generation" (arXiv 2406.01549): silver texts by the IB score.
@@ -66,7 +66,6 @@ class Candidates:
     llm: LLM
     writer: LLM
     beta: float = 1.0
-    written_tokens: int = 256
 
     def __call__(self, example: TrainingExample) -> list[Candidate]:
         """The candidates of a question, best first."""
@@ -83,9 +82,7 @@ class Candidates:
 
     def writes(self, example: TrainingExample) -> str:
         """What ``writer`` writes, as a generator reads it."""
-        return context(
-            Write(self.writer, PROMPT, self.written_tokens)(example.query, example.sentences)
-        )
+        return context(Write(self.writer, PROMPT, WRITTEN_TOKENS)(example.query, example.sentences))
 
     def rated(self, example: TrainingExample, texts: Sequence[str]) -> list[Candidate]:
         """Filtered texts of a question with their scores, in order."""

@@ -14,25 +14,21 @@ with needs_extra("train"):
 from ragsieve.select.cut import Odds, inputs
 from ragsieve.train.examples import TrainingExample
 
+STRENGTH = 0.1  # variance of each weight's prior; on 262 questions 0.01 to 1 were equally good
 
-def fit_odds(
-    examples: Sequence[TrainingExample], *, max_clues: int = 4, strength: float = 0.1
-) -> Odds:
+
+def fit_odds(examples: Sequence[TrainingExample], *, max_clues: int = 4) -> Odds:
     """How probably the generator answers from the best K sentences, by their probabilities.
 
     Args:
         examples: With ``scores`` and ``right``; those without teach nothing.
         max_clues: The highest K, at least 1; examples with fewer ranked sentences teach these.
-        strength: Of the prior that weights are small, over 0: the variance of each. On 262
-            questions 0.01 to 1 were equally good.
 
     Raises:
         InputError: If an option breaks its rule, or no example teaches the highest K.
     """
     if max_clues < 1:
         raise InputError(f"max_clues must be at least 1, got {max_clues!r}")
-    if not strength > 0:
-        raise InputError(f"strength must be over 0, got {strength!r}")
     weights, bias = [], []
     for k in range(max_clues + 1):
         known = [example for example in examples if len(example.right) > k]
@@ -45,7 +41,7 @@ def fit_odds(
             weights.append((0.0,) * max_clues)
             bias.append(float(np.log(share / (1 - share))))
             continue
-        fitted = LogisticRegression(C=strength, max_iter=1000).fit(seen, right)
+        fitted = LogisticRegression(C=STRENGTH, max_iter=1000).fit(seen, right)
         weights.append(tuple(map(float, fitted.coef_[0])))
         bias.append(float(fitted.intercept_[0]))
     return Odds(tuple(weights), tuple(bias))

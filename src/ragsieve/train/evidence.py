@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ragsieve.datasets import Dataset
-from ragsieve.datasets.parts import Part, part_of
+from ragsieve.datasets.parts import Part, part_of, place_of
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.text import normalise
@@ -26,8 +25,7 @@ Record = dict[str, Any]
 
 def share_of(question: str) -> Share:
     """What a question is for, by `RULE`, however it is typed."""
-    text = f"{SALT}\n{normalise(question)}".encode("utf-8", "surrogatepass")
-    place = int(hashlib.sha256(text).hexdigest()[:8], 16) % 8
+    place = place_of(question, SALT, 8)
     return "train" if place < 6 else "calibration" if place == 6 else "checking"
 
 

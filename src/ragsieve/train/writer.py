@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ragsieve import models
+from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
 from ragsieve.select import Extract
 from ragsieve.train.bottleneck import MEASURED, Candidates, learn_bottleneck
 from ragsieve.train.examples import TrainingExample
-from ragsieve.train.filco import Silver
+from ragsieve.train.filco import Measure, silver
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import WriterPlan
 from ragsieve.train.run import PARTS, Run, labels_of
+from ragsieve.types import Example
 
 
 def train_writer(folder: Path, plan: WriterPlan, run: Run) -> dict[str, Any]:
@@ -44,8 +47,14 @@ def _learn(plan: WriterPlan, run: Run, model: Any) -> tuple[Path, dict[str, Any]
         if plan.by == "ib":
             rate = Candidates(generator, writer, plan.beta)
             return learn_bottleneck(plan, run, model, rate, share)
-        run.label(plan.by, Silver(plan.by, generator).labels, by=labels_of("writer", plan))
+        label = partial(_label, plan.by, generator)
+        run.label(plan.by, label, by=labels_of("writer", plan))
         return _filco(plan, run, model, share)
+
+
+def _label(measure: Measure, llm: LLM, example: Example) -> dict[str, list[int]]:
+    """``clues``: the place of the sentence to write, if any."""
+    return {"clues": [*silver(TrainingExample.of(example), measure, llm).clues]}
 
 
 def _filco(plan: WriterPlan, run: Run, model: Any, share: Share) -> tuple[Path, dict[str, Any]]:
