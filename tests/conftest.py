@@ -19,7 +19,7 @@ import ragsieve_benchmarks.peers  # noqa: F401  # whether the package is install
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.types import Example
 
-MakeEncoder = Callable[[Sequence[str], int], Path]
+MakeEncoder = Callable[..., Path]
 
 
 @pytest.hookimpl(tryfirst=True)  # before markers select
@@ -64,26 +64,34 @@ def records(data: Path) -> dict[str, list[Example]]:
 
 @pytest.fixture(scope="session")
 def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> MakeEncoder:
-    """Makes a BERT of random weights that knows some words and reads so many tokens."""
+    """Makes a BERT of random weights that knows some words and reads so many tokens.
 
-    def make(words: Sequence[str], positions: int) -> Path:
+    Its class is the encoder's, or another of transformers by name; options are its configuration's.
+    """
+
+    def make(
+        words: Sequence[str], positions: int, kind: str = "BertModel", **options: object
+    ) -> Path:
         torch = pytest.importorskip("torch")
         transformers = pytest.importorskip("transformers")
         folder = tmp_path_factory.mktemp("encoder")
         known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", ".", "?", *words]
         (folder / "vocab.txt").write_text("\n".join(known))
-        transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+        tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+        tokenizer.model_max_length = positions
+        tokenizer.save_pretrained(folder)
         torch.manual_seed(0)
-        config = transformers.BertConfig(
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=6,
-            num_attention_heads=2,
-            max_position_embeddings=positions,
-            vocab_size=len(known),
-            initializer_range=0.3,
-        )
-        transformers.BertModel(config).save_pretrained(folder)
+        sizes = {
+            "hidden_size": 16,
+            "intermediate_size": 32,
+            "num_hidden_layers": 6,
+            "num_attention_heads": 2,
+            "max_position_embeddings": positions,
+            "vocab_size": len(known),
+            "initializer_range": 0.3,
+        }
+        config = transformers.BertConfig(**{**sizes, **options})
+        getattr(transformers, kind)(config).eval().save_pretrained(folder)
         return folder
 
     return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,26 +44,14 @@ def save(net: TwoHeads, prefix: str, folder: Path) -> None:
     save_file(tensors, folder / "model.safetensors")
 
 
-def bert(folder: Path) -> Path:
+def bert(folder: Path, make_encoder: Callable[..., Path]) -> Path:
     """A BERT below ``bert.``."""
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", ".", "?", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(known))
-    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    config = transformers.BertConfig(
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=POSITIONS,
-        vocab_size=len(known),
-        initializer_range=0.3,
-    )
-    config.save_pretrained(folder)
-    save(TwoHeads(transformers.BertModel(config)), "bert.", folder)
+    shutil.copytree(make_encoder(WORDS, POSITIONS), folder, dirs_exist_ok=True)
+    save(TwoHeads(transformers.BertModel.from_pretrained(folder)), "bert.", folder)
     return folder
 
 
-def deberta(folder: Path) -> Path:
+def deberta(folder: Path, _: object) -> Path:
     """What is published: a DeBERTa-v3 whose configuration only its own code knows."""
     pieces = [("[PAD]", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), ("▁", -4.0)]
     pieces += [(mark, -3.0) for mark in ":.?"] + [(f"▁{word}", -2.0) for word in WORDS]
@@ -85,10 +74,14 @@ def deberta(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module", params=[bert, deberta])
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    make: Callable[[Path], Path] = request.param
+def folder(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    make_encoder: Callable[..., Path],
+) -> Path:
+    make: Callable[..., Path] = request.param
     torch.manual_seed(0)
-    return make(tmp_path_factory.mktemp(make.__name__))
+    return make(tmp_path_factory.mktemp(make.__name__), make_encoder)
 
 
 def by_hand(folder: Path, rows: list[list[str]]) -> tuple[float, list[float]]:

@@ -48,24 +48,12 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(make_encoder: Callable[..., Path]) -> Path:
     """A tiny BERT of random weights and a tokenizer that knows `WORDS`."""
-    folder = tmp_path_factory.mktemp("checkpoint")
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", *WORDS, *map(str, range(30))]
-    (folder / "vocab.txt").write_text("\n".join(known))
-    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=LAYOUT.size,
-        vocab_size=len(known),
-        num_labels=2,
-        initializer_range=0.5,
-    )
-    transformers.BertForTokenClassification(config).eval().save_pretrained(folder)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    kind = "BertForTokenClassification"
+    words = [*WORDS, *map(str, range(30))]
+    folder = make_encoder(words, LAYOUT.size, kind, **sizes, num_labels=2, initializer_range=0.5)
     (folder / "README.md").write_text("A card.\n")
     return folder
 

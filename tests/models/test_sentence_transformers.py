@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,32 +28,19 @@ TEXTS = [
 ]
 
 
-def save(folder: Path, kind: str, **options: int) -> str:
-    """A folder with a tiny BERT of random weights and a tokenizer that knows `WORDS`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(known))
-    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
-    tokenizer.model_max_length = LIMIT
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=LIMIT,
-        vocab_size=len(known),
-        initializer_range=0.3,
-        **options,
-    )
-    getattr(transformers, kind)(config).save_pretrained(folder)
-    return str(folder)
+SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+Make = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return save(tmp_path_factory.mktemp("bert"), "BertModel")
+def save(make_encoder: Callable[..., Path]) -> Make:
+    """Makes a folder with a tiny BERT of random weights and a tokenizer that knows `WORDS`."""
+    return lambda kind, **options: str(make_encoder(WORDS, LIMIT, kind, **SIZES, **options))
+
+
+@pytest.fixture(scope="module")
+def bert(save: Make) -> str:
+    return save("BertModel")
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +53,8 @@ def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTra
 
 
 @pytest.fixture(scope="module")
-def scorer(tmp_path_factory: pytest.TempPathFactory) -> LocalCrossEncoder:
-    folder = tmp_path_factory.mktemp("cross-encoder")
-    return LocalCrossEncoder(save(folder, "BertForSequenceClassification", num_labels=1))
+def scorer(save: Make) -> LocalCrossEncoder:
+    return LocalCrossEncoder(save("BertForSequenceClassification", num_labels=1))
 
 
 def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransformer) -> None:
@@ -165,10 +152,9 @@ def test_texts_that_cannot_be_encoded_are_read(embedder: SentenceTransformer) ->
     assert found.tobytes() == embedder.embed(["cat \ufffd"]).tobytes()
 
 
-def test_identity_tells_weights_apart(tmp_path: Path) -> None:
+def test_identity_tells_weights_apart(save: Make) -> None:
     """Two folders of other weights, whatever they are called."""
-    first, second = (save(tmp_path / name / "x", "BertModel") for name in "ab")
-    (tmp_path / "b" / "x" / "config.json").touch()
+    first, second = (save("BertModel") for _ in range(2))
     marks = {SentenceTransformer(path).identity.split("@")[1] for path in (first, second)}
 
     assert 2 == len(marks)
@@ -228,20 +214,20 @@ def test_a_head_that_is_missing_is_not_made_up(bert: str) -> None:
         LocalCrossEncoder(bert).score([("a", "b")])
 
 
-def test_a_cross_encoder_has_one_output(tmp_path: Path) -> None:
+def test_a_cross_encoder_has_one_output(save: Make) -> None:
     """Of three nobody could say which is the score."""
-    path = save(tmp_path, "BertForSequenceClassification", num_labels=3)
+    path = save("BertForSequenceClassification", num_labels=3)
     with pytest.raises(ModelError, match="must have one output, it has 3"):
         LocalCrossEncoder(path).score([("a", "b")])
 
 
 @pytest.mark.parametrize("kind", [SentenceTransformer, LocalCrossEncoder])
-def test_pickled_weights_are_refused(tmp_path: Path, kind: type) -> None:
+def test_pickled_weights_are_refused(save: Make, kind: type) -> None:
     """One clear line: a pickle could run code."""
-    path = save(tmp_path, "BertForSequenceClassification", num_labels=1)
+    path = save("BertForSequenceClassification", num_labels=1)
     model = transformers.BertForSequenceClassification.from_pretrained(path)
-    (tmp_path / "model.safetensors").unlink()
-    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    Path(path, "model.safetensors").unlink()
+    torch.save(model.state_dict(), Path(path, "pytorch_model.bin"))
     with pytest.raises(ModelError) as caught:
         _ = kind(path)._model
 
