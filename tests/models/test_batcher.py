@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.errors import ContextOverflow, ModelError
 from ragsieve.models.base import Message, Passage, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
@@ -307,12 +307,3 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
         _, status = os.waitpid(child, 0)
 
     assert 0 == status
-
-
-@pytest.mark.parametrize("options", [{"max_batch": 0}, {"wait_s": -1.0}, {"wait_s": float("inf")}])
-def test_options_are_checked(options: dict[str, float]) -> None:
-    """The message names the option and the value."""
-    (name,) = options
-
-    with pytest.raises(InputError, match=name):
-        DynamicBatcher(ScriptedLLM([]), **options)  # type: ignore[arg-type]

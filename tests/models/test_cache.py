@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import ContextOverflow, InputError
+from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Message, Passage, Prompt, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, _checksum
@@ -513,10 +513,3 @@ def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
 
     assert [0] * 5 == statuses
     assert [f"child{turn}" for turn in range(5)] == replies
-
-
-@pytest.mark.parametrize("timeout_s", [-1.0, math.inf, math.nan])
-def test_timeout_is_checked(tmp_path: Path, timeout_s: float) -> None:
-    """Waiting for ever is no option."""
-    with pytest.raises(InputError, match="timeout_s must be finite and not negative"):
-        Cached(echo(), tmp_path / "c", timeout_s=timeout_s)

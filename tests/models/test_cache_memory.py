@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.trace import Step, Usage, collect_step, note, record_usage
@@ -121,9 +121,3 @@ def test_a_failure_has_its_cost() -> None:
         Cached(Failing(8)).embed(["one two"])
 
     assert ([Usage("hashing:8", 2, embedded=True)], ["tried"]) == (seen.usages, seen.notes)
-
-
-def test_most_is_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="most must be at least 1, got 0"):
-        Cached(HashingEmbedder(), most=0)

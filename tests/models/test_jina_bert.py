@@ -16,7 +16,7 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import save_file  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.jina_bert import JinaBert, slopes  # noqa: E402
 from ragsieve.models.pe_rank import named_encoder  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
@@ -147,9 +147,3 @@ def test_another_kind_is_refused(tmp_path: Path, changes: dict[str, Any], messag
     """At once, not by other vectors."""
     with pytest.raises(ModelError, match=message):
         JinaBert(str(save(tmp_path, **changes))).embed(["ann"])
-
-
-def test_options_are_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
-        JinaBert("x", max_tokens=0)

@@ -499,13 +499,6 @@ def test_ordinary_marks_are_left_alone(serve: Serve) -> None:
     assert text == server.requests[0]["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize(("option", "value"), [("context", 0), ("tokenizer", "/no/such/folder")])
-def test_options_are_checked(option: str, value: Any) -> None:
-    """Those of every server are tested with rerankers."""
-    with pytest.raises(InputError, match=rf"^{option} must be .*, got {value!r}"):
-        OpenAI("m", **{option: value})
-
-
 def test_likelihoods_are_unsupported() -> None:
     """What the backend cannot do it says, and names what it can."""
     llm = OpenAI("m")

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
 from tokenizers.models import BPE  # noqa: E402
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError  # noqa: E402
+from ragsieve.errors import ContextOverflow, ModelError  # noqa: E402
 from ragsieve.models.base import Embedder  # noqa: E402
 from ragsieve.models.fake import HashingEmbedder  # noqa: E402
 from ragsieve.models.pe_rank import PLACE, PERank  # noqa: E402
@@ -279,18 +279,3 @@ def test_the_encoder_is_the_configurations(tmp_path: Path, make_encoder: Any) ->
     assert SentenceTransformer(str(encoder)) == chosen
     with pytest.raises(ModelError, match="needs code of its own, which is not run"):
         _ = PERank(str(tmp_path))._encoder
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dtype": "int8"}, "dtype must be one of auto, bfloat16, float32, got 'int8'"),
-        ({"prompt": "Rank!"}, r"prompt must have a place \$documents, got 'Rank!'"),
-        ({"prompt": "$documents $"}, r"prompt must have a place \$documents"),
-        ({"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
-    ],
-)
-def test_options_are_checked(options: dict[str, str], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        PERank("x", **options)  # type: ignore[arg-type]

@@ -10,11 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.attention import ATTENTION  # noqa: E402
 from ragsieve.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
 from ragsieve.models.prefixes import Prefixes  # noqa: E402
-from ragsieve.models.transformers import Transformers  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -171,9 +169,3 @@ def test_states_are_copies() -> None:
     given.zero_()
 
     assert [1, 2, 3] == known(prefixes, [1, 2, 3])
-
-
-def test_the_budget_is_checked() -> None:
-    """At once, with the option's name."""
-    with pytest.raises(InputError, match="prefix_mb must not be negative, got -1"):
-        Transformers(prefix_mb=-1)

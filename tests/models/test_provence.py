@@ -259,16 +259,3 @@ def test_an_encoder_must_read_some_tokens(folder: Path) -> None:
     """The error says how many."""
     with pytest.raises(InputError, match="size must be at least 22 tokens, got 16"):
         WordTokenizer(folder, 16)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"vote": 1.5}, r"vote must be from 0 to 1, got 1.5"),
-        ({"dtype": "int8"}, "dtype must be one of auto, bfloat16, float32, got 'int8'"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Provence("a", **options)

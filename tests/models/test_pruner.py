@@ -322,8 +322,6 @@ def test_names_and_options(exported: Path) -> None:
 
     assert Pruner(str(exported), threads=2) == made
     assert cores() >= 1
-    with pytest.raises(InputError, match="threads must be at least 1"):
-        Pruner(threads=0)
     with pytest.raises(Unsupported, match="has no prune"):
         DynamicBatcher(models.load("fake:overlap")).prune(["a"], [[CITY]])
 

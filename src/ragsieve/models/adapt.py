@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve import models
-from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt
+from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, check_fits
 from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
 
@@ -120,8 +120,7 @@ class Function(Reopened):
     ) -> list[str]:
         """See `LLM.complete`; a schema is left to the prompt."""
         sizes = [sum(self.count([m.content for m in prompt])) for prompt in prompts]
-        if (needed := max(sizes, default=0) + max_tokens) > self.context and sizes:
-            raise ContextOverflow(needed=needed, limit=self.context, model=self.identity)
+        check_fits(sizes, max_tokens, self.context, self.identity)
         chats = [[message._asdict() for message in prompt] for prompt in prompts]
         replies = _called(self.identity, self.reply, chats, max_tokens) if chats else []
         if len(replies) != len(prompts) or not all(isinstance(text, str) for text in replies):

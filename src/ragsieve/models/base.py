@@ -98,6 +98,12 @@ def lacking(llm: LLM, call: str) -> Unsupported:
     return Unsupported(f"{llm.identity} has no {call}: it can {', '.join(sorted(llm.can))}")
 
 
+def check_fits(sizes: Sequence[int], reply: int, context: int, model: str) -> None:
+    """Raise `ContextOverflow` unless prompts of so many tokens fit a context with their reply."""
+    if sizes and (needed := max(sizes) + reply) > context:
+        raise ContextOverflow(needed=needed, limit=context, model=model)
+
+
 class Embedder(Protocol):
     """A bi-encoder."""
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range
-from ragsieve.models.base import Nats, Passage, Prompt, Pruned, lacking
+from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.models.base import Nats, Passage, Prompt, Pruned, check_fits, lacking
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import sentence_spans
@@ -132,8 +132,7 @@ class ScriptedLLM(Reopened):
         self.prompts.extend(prompts)
         sizes = [sum(self.count([message.content for message in prompt])) for prompt in prompts]
         for size, more in zip(sizes, extra, strict=True):
-            if size + more > self.context:
-                raise ContextOverflow(needed=size + more, limit=self.context, model=self.identity)
+            check_fits([size], more, self.context, self.identity)
         return sizes
 
     def _check(self, call: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, check_fits, complete_parsed
 from ragsieve.models.server import Server
 from ragsieve.text import estimated_tokens
 from ragsieve.trace import Usage, note, record_usage
@@ -173,11 +173,9 @@ class OpenAI(Server, LLM):
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
     ) -> list[_Reply]:
         chats = [protocol.messages(prompt) for prompt in prompts]
-        if self.tokenizer is not None:
-            sizes = self.count(["\n".join(m["content"] for m in chat) for chat in chats])
-            needed = max(sizes, default=0) + max_tokens
-            if needed > self.context:
-                raise ContextOverflow(needed=needed, limit=self.context, model=self.model)
+        known = chats if self.tokenizer is not None else []
+        sizes = self.count(["\n".join(m["content"] for m in chat) for chat in known])
+        check_fits(sizes, max_tokens, self.context, self.model)
         futures = self._map(lambda chat: self._send(chat, max_tokens, extra), chats)
         done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
         self._charge(done)

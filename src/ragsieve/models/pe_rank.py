@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, needs_extra
+from ragsieve.errors import InputError, ModelError, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -18,7 +18,7 @@ with needs_extra("local"):
     from safetensors import safe_open
 
 from ragsieve.models import store
-from ragsieve.models.base import Embedder, Message, Prompt
+from ragsieve.models.base import Embedder, Message, Prompt, check_fits
 from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once, pretrained
 from ragsieve.models.wrap import check_columns
 from ragsieve.prompts import render
@@ -108,8 +108,7 @@ class PERank(PreciseModel):
         if ids.count(self._place) != count:
             raise ModelError(f"model {self.model!r} must read {PLACE} as one token, it does not")
         limit = getattr(self._config, "max_position_embeddings", None) or CONTEXT
-        if len(ids) + count > limit:
-            raise ContextOverflow(needed=len(ids) + count, limit=limit, model=self.model)
+        check_fits([len(ids)], count, limit, self.model)
         return ids
 
     def _rendered(self, question: str, documents: str, count: int) -> Prompt:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, check_range, needs_extra
+from ragsieve.errors import InputError, ModelError, check_range, needs_extra
 
 with needs_extra("local"):
     import jinja2
@@ -22,7 +22,7 @@ with needs_extra("local"):
 
 from ragsieve.models import reflection, store
 from ragsieve.models.attention import ATTENTION
-from ragsieve.models.base import Message, Nats, Prompt
+from ragsieve.models.base import Message, Nats, Prompt, check_fits
 from ragsieve.models.decoding import Decoder, Mask, RowsDecoder
 from ragsieve.models.loading import (
     PreciseModel,
@@ -280,9 +280,7 @@ class Transformers(PreciseModel):
     def _encoded(self, prompts: Sequence[Prompt], reply: int) -> list[list[int]]:
         """Token rows of prompts, which leave ``reply`` tokens of the context."""
         rows = [self._encode(prompt) for prompt in prompts]
-        longest = max((len(row) for row in rows), default=0)
-        if longest + reply > self.context:
-            raise ContextOverflow(needed=longest + reply, limit=self.context, model=self.model)
+        check_fits([len(row) for row in rows], reply, self.context, self.model)
         return rows
 
     def _encode(self, prompt: Prompt) -> list[int]:

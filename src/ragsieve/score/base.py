@@ -33,14 +33,19 @@ class Scorer(ABC):
         return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]
 
 
+def by_document(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """The different spans of each document in the order of their places."""
+    documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
+    for segment in segments:
+        documents.setdefault(segment.document.id, {})[segment.key] = segment
+    return [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
+
+
 def in_passages(segments: Sequence[Segment]) -> tuple[list[Segment], list[Passage]]:
     """Segments in the order of their documents' ranks and their places there, and as passages.
 
     A span that comes twice is there once.
     """
-    documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
-    for s in sorted(segments, key=lambda s: s.document.rank):  # equal ranks stay in order
-        documents.setdefault(s.document.id, {})[s.key] = s
-    spans = [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
+    spans = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
     passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]
     return [s for some in spans for s in some], passages

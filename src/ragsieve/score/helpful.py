@@ -13,7 +13,7 @@ from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Prompt, readable, yes_probability
 from ragsieve.pipeline import packed
 from ragsieve.prompts import context, quoted, render, titled
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, by_document
 from ragsieve.types import Query, Segment
 
 YES, NO = "Yes", "No"
@@ -87,11 +87,7 @@ class Helpful(Scorer):
 
     def _windows(self, segments: Sequence[Segment]) -> Iterator[tuple[str, list[Segment]]]:
         """What is read of a document, and the segments that are judged by it."""
-        documents: dict[str, dict[tuple[str, int, int], Segment]] = {}
-        for s in segments:
-            documents.setdefault(s.document.id, {})[s.key] = s
-        for spans in documents.values():
-            ordered = sorted(spans.values(), key=lambda s: (s.start, s.end))
+        for ordered in by_document(segments):
             whole = Segment.whole(ordered[0].document)
             short = len(whole.text) <= _CHARS * self.window
             if short and self.llm.count([titled(whole)])[0] <= self.window:
