@@ -431,7 +431,7 @@ def test_all_but_kmeans_works_without_scikit_learn() -> None:
     kept, message = done.stdout.splitlines()
 
     assert "(0, 1)" == kept
-    assert "scikit-learn is not installed: pip install 'ragsieve[local]'" == message
+    assert "sklearn is not installed: pip install 'ragsieve[local]'" == message
 
 
 @UNHURRIED

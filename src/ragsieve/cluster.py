@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, needs_extra
 
 Vectors = NDArray[np.floating[Any]]
 _Array = NDArray[np.float64]
@@ -75,12 +75,10 @@ def kmeans(vectors: Vectors, clusters: int, *, seed: int) -> list[list[int]]:
         raise InputError(f"clusters must be at least 1, got {clusters!r}")
     if not 0 <= seed < 2**32:
         raise InputError(f"seed must be in [0, 2**32), got {seed!r}")
-    try:
+    with needs_extra("local"):
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise MissingExtra("scikit-learn", extra="local") from error
     if len(array) <= clusters:
         return [[row] for row in range(len(array))]
     distinct, labels = np.unique(array, axis=0, return_inverse=True)

@@ -50,7 +50,8 @@ def needs_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or extra, extra=extra) from error
+        package = (error.name or extra).partition(".")[0]
+        raise MissingExtra(package, extra=extra) from error
 
 
 class StoreError(RagsieveError):

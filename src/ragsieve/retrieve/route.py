@@ -209,8 +209,7 @@ class Evidence(NamedTuple):
 
     name: str
     segments: list[Segment]
-    error: str
-    seconds: float
+    error: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -317,16 +316,16 @@ def _evidence(source: Named, began: float, running: Future[_Outcome] | str) -> E
     facts = {"name": source.name, "found": len(segments), "seconds": round(step.seconds, 4)}
     more = {"events": events} if events else {}
     log_event(f"{source.name}: {len(segments)} found", "source", **facts, **more)
-    return Evidence(source.name, segments, "", step.seconds, warnings)
+    return Evidence(source.name, segments, warnings=warnings)
 
 
 def _left_out(source: Named, reason: str, began: float, events: Sequence[Any] = ()) -> Evidence:
-    name, seconds = source.name, time.monotonic() - began
-    facts = {"name": name, "error": reason, "seconds": round(seconds, 4)}
-    text = f"{name} was left out: {reason}"
+    seconds = round(time.monotonic() - began, 4)
+    facts = {"name": source.name, "error": reason, "seconds": seconds}
+    text = f"{source.name} was left out: {reason}"
     log_event(f"warning: {text}", "source", **facts, events=[*events])
     warn(text)
-    return Evidence(name, [], reason, seconds)
+    return Evidence(source.name, [], reason)
 
 
 def _charge(

@@ -131,7 +131,8 @@ def open_words(folder: Path | str) -> Corpus:
     Raises:
         InputError: If there is no index.
     """
-    return Corpus(folder, splitter=index_options(folder).splitter(None))
+    index_options(folder)
+    return Corpus(folder)
 
 
 def index_source(

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from ragsieve.errors import InputError, check_range
@@ -278,17 +278,9 @@ def _cut(tokens: Sequence[Token], most: int) -> list[Token]:
 
 def _stretches(tokens: Sequence[Nats], goes: Container[int]) -> list[tuple[int, int]]:
     """Where tokens stand that follow one another and stay."""
-    spans: list[tuple[int, int]] = []
-    last = -1
-    for n, (start, end, _) in enumerate(tokens):
-        if n in goes:
-            continue
-        if spans and last == n - 1:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-        last = n
-    return spans
+    groups = groupby(range(len(tokens)), key=lambda n: n in goes)
+    runs = [[*run] for goes_on, run in groups if not goes_on]
+    return [(tokens[run[0]][0], tokens[run[-1]][1]) for run in runs]
 
 
 def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
