@@ -31,10 +31,13 @@ def with_texts(content: Any, texts: Mapping[int | None, str]) -> Any:
     """A copy of content with other texts in some places."""
     if None in texts:
         return texts[None]
-    parts = [*content]
-    for place, text in texts.items():
-        parts[place] = text if isinstance(parts[place], str) else {**parts[place], "text": text}
-    return parts
+    parts = enumerate(content)
+    return [_replaced(part, texts[n]) if n in texts else part for n, part in parts]
+
+
+def _replaced(part: Any, text: str) -> Any:
+    """A part with another text."""
+    return text if isinstance(part, str) else {**part, "text": text}
 
 
 def _text(part: object) -> object:
