@@ -1,16 +1,17 @@
-"""Run a call for many questions, several at once, in their order."""
+"""Run a call for many questions, several at once, in their order; or piece by piece."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from contextvars import copy_context
+from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.result import Result
-from ragsieve.types import Example, Query
+from ragsieve.types import Answer, Example, Query, Segment
 
 Question = Example | Query | str | tuple[Query | str, Sequence[AnyDocument] | None]
 """A question with its documents, or one alone where the system has a source."""
@@ -73,6 +74,28 @@ def _shown(results: Iterator[Result], questions: Iterable[Question]) -> Iterator
 
     total = len(questions) if isinstance(questions, Sequence) else None
     yield from track(results, "questions", total=total)
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A reader that can give its answer piece by piece."""
+
+    def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
+        """Pieces of the answer's text as they come; returns the answer."""
+
+
+def in_own_context(pieces: Generator[T, None, None]) -> Iterator[T]:
+    """The same pieces, made in a copy of this context: between them the caller's is as it was."""
+    run = copy_context().run
+    try:
+        while True:
+            try:
+                piece = run(next, pieces)
+            except StopIteration:
+                return
+            yield piece
+    finally:
+        run(pieces.close)
 
 
 async def in_thread(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

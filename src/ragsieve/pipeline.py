@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
-from ragsieve.many import Question, in_thread, run_many
+from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source
 from ragsieve.trace import Kind, Trace, note, record_drop, step
@@ -239,16 +239,38 @@ class System:
 
         Where a stage has answered by itself, that is the answer and the reader is not asked.
         """
+        *_, result = self._answered(query, documents)
+        return cast(Result, result)
+
+    def ask_stream(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+    ) -> Iterator[str | Result]:
+        """`ask`, as it goes: pieces of the answer's text as the model writes them, then the result.
+
+        Joined, the pieces are the text of the result's answer. Where the model or the reader cannot
+        stream, or a stage has answered, there is one piece. Work begins, and errors come, with the
+        first piece.
+        """
+        return in_own_context(self._answered(query, documents, stream=True))
+
+    def _answered(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None, stream: bool = False
+    ) -> Generator[str | Result, None, None]:
         documents = () if documents is None and not self.source else documents
         result, answer = self._filtered(query, documents)
         with result.trace.recording(), step(repr(self.reader), result.kept, "reader") as record:
-            if answer:
+            if stream and not answer and isinstance(self.reader, Streaming):
+                answer = yield from self.reader.stream(result.query, result.kept)
+                record.after = answer.segments
+            elif answer:
                 note("not asked: a stage before it has answered")
                 record.after = result.kept
+                yield answer.text
             else:
                 answer = self.reader(result.query, result.kept)
                 record.after = answer.segments
-        return replace(result, answer=answer)
+                yield answer.text
+        yield replace(result, answer=answer)
 
     def map(
         self,
@@ -367,17 +389,3 @@ def _with_found(
     for document in documents:
         others.pop(document.id, None)
     return (*documents, *others.values()), [*segments, *more.values()]
-
-
-def packed(items: Sequence[T], sizes: Sequence[int], limit: int) -> Iterator[list[T]]:
-    """Items in runs whose sizes sum to at most ``limit``, in order; a larger item is alone."""
-    run: list[T] = []
-    left = limit
-    for item, size in zip(items, sizes, strict=True):
-        if run and size > left:
-            yield run
-            run, left = [], limit
-        run.append(item)
-        left -= size
-    if run:
-        yield run

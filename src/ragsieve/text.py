@@ -8,9 +8,12 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import sentencex
+
+T = TypeVar("T")
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -266,3 +269,17 @@ def begins(text: str, phrases: Iterable[str]) -> bool:
 def unsure(answer: str) -> bool:
     """Whether an answer says nothing, or begins by saying that it is not known."""
     return not any(map(str.isalnum, answer)) or begins(answer, _UNSURE)
+
+
+def batched_by_size(items: Sequence[T], sizes: Sequence[int], limit: int) -> Iterator[list[T]]:
+    """Items in runs whose sizes sum to at most ``limit``, in order; a larger item is alone."""
+    run: list[T] = []
+    left = limit
+    for item, size in zip(items, sizes, strict=True):
+        if run and size > left:
+            yield run
+            run, left = [], limit
+        run.append(item)
+        left -= size
+    if run:
+        yield run

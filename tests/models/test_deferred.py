@@ -30,6 +30,15 @@ def test_counting_needs_no_llm() -> None:
     assert not loaded(model)
 
 
+def test_a_model_that_streams_does_so_here() -> None:
+    """In as many pieces."""
+    model = models.load("deferred:fake:echo")
+    given = list(model.stream(PROMPT))
+
+    assert loaded(model)
+    assert models.load("fake:echo").complete([PROMPT]) == given
+
+
 def test_the_first_call_loads_the_llm() -> None:
     """It then answers as the LLM itself does, under its identity."""
     model = models.load("deferred:fake:echo")

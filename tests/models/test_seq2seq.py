@@ -151,3 +151,12 @@ def test_a_prompt_has_turns(llm: Seq2Seq) -> None:
     """Nothing asked, nothing said."""
     with pytest.raises(InputError, match="at least one message"):
         llm.complete([()])
+
+
+def test_a_streamed_reply_is_the_reply(llm: Seq2Seq) -> None:
+    """In more than one piece."""
+    prompt = ask("Who sang the 1, 10?")
+    pieces = list(llm.stream(prompt, max_tokens=12))
+
+    assert llm.complete([prompt], max_tokens=12) == ["".join(pieces)]
+    assert len(pieces) > 1

@@ -114,6 +114,37 @@ def test_replies_are_the_same_alone_together_and_from_threads(
     assert together == threads
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_a_streamed_reply_is_the_reply(folder: str, dtype: str) -> None:
+    """Random bytes, whose characters are seldom whole; it is charged and noted as a reply is."""
+    llm = Transformers(folder, dtype=dtype)
+    for prompt in [ask(text * n) for n in (0, 1, 3) for text in SENTENCES]:
+        with step("streamed") as pieces:
+            given = list(llm.stream(prompt, max_tokens=16))
+        with step("whole") as once:
+            replies = llm.complete([prompt], max_tokens=16)
+
+        assert replies == ["".join(given)]
+        assert len(given) > 1
+        assert once.usages == pieces.usages
+
+
+def test_a_stream_that_nobody_reads_on_ends(llm: Transformers) -> None:
+    """What comes after it is as if it had never been."""
+    prompt = ask(SENTENCES[0])
+    before = llm.complete([prompt], max_tokens=40)
+    pieces = llm.stream(prompt, max_tokens=400)
+    first = next(pieces)
+    pieces.close()  # type: ignore[attr-defined]
+
+    assert before[0].startswith(first)
+    assert before == llm.complete([prompt], max_tokens=40)
+    with pytest.raises(InputError, match=r"^max_tokens must be at least 1, got 0$"):
+        next(llm.stream(prompt, max_tokens=0))
+    with pytest.raises(ContextOverflow):
+        next(llm.stream(prompt, max_tokens=1000))
+
+
 def test_probabilities_agree_alone_and_together(llm: Transformers) -> None:
     """To 1e-4; options and continuations of one to many tokens, equal prompts and others."""
     prompts = [ask(text) for text in (*SENTENCES, SENTENCES[0], "")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.errors import InputError, check_range
-from ragsieve.models.base import LLM, Message, Prompt
+from ragsieve.models.base import LLM, Message, Prompt, streamed
 from ragsieve.pipeline import fit
 from ragsieve.prompts import context, render
 from ragsieve.trace import note
@@ -68,6 +68,21 @@ class Reader:
             Answer(self._answer(reply), tuple(group), reply)
             for group, reply in zip(read, replies, strict=True)
         ]
+
+    def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
+        """See `ragsieve.many.Streaming`; one piece where the answer is a line of the reply."""
+        if self.answer_after:
+            answer = self(query, segments)
+            yield answer.text
+            return answer
+        read, reply, shown = self.fitting(query, segments), "", ""
+        prompt = self.messages(query, read)
+        for piece in streamed(self.llm, prompt, max_tokens=self.max_tokens):
+            reply += piece
+            if more := self._answer(reply)[len(shown) :]:
+                shown += more
+                yield more
+        return Answer(shown, tuple(read), reply)
 
     def messages(self, query: Query, segments: Sequence[Segment], /) -> Prompt:
         """The prompt with all of ``segments``; the closed-book prompt if there are none."""

@@ -9,8 +9,8 @@ charges the running step of the trace, `ragsieve.trace.record_usage`, once a cal
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,21 @@ class LLM(Protocol):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the model's own tokenizer, nothing added."""
+
+
+@runtime_checkable
+class Streamer(Protocol):
+    """An LLM that can give a reply while it writes it."""
+
+    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+        """The text that `LLM.complete` gives for a prompt, in pieces; errors are its."""
+
+
+def streamed(llm: LLM, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+    """A reply in pieces; in one where ``llm`` is no `Streamer`."""
+    if isinstance(llm, Streamer):
+        return llm.stream(prompt, max_tokens=max_tokens)
+    return iter(llm.complete([prompt], max_tokens=max_tokens))
 
 
 def lacking(llm: LLM, call: str) -> Unsupported:

@@ -39,10 +39,11 @@ Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 
 @dataclass
 class _Reply:
-    """A reply being written: its prompt, what masks it, its tokens in all."""
+    """A reply being written: its prompt, what masks it, who is stream_tokens, its tokens in all."""
 
     prompt: Sequence[int]
     mask: Mask | None
+    on_token: Callable[[int], object] | None = None
     tokens: list[int] = field(default_factory=list)
 
     @property
@@ -66,6 +67,8 @@ class _Reply:
         if token in eos:
             return False
         self.tokens.append(token)
+        if self.on_token:
+            self.on_token(token)
         complete = self.mask[1](token) if self.mask else False
         return not complete and len(self.tokens) < max_tokens
 
@@ -96,6 +99,7 @@ class Decoder:
         *,
         max_tokens: int,
         mask: Callable[[], Mask] | None = None,
+        on_token: Callable[[int], object] | None = None,
     ) -> list[list[int]]:
         """The most probable continuation of each prompt, greedily, up to an end token.
 
@@ -103,6 +107,7 @@ class Decoder:
             prompts: Token rows, none empty.
             max_tokens: At most this many tokens a reply.
             mask: Makes a mask for a row.
+            on_token: Called with each token as it is chosen.
         """
         rows, again = min(self._rows, len(prompts)), self._again
         memory = self._memory(rows, max(map(len, prompts)) + max_tokens, writing=True)
@@ -111,7 +116,7 @@ class Decoder:
         while waiting or running:
             while waiting and len(running) < rows:
                 index, prompt = waiting.popleft()
-                reply = _Reply(prompt, mask() if mask else None, replies[index])
+                reply = _Reply(prompt, mask() if mask else None, on_token, replies[index])
                 logits = memory.read(reply.prompt, len(running))
                 if reply.take(logits[-1], self.eos, max_tokens, again):
                     running.append(reply)

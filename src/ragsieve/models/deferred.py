@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragsieve.models import load
+from ragsieve.models.base import Prompt, streamed
 from ragsieve.models.once import once
 from ragsieve.models.pruner import Pruner
 from ragsieve.models.wrap import Columns, Wrapper
@@ -34,6 +35,10 @@ class Deferred(Wrapper):
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the tokenizer of the bundled sentence pruner."""
         return self._counter.count(texts)
+
+    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+        """See `ragsieve.models.base.streamed`."""
+        return streamed(self.model, prompt, max_tokens=max_tokens)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Deferred, (self.name,)

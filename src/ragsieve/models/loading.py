@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -127,7 +127,12 @@ def compute(function: Callable[..., T], *args: Any, **options: Any) -> T:
     OpenMP keeps its own workers for every thread that computes. With more of them than cores it
     lets them sleep between any two products, and decoding takes twice as long.
     """
-    return _thread().submit(function, *args, **options).result()
+    return computing(function, *args, **options).result()
+
+
+def computing(function: Callable[..., T], *args: Any, **options: Any) -> Future[T]:
+    """The same, not waited for."""
+    return _thread().submit(function, *args, **options)
 
 
 @cache

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra
 from ragsieve.models import protocol
@@ -23,12 +23,16 @@ with needs_extra("openai"):
     from huggingface_hub import hf_hub_download
     from tokenizers import Tokenizer
 
+T = TypeVar("T")
+
 _SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
     "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
     "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
     "temperature": ("temperature", "replies may differ from call to call"),
     "seed": ("seed", "replies may differ from call to call"),
     "max_tokens": ("max_completion_tokens", "max_completion_tokens is sent in its place"),
+    "stream_options": ("stream_options|include_usage", "tokens of streamed replies are counted"),
+    "stream": ("stream(?:ing)?", "replies come in one piece"),
 }
 
 
@@ -89,16 +93,45 @@ class OpenAI(Server, LLM):
             ContextOverflow: If a prompt and its reply do not fit the context.
             ModelError: If the server fails one prompt; the others in flight end first.
         """
-        if max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
         extra = {} if schema is None else {"response_format": protocol.response_format(schema)}
         replies = self._ask(prompts, max_tokens, extra)
-        for place, reply in enumerate(replies):
-            if reply.finish == "length":
-                note(f"reply {place} was cut at {max_tokens} tokens")
+        _note_cut(replies, max_tokens)
         if schema is None or schema.get("type") == "object":
             return [reply.text for reply in replies]
         return [protocol.unwrapped(reply.text) for reply in replies]
+
+    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+        """As `complete`, in pieces as the server sends them; one, where it sends no events.
+
+        Raises:
+            InputError, ContextOverflow: As `complete`.
+            ModelError: If the server fails, also in the middle of a reply.
+        """
+        (chat,) = self._chats([prompt], max_tokens)
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        reply = _Reply("", chat)
+        if tried := "stream" not in self._refused:
+            events, unsent = self._settled(chat, max_tokens, options, self._events)
+            reply = reply._replace(unsent=unsent)
+            for event in events:
+                part = protocol.part(event)
+                reply = reply._replace(
+                    text=reply.text + part.text,
+                    finish=part.finish or reply.finish,
+                    tokens=part.tokens or reply.tokens,
+                )
+                if part.text:
+                    yield part.text
+        if not reply.text and not reply.finish:  # no event, or none that can be read
+            self._refused.add("stream")
+            if tried:
+                note(f"{self.identity} refuses stream: {_SETTINGS['stream'][1]}")
+            yield from self.complete([prompt], max_tokens=max_tokens)
+            return
+        self._record([reply])
+        _note_cut([reply], max_tokens)
+        if not reply.finish:
+            note("the stream ended before the server said that the reply was complete")
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
@@ -172,20 +205,46 @@ class OpenAI(Server, LLM):
     def _ask(
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
     ) -> list[_Reply]:
+        chats = self._chats(prompts, max_tokens)
+        futures = self._map(lambda chat: self._send(chat, max_tokens, extra), chats)
+        done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
+        self._record(done)
+        return [future.result() for future in futures if not future.cancelled()]
+
+    def _record(self, replies: Sequence[_Reply]) -> None:
+        """Charge for replies, and note what the server refused."""
+        self._charge(replies)
+        for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
+            note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
+
+    def _chats(self, prompts: Sequence[Prompt], max_tokens: int) -> list[list[dict[str, str]]]:
+        """Prompts as they are sent, which leave that many tokens of the context."""
+        if max_tokens < 1:
+            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
         chats = [protocol.messages(prompt) for prompt in prompts]
         known = chats if self.tokenizer is not None else []
         sizes = self.count(["\n".join(m["content"] for m in chat) for chat in known])
         check_fits(sizes, max_tokens, self.context, self.model)
-        futures = self._map(lambda chat: self._send(chat, max_tokens, extra), chats)
-        done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
-        self._charge(done)
-        for name in dict.fromkeys(name for reply in done for name in reply.unsent):
-            note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
-        return [future.result() for future in futures if not future.cancelled()]
+        return chats
 
     def _send(
         self, chat: list[dict[str, str]], max_tokens: int, extra: Mapping[str, Any]
     ) -> _Reply:
+        try:
+            data, unsent = self._settled(chat, max_tokens, extra, self._post)
+        except _Refused as error:  # without logprobs there is nothing to ask for
+            self._refused.add(error.setting)
+            return _Reply("", chat, tokens=(0, 0), unsent=(error.setting,))
+        return self._read(data, chat)._replace(unsent=unsent)
+
+    def _settled(
+        self,
+        chat: list[dict[str, str]],
+        max_tokens: int,
+        extra: Mapping[str, Any],
+        post: Callable[[str, Mapping[str, Any]], T],
+    ) -> tuple[T, tuple[str, ...]]:
+        """What ``post`` gives, with the settings that the server refuses left out, and these."""
         refused = set(self._refused)
         while True:  # each round leaves out one setting more
             settings = {"temperature": 0, "seed": 0, "max_tokens": max_tokens, **extra}
@@ -194,16 +253,14 @@ class OpenAI(Server, LLM):
             sent = {k: v for k, v in settings.items() if k not in refused}
             body = {"model": self.model, "messages": chat, **sent}
             try:
-                data = self._post("chat/completions", body)
+                data = post("chat/completions", body)
             except _Refused as error:
+                if error.setting == "logprobs":
+                    raise
                 refused.add(error.setting)
-                if error.setting == "logprobs":  # without them there is nothing to ask for
-                    self._refused.add("logprobs")
-                    return _Reply("", chat, tokens=(0, 0), unsent=("logprobs",))
                 continue
             self._refused.update(refused)  # now known to be what the server minded
-            unsent = tuple(name for name in settings if name in refused)
-            return self._read(data, chat)._replace(unsent=unsent)
+            return data, tuple(name for name in settings if name in refused)
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         data = super()._post(path, body)
@@ -235,13 +292,11 @@ class OpenAI(Server, LLM):
             text = choice["message"].get("content")
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r:.200}") from error
-        usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
-        used = [usage[k] for k in ("prompt_tokens", "completion_tokens") if k in usage]
         return _Reply(
             text if isinstance(text, str) else "",
             chat,
             finish=str(choice.get("finish_reason")),
-            tokens=(used[0], used[1]) if [int, int] == [*map(type, used)] else None,
+            tokens=protocol.used(data),
             top=protocol.top(choice.get("logprobs")),
         )
 
@@ -301,6 +356,12 @@ class _Reply(NamedTuple):
     tokens: tuple[int, int] | None = None
     top: list[tuple[str, float]] | None = None  # the first token's candidates, with probability
     unsent: tuple[str, ...] = ()
+
+
+def _note_cut(replies: Sequence[_Reply], max_tokens: int) -> None:
+    for place, reply in enumerate(replies):
+        if reply.finish == "length":
+            note(f"reply {place} was cut at {max_tokens} tokens")
 
 
 class _Refused(ModelError):

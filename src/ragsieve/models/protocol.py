@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ragsieve.errors import BadReply, InputError
@@ -75,6 +75,33 @@ def unwrapped(text: str) -> str:
     if isinstance(value, dict) and value.keys() == {"reply"}:
         return json.dumps(value["reply"], ensure_ascii=False)
     return text
+
+
+class Part(NamedTuple):
+    """What an event of a streamed reply adds: text, why it ended, tokens read and written."""
+
+    text: str
+    finish: str
+    tokens: tuple[int, int] | None
+
+
+def part(event: object) -> Part:
+    """An event as `Part`; an empty one of another form."""
+    data: dict[str, Any] = event if isinstance(event, dict) else {}
+    try:
+        choice = data["choices"][0]
+        text, finish = choice["delta"].get("content"), choice.get("finish_reason")
+    except (AttributeError, IndexError, KeyError, TypeError):
+        text, finish = "", ""
+    text, finish = (value if isinstance(value, str) else "" for value in (text, finish))
+    return Part(text, finish, used(data))
+
+
+def used(data: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Tokens read and written, of a reply or an event that tells them."""
+    usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
+    counts = [usage[k] for k in ("prompt_tokens", "completion_tokens") if k in usage]
+    return (counts[0], counts[1]) if [int, int] == [*map(type, counts)] else None
 
 
 def top(logprobs: Any) -> list[tuple[str, float]] | None:

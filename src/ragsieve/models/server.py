@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -95,10 +96,33 @@ class Server(Reopened):
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON value that the server replies with."""
-        try:
+        with self._errors(body):
             data = self._client.post(path, cast_to=object, body=body)
             # a string is JSON that the server did not declare as such
             return json.loads(data) if isinstance(data, str) else data
+
+    def _events(self, path: str, body: Mapping[str, Any]) -> Iterator[object]:
+        """The JSON values of the events that the server replies with; a refusal is raised now."""
+        with self._errors(body):
+            kind = openai.Stream[object]
+            events = self._client.post(
+                path, cast_to=object, body=body, stream=True, stream_cls=kind
+            )
+        return self._of_stream(events)
+
+    def _of_stream(self, events: openai.Stream[object]) -> Iterator[object]:
+        try:
+            yield from events
+        except Exception as error:  # the client's own, or its HTTP library's, by its version
+            raise self._failed(f"the stream broke off: {error}") from error
+        finally:
+            events.close()
+
+    @contextmanager
+    def _errors(self, body: Mapping[str, Any]) -> Iterator[None]:
+        """Raise what the client raises in the block as errors of ours."""
+        try:
+            yield
         except openai.APITimeoutError as error:
             attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
             raise self._failed(f"no reply in {self.timeout_s} s, {attempts}") from error

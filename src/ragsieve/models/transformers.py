@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from ragsieve.models.loading import (
     PreciseModel,
     adapted,
     compute,
+    computing,
     is_small,
     loaded,
     marked,
@@ -35,6 +37,7 @@ from ragsieve.models.loading import (
     own_tokenizer,
     pretrained,
 )
+from ragsieve.models.streaming import as_text, stream_tokens
 from ragsieve.models.surprisal import spanned, windowed
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
@@ -123,6 +126,18 @@ class Transformers(PreciseModel):
         replies = compute(generate, rows, max_tokens=max_tokens, mask=mask)
         self._record_usage(rows, [len(reply) for reply in replies], max_tokens)
         return [reflection.decoded(self._tokenizer, reply) for reply in replies]
+
+    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+        """See `ragsieve.models.base.Streamer`."""
+        if max_tokens < 1:
+            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        (row,) = self._encoded([prompt], max_tokens)
+        generate = partial(self._decoder.generate, [row], max_tokens=max_tokens)
+        tokens = stream_tokens(lambda on_token: computing(generate, on_token=on_token))
+        decode = partial(reflection.decoded, self._tokenizer)
+        cleaned = getattr(self._tokenizer, "clean_up_tokenization_spaces", False)
+        written = yield from as_text(tokens, decode, by_words=bool(cleaned))
+        self._record_usage([row], [written], max_tokens)
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Prompt, readable, yes_probability
-from ragsieve.pipeline import packed
 from ragsieve.prompts import context, quoted, render, titled
 from ragsieve.score.base import Scorer, by_document
+from ragsieve.text import batched_by_size
 from ragsieve.types import Query, Segment
 
 YES, NO = "Yes", "No"
@@ -98,4 +98,4 @@ class Helpful(Scorer):
     def _cut(self, ordered: Sequence[Segment]) -> Iterator[list[Segment]]:
         """Segments in runs of at most ``window`` tokens; one that is longer is a run by itself."""
         title, *costs = self.llm.count([ordered[0].document.title, *(s.text for s in ordered)])
-        return packed(ordered, costs, self.window - title)
+        return batched_by_size(ordered, costs, self.window - title)

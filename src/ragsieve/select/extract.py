@@ -12,9 +12,9 @@ import msgspec
 
 from ragsieve.errors import BadReply, InputError, check_choice, check_positive, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.pipeline import best_first, packed
+from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, numbered, render, titled
-from ragsieve.text import normalise
+from ragsieve.text import batched_by_size, normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 
@@ -152,7 +152,7 @@ class Extract:
                 note(
                     f"segment {segment.key} has {cost} tokens, over the limit of {budget}: not read"
                 )
-        return [*packed([segments[place] for place in read], [*read.values()], budget)]
+        return [*batched_by_size([segments[place] for place in read], [*read.values()], budget)]
 
 
 def _point_tokens(clues: int) -> int:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Nats
-from ragsieve.pipeline import Reader, best_first, fit, packed
+from ragsieve.pipeline import Reader, best_first, fit
 from ragsieve.score.surprisal import Expected, Surprisal
-from ragsieve.text import sentence_spans
+from ragsieve.text import batched_by_size, sentence_spans
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 
@@ -231,7 +231,7 @@ class Pruned:
         """The tape in parts of at most ``window`` tokens, or of one word."""
         texts = list(dict.fromkeys(part.text for part in self.tape))
         tokens = dict(zip(texts, self.llm.count(texts), strict=True))
-        return packed(self.tape, [tokens[part.text] for part in self.tape], window)
+        return batched_by_size(self.tape, [tokens[part.text] for part in self.tape], window)
 
     def read(self, chunk: Sequence[Part]) -> None:
         """Keep of each document in ``chunk`` the share of its tokens that is worth most."""
