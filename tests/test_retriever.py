@@ -107,6 +107,20 @@ def test_methods_that_search_take_it(name: str, make: Any) -> None:
     assert {"eiffel"} <= {segment.document.id for segment in result.kept}
 
 
+@pytest.mark.parametrize("name", ["hyde", "pruningrag", "chunkrag", "iter-retgen", "crag"])
+def test_methods_that_search_answer_without_it(name: str) -> None:
+    """A retriever that fails costs a lenient system its evidence, not its answer."""
+    where: dict[str, Any] = {"source": broken}
+    if name == "crag":
+        where = {"options": {"fallback": broken, "rewrite": False}}
+    llm = ScriptedLLM(lambda _: "Koechlin")
+    system = systems.build(name, llm, HashingEmbedder(), pruner=OverlapPruner(), **where)
+    result = system.lenient().ask(QUESTION, ["Rome is a city."] if name == "crag" else None)
+
+    assert result.answer and "Koechlin" == result.answer.text
+    assert any("broken failed: ConnectionError" in one for one in result.trace.warnings)
+
+
 def test_a_wrong_document_is_replaced_by_what_a_retriever_finds() -> None:
     """CRAG's fallback."""
     crag = systems.build("crag", echo(), HashingEmbedder(), options={"rewrite": False})
