@@ -72,7 +72,7 @@ def _units(unit: Unit) -> Stage:
     check_choice(Unit, unit=unit)
     if unit == "sentence":
         return split.Sentences()
-    return Phrases() if unit == "phrase" else Words()
+    return Phrases() if unit == "phrase" else Phrases("")
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,12 @@ class Percentile:
 
 
 @dataclass(frozen=True)
-class Words:
-    """Split segments into words and punctuation marks."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        return [
-            Segment(s.document, s.start + match.start(), s.start + match.end())
-            for s in segments
-            for match in _WORD.finditer(s.text)
-        ]
-
-
-@dataclass(frozen=True)
 class Phrases:
     """Split segments into noun phrases, and the words and punctuation marks between.
 
     Args:
-        model: A name of the model store, or the folder of an English spaCy pipeline.
+        model: A name of the model store, or the folder of an English spaCy pipeline; where empty,
+            nothing is a phrase.
 
     Raises:
         MissingExtra: If spaCy is not installed.
@@ -150,7 +139,8 @@ class Phrases:
 
     def _noun_phrases(self, text: str) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = []
-        for start, end in (match.span() for match in _PARAGRAPH.finditer(text)):
+        paragraphs = _PARAGRAPH.finditer(text) if self.model else ()
+        for start, end in (match.span() for match in paragraphs):
             phrases = self._spacy.noun_phrases(text[start:end])
             spans += [(start + first, start + last) for first, last in phrases]
         return spans

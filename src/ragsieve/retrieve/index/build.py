@@ -20,7 +20,7 @@ from ragsieve.pipeline import Stage
 from ragsieve.prompts import titled
 from ragsieve.retrieve.index import store, vectors
 from ragsieve.retrieve.index.postings import Changes
-from ragsieve.retrieve.index.store import LOCK, Settings, batched, key_of, raw, storing, text_of
+from ragsieve.retrieve.index.store import FILE, LOCK, Settings, key_of, raw, storing, text_of
 from ragsieve.types import Document, Query, Segment
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Build:
 
     def _open(self, settings: Settings) -> None:
         with storing(self._folder):
-            if not store.exists(self._folder):
+            if not (self._folder / FILE).exists():
                 store.create(self._folder, settings)
             self._db = store.open_to_write(self._folder)
         try:
@@ -228,7 +228,9 @@ class Build:
         with self._writing():
             known = {key: self._vector(key) for key in numbers}
             self._put(numbers, {k: v for k, v in known.items() if v is not None})
-        for keys in batched([key for key in numbers if known[key] is None], _EMBEDDED):
+        new = [key for key in numbers if known[key] is None]
+        for at in range(0, len(new), _EMBEDDED):
+            keys = new[at : at + _EMBEDDED]
             rows = _checked(embedder, embedder.embed([texts[key] for key in keys]), len(keys))
             with self._writing():
                 self._put(numbers, dict(zip(keys, rows, strict=True)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ragsieve.prompts import titled
 from ragsieve.retrieve.index import postings, store
-from ragsieve.retrieve.index.store import Settings, key_of, rows_with, storing, text_of
+from ragsieve.retrieve.index.store import FILE, Settings, key_of, rows_with, storing, text_of
 from ragsieve.retrieve.index.vectors import Cache
 from ragsieve.types import Document, Segment
 
@@ -87,7 +87,7 @@ def reading(folder: Path, cache: Cache) -> Iterator[State | None]:
         StoreError: If it cannot be read, or is damaged.
     """
     with storing(folder, "read"):
-        if not store.exists(folder):
+        if not (folder / FILE).exists():
             yield None
             return
         with store.snapshot(folder) as db:
@@ -102,7 +102,7 @@ def settings(folder: Path) -> Settings | None:
         StoreError: If it cannot be read.
     """
     with storing(folder, "read"):
-        if not store.exists(folder):
+        if not (folder / FILE).exists():
             return None
         with store.snapshot(folder) as db:
             return store.meta_of(db).settings

@@ -18,9 +18,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +57,6 @@ CREATE TABLE vectors(
 """
 TABLES = ("documents", "chunks", "postings", "vectors")
 _FAILURES = (OSError, sqlite3.Error, ValueError, TypeError, LookupError, OverflowError)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -94,13 +92,6 @@ def storing(folder: Path, action: str = "written") -> Iterator[None]:
         if isinstance(error, (TypeError, LookupError)):  # whose texts say little
             reason = f"it is damaged ({type(error).__name__}: {error})"
         raise StoreError(f"the index {str(folder)!r} could not be {action}: {reason}") from error
-
-
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of ``size`` items, the last one shorter."""
-    left = iter(items)
-    while batch := list(islice(left, size)):
-        yield batch
 
 
 def raw(text: str) -> bytes:
@@ -170,11 +161,6 @@ def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> dic
     rounded = np.round(scores.astype(np.float64), 5)
     order = np.lexsort((numbers, -rounded))[:k]
     return dict(zip(numbers[order].tolist(), rounded[order].tolist(), strict=True))
-
-
-def exists(folder: Path) -> bool:
-    """Whether there is a database."""
-    return (folder / FILE).exists()
 
 
 def create(folder: Path, settings: Settings) -> None:
