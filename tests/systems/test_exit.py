@@ -16,24 +16,6 @@ def weigh(prompt: Prompt, options: Sequence[str]) -> list[float]:
     return [2, 1] if "sang" in asked else [1, 2]
 
 
-def test_sentences_that_help_stay_in_their_order() -> None:
-    """Two of three probabilities reach a half; the generator reads and answers from these."""
-    llm = ScriptedLLM(["One and Three"], choices=weigh)
-    result = exit_sentences(llm).ask("Who sang?", TEXTS)
-
-    assert ["One sang.", "Three sang."] == [s.text for s in result.kept]
-    assert result.answer is not None
-    assert "One and Three" == result.answer.text
-
-
-def test_another_model_may_judge() -> None:
-    """The generator is asked for the answer alone."""
-    llm, judge = ScriptedLLM(["One"]), ScriptedLLM([], choices=weigh, identity="judge")
-    exit_sentences(llm, extractor=judge).ask("Who sang?", TEXTS)
-
-    assert (1, 3) == (len(llm.prompts), len(judge.prompts))
-
-
 def test_the_best_may_be_spared() -> None:
     """Where none reaches the threshold, one stays."""
     llm = ScriptedLLM([], choices=weigh)

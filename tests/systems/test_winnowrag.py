@@ -332,16 +332,6 @@ def test_a_question_has_a_deadline_and_a_budget() -> None:
         assert "the majority so far, as a limit is reached" == told(result)[-1]["why"]
 
 
-def test_ten_runs_are_one() -> None:
-    """The same seed, the same bytes."""
-    runs = {
-        bytes_of(winnowrag(llm(), HashingEmbedder(), clusters=4).ask(QUESTION, DOCUMENTS))
-        for _ in range(10)
-    }
-
-    assert 1 == len(runs)
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"rounds": 0}],

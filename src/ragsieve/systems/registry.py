@@ -163,11 +163,12 @@ class Systems(Mapping[str, Entry]):
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise KeyError(name)
         spelt = f"{name}-".replace("-", "_")
-        for module in sorted(_modules(), key=lambda m: (not spelt.startswith(f"{m}_"), -len(m))):
-            import_module(f"{_PACKAGE}.{module}")
+        for module in sorted(_modules(), key=lambda module: not spelt.startswith(f"{module}_")):
             if name in _ENTRIES:
                 return _ENTRIES[name]
-        _import_others()
+            import_module(f"{_PACKAGE}.{module}")
+        if name not in _ENTRIES:
+            _import_others()
         return _ENTRIES[name]
 
     def __iter__(self) -> Iterator[str]:
