@@ -75,7 +75,8 @@ def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> MakeEncoder:
         torch = pytest.importorskip("torch")
         transformers = pytest.importorskip("transformers")
         folder = tmp_path_factory.mktemp("encoder")
-        known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", ".", "?", *words]
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        known = [*dict.fromkeys([*special, ":", ".", "?", *words])]
         (folder / "vocab.txt").write_text("\n".join(known))
         tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
         tokenizer.model_max_length = positions

@@ -24,7 +24,7 @@ from ragsieve.artifacts import Base, Trained, save
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.bench import Bench
 from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec, read
-from ragsieve.evaluate.loading import load_run
+from ragsieve.evaluate.records import load_run
 from ragsieve.evaluate.report import summarise
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM

@@ -43,6 +43,16 @@ def kept(example: Example, *spans: tuple[str, int, int]) -> Result:
     return Result(QUERY, example.documents, segments, "", Tokens(40, 10), Trace())
 
 
+def of_documents(example: Example, result: Result) -> tuple[float | None, float | None]:
+    """Recall and precision of documents."""
+    return document_recall(example, result), document_precision(example, result)
+
+
+def of_sentences(example: Example, result: Result) -> tuple[float | None, float | None]:
+    """Recall and precision of sentences."""
+    return sentence_recall(example, result), sentence_precision(example, result)
+
+
 def test_gold_sentences_are_spans() -> None:
     """Named by text, in any order, twice, with other white space or without the final stop."""
     named = ["Crofts played.", "Seals sang it.", "Seals  sang\nit", " ", "Nobody said this."]
@@ -108,8 +118,7 @@ def test_documents_count_by_any_kept_span() -> None:
     example = Example(QUERY, (*gold, document("x", is_positive=False)))
     result = kept(example, ("a", *SANG), ("a", *PLAYED), ("b", *SANG), ("x", *RAINED))
 
-    assert 2 / 3 == document_recall(example, result)
-    assert 2 / 3 == document_precision(example, result)
+    assert (2 / 3, 2 / 3) == of_documents(example, result)
 
 
 def test_sentences_count_by_half() -> None:
@@ -129,8 +138,7 @@ def test_overlapping_spans_count_once() -> None:
     example = Example(QUERY, (document(supporting_sentences=["Seals sang it."]),))
     result = kept(example, ("d", 15, 25), ("d", 0, 25))
 
-    assert 1.0 == sentence_recall(example, result)
-    assert 0.5 == sentence_precision(example, result)
+    assert (1.0, 0.5) == of_sentences(example, result)
 
 
 def test_sentences_of_documents_without_gold_are_wrong() -> None:
@@ -138,8 +146,7 @@ def test_sentences_of_documents_without_gold_are_wrong() -> None:
     example = Example(QUERY, (document("a", supporting_sentences=["It rained."]), document("b")))
     result = kept(example, ("b", *RAINED), ("a", *RAINED))
 
-    assert 1.0 == sentence_recall(example, result)
-    assert 0.5 == sentence_precision(example, result)
+    assert (1.0, 0.5) == of_sentences(example, result)
 
 
 def test_nothing_kept_of_something_gold_is_zero() -> None:
@@ -147,9 +154,8 @@ def test_nothing_kept_of_something_gold_is_zero() -> None:
     gold = document(is_positive=True, supporting_sentences=["It rained."])
     example = Example(QUERY, (gold,))
     result = kept(example)
-    metrics = [document_recall, document_precision, sentence_recall, sentence_precision]
 
-    assert [0.0] * 4 == [metric(example, result) for metric in metrics]
+    assert (0.0,) * 4 == of_documents(example, result) + of_sentences(example, result)
 
 
 def test_without_a_gold_label_there_is_no_number() -> None:
@@ -157,9 +163,7 @@ def test_without_a_gold_label_there_is_no_number() -> None:
     for metadata in ({}, {"is_positive": False, "supporting_sentences": []}):
         example = Example(QUERY, (document(**metadata),))
         for result in (kept(example), kept(example, ("d", *SANG))):
-            metrics = [document_recall, document_precision, sentence_recall, sentence_precision]
-
-            assert [None] * 4 == [metric(example, result) for metric in metrics]
+            assert (None,) * 4 == of_documents(example, result) + of_sentences(example, result)
 
 
 def test_documents_of_equal_ids_are_told_apart() -> None:
@@ -251,12 +255,8 @@ def test_documents_of_an_index_are_known_by_what_they_say() -> None:
         (Document("a3f:1", "It snowed.", "Weather"), 0, 9),
     )
 
-    assert (1.0, 0.5) == (
-        document_recall(INDEXED, result),
-        document_precision(INDEXED, result),
-    )
-    assert 1.0 == sentence_recall(INDEXED, result)
-    assert 0.75 == sentence_precision(INDEXED, result)  # three sentences of TEXT, one snowed
+    assert (1.0, 0.5) == of_documents(INDEXED, result)
+    assert (1.0, 0.75) == of_sentences(INDEXED, result)  # three sentences of TEXT, one snowed
 
 
 def test_a_document_of_an_index_is_none_of_the_example_by_its_id_alone() -> None:
@@ -264,11 +264,8 @@ def test_a_document_of_an_index_is_none_of_the_example_by_its_id_alone() -> None
     for stranger in (Document("7", "It hailed."), Document("7", TEXT, "Another title")):
         result = of_index((stranger, 0, 10))
 
-        assert (0.0, 0.0) == (
-            document_recall(INDEXED, result),
-            document_precision(INDEXED, result),
-        )
-        assert (0.0, 0.0) == (sentence_recall(INDEXED, result), sentence_precision(INDEXED, result))
+        assert (0.0, 0.0) == of_documents(INDEXED, result)
+        assert (0.0, 0.0) == of_sentences(INDEXED, result)
 
 
 def test_each_stranger_counts_by_itself() -> None:
@@ -301,4 +298,4 @@ def test_documents_with_equal_ids_are_named_as_a_system_names_them() -> None:
     example = Example(QUERY, same)
     result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, same)
 
-    assert (1.0, 0.5) == (document_recall(example, result), document_precision(example, result))
+    assert (1.0, 0.5) == of_documents(example, result)

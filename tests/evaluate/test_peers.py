@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.loading import load_run
+from ragsieve.evaluate.records import load_run
 from ragsieve.evaluate.report import OVERALL, Report, summarise
 from ragsieve.evaluate.tables import tables, to_json, to_markdown
 

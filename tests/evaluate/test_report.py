@@ -22,9 +22,9 @@ from rich.console import Console
 from ragsieve.errors import InputError
 from ragsieve.evaluate.advice import advice
 from ragsieve.evaluate.cost import Prices, break_even
-from ragsieve.evaluate.loading import COSTS, load_run
 from ragsieve.evaluate.page import to_html
 from ragsieve.evaluate.plots import Point, front
+from ragsieve.evaluate.records import COSTS, load_run
 from ragsieve.evaluate.report import OVERALL, Report, summarise
 from ragsieve.evaluate.tables import to_csv, to_json, to_markdown, to_terminal
 

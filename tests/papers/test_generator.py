@@ -11,6 +11,10 @@ question: "Snow fell.".
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("peft")
+
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.train.generator import chosen, reader, target
 from ragsieve.train.plans import GeneratorPlan

@@ -23,7 +23,10 @@ WORDS += ["it", "in", "old"]
 
 @pytest.fixture(scope="session")
 def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
-    """Makes a llama of random weights that reads some words, ``.`` and ``?``, in so many layers."""
+    """Makes a llama, or a T5, of random weights that reads some words, ``.`` and ``?``.
+
+    Without words it reads every text, letter by letter.
+    """
 
     def make(
         words: Sequence[str],
@@ -32,27 +35,32 @@ def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
         width: int = 16,
         positions: int = 512,
         padded: bool = True,
+        seq2seq: bool = False,
     ) -> Path:
         pytest.importorskip("torch").manual_seed(0)
         transformers = pytest.importorskip("transformers")
-        tokenizers = pytest.importorskip("tokenizers")
         folder = tmp_path_factory.mktemp("llm")
         known = ["<pad>", "</s>", "<unk>", ".", "?", *words]
-        numbered = {word: n for n, word in enumerate(known)}
-        made = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbered, unk_token="<unk>"))
-        made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+        made = _whole_words(known) if words else _letters(known[:3])
         transformers.PreTrainedTokenizerFast(
             tokenizer_object=made,
             eos_token="</s>",
             pad_token="<pad>" if padded else None,
             unk_token="<unk>",
         ).save_pretrained(folder)
+        size = made.get_vocab_size()
+        if seq2seq:
+            sizes = {"d_model": width, "d_kv": 8, "d_ff": 2 * width, "num_heads": width // 8}
+            sizes |= {"vocab_size": size, "num_layers": layers}
+            t5 = transformers.T5Config(decoder_start_token_id=0, **sizes)
+            transformers.T5ForConditionalGeneration(t5).save_pretrained(folder)
+            return folder
         config = transformers.LlamaConfig(
             hidden_size=width,
             intermediate_size=2 * width,
             num_hidden_layers=layers,
             num_attention_heads=width // 8,
-            vocab_size=len(known),
+            vocab_size=size,
             max_position_embeddings=positions,
             initializer_range=0.3,
             bos_token_id=None,
@@ -63,6 +71,28 @@ def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
         return folder
 
     return make
+
+
+def _whole_words(known: Sequence[str]) -> Any:
+    """A tokenizer of these words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    numbered = {word: n for n, word in enumerate(known)}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbered, unk_token="<unk>"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    return made
+
+
+def _letters(special: Sequence[str]) -> Any:
+    """A tokenizer of bytes, and these."""
+    tokenizers = pytest.importorskip("tokenizers")
+    byte_level = tokenizers.pre_tokenizers.ByteLevel
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = byte_level(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    options = {"special_tokens": [*special], "initial_alphabet": byte_level.alphabet()}
+    trainer = tokenizers.trainers.BpeTrainer(**options, show_progress=False)
+    made.train_from_iterator([], trainer)
+    return made
 
 
 @pytest.fixture

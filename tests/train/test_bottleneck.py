@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("peft")
+pytest.importorskip("trl")
+
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck

@@ -20,18 +20,26 @@ EXAMPLE = Example(
 )
 
 
-def test_sources_come_in_turns_and_a_question_once(tmp_path: Path) -> None:
-    """No document or no answer: nothing to learn."""
+@pytest.mark.parametrize("documents", [True, False])
+def test_sources_come_in_turns_and_a_question_once(tmp_path: Path, documents: bool) -> None:
+    """No answer, or no document where one is needed: nothing to learn."""
     document = {"id": "d", "text": "Seals sang."}
-    wanted = [f"q{n}" for n in range(60) if part_of(f"q{n}") == "train"][:3]
+    wanted = [f"q{n}" for n in range(60) if part_of(f"q{n}") == "train"][:4]
+    bare = wanted.pop()
     for name, questions in (("a", wanted[:2]), ("b", wanted)):
         rows = [{"question": q, "answers": ["x"], "documents": [document]} for q in questions]
         rows += [{"question": "q", "answers": [], "documents": [document]}]
+        rows += [{"question": bare, "answers": ["x"]}]
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     sources = [load(str(tmp_path / f"{name}.jsonl")) for name in "ab"]
+    found = [*gather(sources, "train", documents=documents)]
+    named = [(e.query.id, e.query.text) for e in found if e.query.text != bare]
 
-    assert wanted == [e.query.text for e in gather(sources, "train")]
+    assert [*zip(["a:", "a:", "b:"], wanted, strict=True)] == named
+    assert documents == (bare not in [e.query.text for e in found])
+    assert {int(documents)} == {len(e.documents) for e in found}
+    assert [] == [*gather(sources, "test", documents=documents)]
 
 
 def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
-from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
-from tokenizers.models import BPE  # noqa: E402
-
-from ragsieve.models.base import Prompt  # noqa: E402
-from ragsieve.models.fake import ScriptedLLM, echo  # noqa: E402
-from ragsieve.models.transformers import Transformers  # noqa: E402
-from ragsieve.select import Extract  # noqa: E402
-from ragsieve.train.examples import TrainingExample  # noqa: E402
-from ragsieve.train.extractor import figures, samples, samples_of  # noqa: E402
-from ragsieve.train.sft import Tuning, tunable, tune  # noqa: E402
-from ragsieve.types import Document, Example, Query  # noqa: E402
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM, echo
+from ragsieve.models.transformers import Transformers
+from ragsieve.select import Extract
+from ragsieve.train.examples import TrainingExample
+from ragsieve.train.extractor import figures, samples, samples_of
+from ragsieve.train.sft import Tuning, tunable, tune
+from ragsieve.types import Document, Example, Query
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 DOCUMENTS = (
@@ -37,36 +33,9 @@ WHETHER = TrainingExample.of(Example(Query("Did it rain?", id="own:3"), DOCUMENT
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(make_llm: Callable[..., Path]) -> Path:
     """A folder with a tiny llama of random weights that has 2048 tokens of context."""
-    folder = tmp_path_factory.mktemp("llama")
-    made = Tokenizer(BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
-        [],
-        trainers.BpeTrainer(
-            special_tokens=["</s>"], initial_alphabet=alphabet, show_progress=False
-        ),
-    )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="</s>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=made.get_vocab_size(),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=2048,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=0,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
+    return make_llm("", 2, width=32, positions=2048)
 
 
 def replying(known: dict[Prompt, str]) -> ScriptedLLM:

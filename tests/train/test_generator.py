@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("peft")
+pytest.importorskip("accelerate")
+
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
@@ -136,8 +139,6 @@ def test_figures_are_means_over_questions() -> None:
 @pytest.fixture(scope="module")
 def llama(make_llm: Callable[..., Path], one_thread: None) -> str:
     """A tiny generator of random weights that reads whole words."""
-    pytest.importorskip("peft")
-    pytest.importorskip("accelerate")
     return f"transformers:{make_llm(WORDS, 2, width=48)}"
 
 

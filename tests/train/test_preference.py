@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,28 +84,15 @@ def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
     assert ["out"] == [path.name for path in tmp_path.iterdir()]
 
 
-class _Killed(Exception):
-    """Stands for a kill in the middle of a run."""
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on(
-    tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, started: Started, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     """From its last checkpoint to the weights of a run that was not killed."""
     tuning = Tuning(epochs=2, checks=2, lr=0.01)
     learn(tmp_path / "whole", started, tuning)
-    on_log = resuming.Clock.on_log
-
-    def killing(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
-        on_log(self, args, state, control, **more)
-        if state.global_step == 2:
-            raise _Killed
-
-    monkeypatch.setattr(resuming.Clock, "on_log", killing)
-    with pytest.raises(_Killed):
+    with killed(2):
         learn(tmp_path / "out", started, tuning)
-    monkeypatch.undo()
     (work,) = tmp_path.glob(".out.*.work")
     kept = [path.name for path in work.iterdir()]
     learn(tmp_path / "out", started, tuning)

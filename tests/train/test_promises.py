@@ -44,13 +44,6 @@ def test_promises_need_questions() -> None:
         possible(questions(3))
 
 
-def test_a_table_has_what_is_asked() -> None:
-    """Of 19 questions 0.95 may lose none, 0.8 three: (19 + 1) * 0.2 - 1."""
-    found = thresholds({"own": questions(19)}, [0.8, 0.95])
-
-    assert pytest.approx({"0.80": 0.04, "0.95": 0.01}) == found
-
-
 def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
     """The thresholds that came with it go; everything else stays."""
     bundled = Pruner()
@@ -133,9 +126,3 @@ def test_a_promise_holds_in_every_group() -> None:
     hard = answered([n / 200 for n in range(99)])
 
     assert thresholds({"hard": hard}) == thresholds({"easy": easy, "hard": hard})
-
-
-def test_too_few_questions_promise_nothing() -> None:
-    """99 of 100 cannot be promised on ten questions."""
-    with pytest.raises(InputError, match=r"needs at least .* questions"):
-        thresholds({"few": answered([0.5] * 10)})

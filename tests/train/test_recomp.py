@@ -10,10 +10,10 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.train.examples import TrainingExample, write
+from ragsieve.train.examples import write
 from ragsieve.train.recomp import Labeller, first_gain, labelled
 from ragsieve.train.run import Run
-from ragsieve.types import Document, Example, Query, Segment
+from ragsieve.types import Document, Example, Query
 
 TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
 
@@ -80,11 +80,3 @@ def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
     assert {"gain": 0.75, "most": 2.0} == first_gain(
         Run([], tmp_path), "validation", HashingEmbedder()
     )
-
-
-def test_chosen_places_are_the_clues() -> None:
-    """Whatever stands in the sentences."""
-    sentences = tuple(Segment.whole(Document(str(n), "Seals")) for n in range(3))
-    example = TrainingExample(Query("Who?"), ("Seals",), sentences, {0: True}, chosen=(2, 1))
-
-    assert (2, 1) == example.clues

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 pytest.importorskip("datasets")
 
@@ -33,26 +32,9 @@ TEXTS = ["seals sang in 1990 .", "seals cried in 1990 .", "rain fell .", "rome f
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+def bert(make_encoder: Callable[..., Path]) -> str:
     """A bi-encoder with random weights; mean of tokens."""
-    folder = tmp_path_factory.mktemp("bert")
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(known))
-    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
-    tokenizer.model_max_length = 16
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=16,
-        vocab_size=len(known),
-        initializer_range=0.3,
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    return str(folder)
+    return str(make_encoder(WORDS, 16, num_hidden_layers=1))
 
 
 def example(
@@ -77,6 +59,12 @@ def year(n: int) -> TrainingExample:
 EXAMPLES = [year(n) for n in (1990, 1991, 1992)] * 4
 OTHERS = [year(n) for n in (1993, 1994)]
 QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
+
+
+def learn(folder: Path, bert: str, **options: Any) -> Any:
+    """Tune the bi-encoder on the examples above."""
+    options = QUICK | options
+    return train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, options=Reranking(**options))
 
 
 class Lengths:
@@ -146,13 +134,7 @@ def test_the_loss_is_that_of_the_paper(bert: str) -> None:
 def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_path: Path) -> None:
     """Who sang won: learnt from three years, true of two others; what ships is no pickle."""
     folder = tmp_path / "reranker"
-    log = train_reranker(
-        folder,
-        EXAMPLES,
-        OTHERS,
-        embedder=bert,
-        options=Reranking(seed=1, **QUICK),
-    )
+    log = learn(folder, bert, seed=1)
     recipe = json.loads((folder / "recipe.json").read_text())
     tuned = models.load(f"sentence_transformers:{bert}", adapter=str(folder))
 
@@ -191,14 +173,13 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(
     bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     """Of two epochs of 3 steps the first is not read again; a checkpoint in pieces is no state."""
-    options = {"options": Reranking(**QUICK), "embedder": bert}
-    train_reranker(tmp_path / "a", EXAMPLES, OTHERS, **options)
+    learn(tmp_path / "a", bert)
     with killed(5):
-        train_reranker(tmp_path / "b", EXAMPLES, OTHERS, **options)
+        learn(tmp_path / "b", bert)
     (work,) = tmp_path.glob(".b.*.work")
     kept = [path.name for path in work.glob("checkpoint-*")]
     (work / "checkpoint-5").mkdir()
-    log = train_reranker(tmp_path / "b", EXAMPLES, OTHERS, **options)
+    log = learn(tmp_path / "b", bert)
     first, second = (SentenceTransformer(bert, adapter=str(tmp_path / x)) for x in "ab")
 
     assert ["checkpoint-3"] == kept
@@ -209,9 +190,8 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(
 @pytest.mark.slow
 def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
     """Then the folder is a whole model."""
-    options = Reranking(batch_size=4, rank=None, learning_rate=0.005, epochs=1)
     folder = tmp_path / "whole"
-    train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, options=options)
+    learn(folder, bert, rank=None, learning_rate=0.005, epochs=1)
     vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
 
     assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
@@ -224,13 +204,7 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
     """To go on from them would give a model that no options give."""
     for seed in (0, 1):
         with killed(5):
-            train_reranker(
-                tmp_path / "x",
-                EXAMPLES,
-                OTHERS,
-                embedder=bert,
-                options=Reranking(seed=seed, **QUICK),
-            )
+            learn(tmp_path / "x", bert, seed=seed)
 
     assert 2 == len([*tmp_path.glob(".x.*.work")])
 

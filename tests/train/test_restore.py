@@ -28,24 +28,12 @@ LAYOUT = Layout(size=40, question=6, title=3, context=6)
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(make_encoder: Callable[..., Path]) -> Path:
     """An encoder of random weights that is wide enough to be stored in int8."""
-    folder = tmp_path_factory.mktemp("checkpoint")
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ":", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(known))
-    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=48,
-        vocab_size=len(known),
-        num_labels=2,
-        initializer_range=0.1,
-    )
-    net = transformers.BertForTokenClassification(config).eval()
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    folder = make_encoder(WORDS, 48, initializer_range=0.1, **sizes)
+    auto = transformers.AutoModelForTokenClassification
+    net = auto.from_pretrained(folder, num_labels=2).eval()
     with torch.no_grad():
         for weight in net.parameters():  # biases and norms, too, tell their places apart
             weight.add_(0.05 * torch.randn_like(weight))

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
 
-from ragsieve import datasets
 from ragsieve.answer import Reader
-from ragsieve.datasets import Dataset, parts
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.pipeline import Pipeline
 from ragsieve.retrieve.route import Named, nothing
 from ragsieve.select import TopK
-from ragsieve.train.examples import gather
 from ragsieve.train.router import Labeller, RouterLabels, figures, fit_light
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -101,12 +95,6 @@ def test_a_source_that_fails_makes_no_label() -> None:
 
     with pytest.raises(ModelError, match="source web failed: OSError: refused"):
         Labeller((Named("web", "", broken),), Reader(echo()))(EXAMPLE)
-
-
-def test_a_question_without_an_answer_teaches_nothing() -> None:
-    """The error names it."""
-    with pytest.raises(InputError, match="question '7' has no gold answer to learn from"):
-        Labeller((giving("a"),), Reader(echo()))(Example(EXAMPLE.query, ()))
 
 
 def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> RouterLabels:
@@ -207,21 +195,3 @@ def test_figures_by_hand() -> None:
     assert {"exact": 1 / 3, "covered": 2 / 3, "right": 2 / 3, "asked": 4 / 3} == found["routed"]
     assert {"exact": 0.0, "covered": 1.0, "right": 2 / 3, "asked": 2.0} == found["all sources"]
     assert ({"accuracy": 2 / 3}, {"accuracy": 1 / 3}) == (found["source a"], found["source b"])
-
-
-def write(path: Path, rows: Sequence[dict[str, Any]]) -> Dataset:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return datasets.load(path)
-
-
-def test_questions_are_divided_and_taken_once(tmp_path: Path) -> None:
-    """In turns; without documents they are as good, without an answer they are left out."""
-    asked = [text for n in range(40) if parts.part_of(text := f"Who {n}?") == "train"][:3]
-    rows = [{"id": str(n), "question": text, "answers": ["x"]} for n, text in enumerate(asked)]
-    one = write(tmp_path / "one.jsonl", [*rows[:2], {"question": asked[2], "answers": []}])
-    two = write(tmp_path / "two.jsonl", [{**rows[0], "documents": ["text"]}, rows[2]])
-    found = [*gather([one, two], "train", documents=False)]
-
-    assert ["one:0", "one:1", "two:2"] == [example.query.id for example in found]
-    assert {()} == {example.documents for example in found}
-    assert [] == [*gather([one, two], "test", documents=False)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,6 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
 from safetensors.torch import load_file  # noqa: E402
-from tokenizers import Tokenizer, decoders, pre_tokenizers  # noqa: E402
-from tokenizers.models import WordLevel  # noqa: E402
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
@@ -26,7 +26,7 @@ from ragsieve.train import resuming, sft  # noqa: E402
 from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-WORDS = ["<pad>", "</s>", "<unk>", *"abcdefgh0123456789"]
+LETTERS = "abcdefgh0123456789"
 SAMPLES = [
     Sample((Message("user", f"{a} {b}"),), f"{n}")
     for n, (a, b) in enumerate(zip("abcd", "efgh", strict=True))
@@ -34,43 +34,14 @@ SAMPLES = [
 FAST = Tuning(epochs=20, lr=0.02, checks=2)
 
 
-def save(folder: Path, kind: str) -> str:
-    """A folder with a tiny model of random weights that reads single letters and digits."""
-    made = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.decoder = decoders.Fuse()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    made_as: Any
-    if kind == "seq2seq":
-        made_as = transformers.T5ForConditionalGeneration(
-            transformers.T5Config(
-                vocab_size=len(WORDS), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4,
-                decoder_start_token_id=0,
-            )
-        )  # fmt: skip
-    else:
-        made_as = transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(
-                vocab_size=len(WORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=4,
-                num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
-                initializer_range=0.3, bos_token_id=None, eos_token_id=1, pad_token_id=0,
-            )
-        )  # fmt: skip
-    made_as.save_pretrained(folder)
-    return f"{kind}:{folder}"
+@pytest.fixture(scope="module")
+def causal(make_llm: Callable[..., Path]) -> Transformers:
+    return tunable(f"transformers:{make_llm(LETTERS, 4, width=32, positions=64)}")
 
 
 @pytest.fixture(scope="module")
-def causal(tmp_path_factory: pytest.TempPathFactory) -> Transformers:
-    return tunable(save(tmp_path_factory.mktemp("llama"), "transformers"))
-
-
-@pytest.fixture(scope="module")
-def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> Transformers:
-    return tunable(save(tmp_path_factory.mktemp("t5"), "seq2seq"))
+def seq2seq(make_llm: Callable[..., Path]) -> Transformers:
+    return tunable(f"seq2seq:{make_llm(LETTERS, 2, width=32, seq2seq=True)}")
 
 
 def learn(folder: Path, llm: Transformers, tuning: Tuning = FAST, **more: Any) -> resuming.Log:
@@ -139,11 +110,11 @@ def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
 def test_a_reply_is_trained_behind_what_the_model_is_asked(causal: Transformers) -> None:
     """The prompt's own tokens, ignored by the loss, then the reply and the end of the turn."""
     prompt = causal._encode(SAMPLES[0].prompt)
-    ignored = [sft.IGNORED] * len(prompt)
+    reply = [causal._tokenizer.vocab["0"], 1]
 
     assert {
-        "input_ids": [*prompt, WORDS.index("0"), 1],
-        "labels": [*ignored, WORDS.index("0"), 1],
+        "input_ids": prompt + reply,
+        "labels": [sft.IGNORED] * len(prompt) + reply,
     } == sft.row(SAMPLES[0], causal)
 
 
@@ -193,28 +164,16 @@ def test_the_same_seed_gives_the_same_weights(tmp_path: Path, causal: Transforme
     assert not all(torch.equal(a[key], c[key]) for key in a)
 
 
-class _Killed(Exception):
-    """Stands for a kill in the middle of a run."""
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on(
-    tmp_path: Path, causal: Transformers, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, causal: Transformers, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     """From its last checkpoint to the weights of a run that was not killed."""
-    whole = learn(tmp_path / "whole", causal, Tuning(epochs=6, checks=3))
-    on_log = resuming.Clock.on_log
-
-    def killing(self: Any, args: Any, state: Any, control: Any, **more: Any) -> None:
-        on_log(self, args, state, control, **more)
-        if state.global_step == 5:
-            raise _Killed
-
-    monkeypatch.setattr(resuming.Clock, "on_log", killing)
-    with pytest.raises(_Killed):
-        learn(tmp_path / "out", causal, Tuning(epochs=6, checks=3))
-    monkeypatch.undo()
-    resumed = learn(tmp_path / "out", causal, Tuning(epochs=6, checks=3))
+    tuning = Tuning(epochs=6, checks=3)
+    whole = learn(tmp_path / "whole", causal, tuning)
+    with killed(5):
+        learn(tmp_path / "out", causal, tuning)
+    resumed = learn(tmp_path / "out", causal, tuning)
     a, b = (load_file(tmp_path / n / "adapter_model.safetensors") for n in ("whole", "out"))
 
     assert [e["step"] for e in whole] == [e["step"] for e in resumed]

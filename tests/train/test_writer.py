@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("peft")
+pytest.importorskip("trl")
+
 from ragsieve import models
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
@@ -23,8 +26,6 @@ WORDS = ["seals", "sang", "rain", "fell", "who", "in", "NONE", *map(str, YEARS)]
 @pytest.fixture(scope="module")
 def llama(make_llm: Callable[..., Path]) -> str:
     """A tiny model of random weights that reads whole words, and ends most replies soon."""
-    pytest.importorskip("peft")
-    pytest.importorskip("trl")
     return f"transformers:{make_llm(WORDS, 1, positions=1400, padded=False)}"
 
 

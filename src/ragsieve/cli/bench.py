@@ -162,7 +162,7 @@ def _report(
 ) -> None:
     """Write the files that are named; the terminal's tables where none goes to it."""
     from ragsieve.evaluate import page, tables
-    from ragsieve.evaluate.loading import load_run
+    from ragsieve.evaluate.records import load_run
     from ragsieve.evaluate.report import summarise
 
     with INFO.status("comparing …"):

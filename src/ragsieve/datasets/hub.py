@@ -8,12 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from ragsieve.datasets.base import Dataset, Entry, Hub
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, needs_extra
 
-try:
+with needs_extra("hub"):
     import datasets
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "datasets", extra="hub") from error
 
 
 def load(name: str, hub: Hub, entry: Entry | None = None) -> Dataset:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ragsieve.errors import BadReply, InputError, MissingExtra
+from ragsieve.errors import BadReply, InputError, needs_extra
 from ragsieve.models.base import LLM, yes_probability
 from ragsieve.prompts import render
 from ragsieve.text import begins, contains_answer, normalise, safe, unsure, word_counts, word_f1
@@ -81,10 +81,8 @@ def rouge(output: str, answers: Sequence[str]) -> dict[str, float]:
 
 @cache
 def _rouge_scorer() -> Any:
-    try:
+    with needs_extra("bench"):
         from rouge_score import rouge_scorer
-    except ModuleNotFoundError as error:
-        raise MissingExtra("rouge-score", extra="bench") from error
     return rouge_scorer.RougeScorer(list(ROUGE_TYPES))
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.evaluate.records import Records
 from ragsieve.evaluate.stats import Values, group_mean
+
+with needs_extra("bench"):
+    from scipy import optimize
 
 
 @dataclass(frozen=True)
@@ -105,15 +108,9 @@ def break_even(before: Values, spent: Values, kept: float, price_in: float) -> f
     """
     if not len(before) or math.isnan(kept):
         return math.nan
-    centred = before - before.mean()
-    slope = float(centred @ spent / (centred @ centred)) if np.any(centred) else math.inf
-    fixed = float(spent.mean() - slope * before.mean())
-    if slope < 0:
-        slope, fixed = 0.0, float(spent.mean())
-    elif fixed < 0:
-        slope, fixed = float(before @ spent / (before @ before)), 0.0
+    slope, fixed = optimize.nnls(np.column_stack([before, np.ones_like(before)]), spent)[0]
     gain = price_in * (1 - kept) - slope
-    return fixed / gain if gain > 0 else math.inf
+    return float(fixed / gain) if gain > 0 else math.inf
 
 
 def _break_even(cells: Sequence[Records], prices: Prices) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.evaluate.advice import advice
 from ragsieve.evaluate.plots import COLOURS, Line, Point, chart
 from ragsieve.evaluate.report import Report, Row
@@ -16,11 +16,9 @@ from ragsieve.evaluate.stats import Mean
 from ragsieve.evaluate.tables import Table, tables
 from ragsieve.text import safe
 
-try:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+with needs_extra("bench"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined, Template
     from markupsafe import Markup
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "jinja2", extra="bench") from error
 
 _Points = Mapping[str, Mapping[float, Point]]
 """Points by system, then by share of noise."""
@@ -46,16 +44,9 @@ class Section:
 
 def to_html(report: Report) -> str:
     """The report as a page, every text in it escaped and without control characters."""
-    environment = Environment(
-        loader=PackageLoader("ragsieve.evaluate", "."),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
     labels = dict.fromkeys(_who(row) for row in report.rows)
     numbers = {label: number for number, label in enumerate(labels, 1)}
-    page = environment.get_template("report.html.j2").render(
+    page = template("ragsieve.evaluate").render(
         report=report,
         advice=advice(report),
         legend=[(n, label, COLOURS[(n - 1) % len(COLOURS)]) for label, n in numbers.items()],
@@ -70,6 +61,18 @@ def to_html(report: Report) -> str:
         ],
     )
     return safe(page)
+
+
+def template(package: str) -> Template:
+    """The page ``report.html.j2`` of a package; it escapes every text."""
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("report.html.j2")
 
 
 def _who(row: Row) -> str:

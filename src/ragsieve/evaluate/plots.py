@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 
-try:
+with needs_extra("bench"):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "matplotlib", extra="bench") from error
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

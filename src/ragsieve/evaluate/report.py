@@ -17,10 +17,9 @@ import numpy as np
 
 from ragsieve.errors import InputError, nearest
 from ragsieve.evaluate.cost import Prices, derived_costs
-from ragsieve.evaluate.loading import Run
 from ragsieve.evaluate.metrics import LOWER, METRICS
 from ragsieve.evaluate.notes import count, report_notes
-from ragsieve.evaluate.records import NoiseLevel, Records
+from ragsieve.evaluate.records import NoiseLevel, Records, Run
 from ragsieve.evaluate.stats import (
     Difference,
     Mean,
@@ -73,9 +72,12 @@ class Row:
         mean = self.figures.get(part, {}).get(name)
         return mean.value if mean else math.nan
 
-    def parts(self, kind: str) -> list[str]:
-        """Parts of the figures whose name begins with ``kind`` and a space."""
-        return [part for part in self.figures if part.startswith(f"{kind} ")]
+    @property
+    def stages(self) -> list[str]:
+        """Parts of the figures that are of a stage, in order, the generator's last."""
+        places = {part: int(part.split()[1]) for part in self.figures if part.startswith("stage ")}
+        generators = [part for part in self.figures if part.startswith("generator ")]
+        return [*sorted(places, key=places.__getitem__), *generators]
 
 
 @dataclass(frozen=True)

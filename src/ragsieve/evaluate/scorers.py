@@ -11,7 +11,7 @@ import numpy as np
 
 from ragsieve import score, split
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, MissingExtra, nearest
+from ragsieve.errors import InputError, nearest, needs_extra
 from ragsieve.evaluate.evidence import Span, gold_sentences
 from ragsieve.evaluate.stats import Mean, Values, interval, json_figure
 from ragsieve.models.base import Embedder
@@ -21,10 +21,8 @@ from ragsieve.text import contains_answer, normalise
 from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment
 
-try:
+with needs_extra("bench"):
     from scipy.stats import rankdata, spearmanr
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "scipy", extra="bench") from error
 
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
 Unit = Literal["documents", "sentences", "chunks"]

@@ -16,12 +16,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, needs_extra
 
-try:
+with needs_extra("bench"):
     from scipy import stats
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "scipy", extra="bench") from error
 
 Values = NDArray[np.float64]
 _Drawn = NDArray[np.float32]

@@ -37,53 +37,36 @@ class Table:
 
 
 def _table(
-    name: str, rows: Sequence[Row], columns: Sequence[Column], *kinds: str, of: str = ""
+    name: str, rows: Sequence[Row], columns: Sequence[Column], *, stages: bool = False
 ) -> Table:
-    """A line a row, or a line a part of the figures of each of the ``kinds``.
-
-    Args:
-        name: The table's name.
-        rows: Rows of a report.
-        columns: Columns behind the system's.
-        kinds: Kinds of parts, such as ``"stage"``.
-        of: A part that a row must have.
-    """
-    rows = [row for row in rows if not of or of in row.figures]
-    lines = [(row, "") for row in rows]
-    if kinds:
-        lines = [(row, part) for row in rows for kind in kinds for part in _in_order(row, kind)]
+    """The columns behind the system's, a line a row or, of ``stages``, a line a stage of each."""
+    lines = [(row, part) for row in rows for part in (row.stages if stages else [""])]
     cells = [[row.label, *(cell(row, part) for _, cell in columns)] for row, part in lines]
     return Table(name, ["system", *(head for head, _ in columns)], cells)
 
 
-def _in_order(row: Row, kind: str) -> list[str]:
-    parts = row.parts(kind)
-    return sorted(parts, key=lambda part: int(part.split()[1])) if kind == "stage" else parts
-
-
 def _amounts(part: str, **names: str) -> list[Column]:
     """Columns of plain figures by head, of one part or, where empty, of the line's own."""
-
-    def column(name: str) -> Callable[[Row, str], str]:
-        return lambda row, own: amount(row.figure(part or own, name))
-
-    return [(head.replace("_", " "), column(name)) for head, name in names.items()]
+    return [(n.replace("_", " "), partial(_figure, amount, part, of)) for n, of in names.items()]
 
 
 def _shares(part: str, **names: str) -> list[Column]:
     """The same in per cent."""
+    show = partial(number, "")
+    heads = {f"{name.replace('_', ' ')} %": of for name, of in names.items()}
+    return [(head, partial(_figure, show, part, of)) for head, of in heads.items()]
 
-    def column(name: str) -> Callable[[Row, str], str]:
-        return lambda row, own: number("", row.figure(part or own, name))
 
-    return [(f"{head.replace('_', ' ')} %", column(name)) for head, name in names.items()]
+def _figure(show: Callable[[float], str], part: str, name: str, row: Row, own: str) -> str:
+    return show(row.figure(part or own, name))
 
 
 def _metrics(names: Sequence[str], *, digits: int = 1) -> list[Column]:
-    def column(name: str) -> Callable[[Row, str], str]:
-        return lambda row, _: mean_text(name, row.metrics.get(name), digits=digits)
+    return [(title(name), partial(_mean, name, digits)) for name in names]
 
-    return [(title(name), column(name)) for name in names]
+
+def _mean(name: str, digits: int, row: Row, _: str) -> str:
+    return mean_text(name, row.metrics.get(name), digits=digits)
 
 
 def _questions(row: Row, _: str) -> str:
@@ -116,11 +99,12 @@ def _measured(report: Report, rows: Sequence[Row]) -> list[str]:
 
 
 def _differences(report: Report, rows: Sequence[Row]) -> list[Column]:
-    def column(name: str) -> Callable[[Row, str], str]:
-        return lambda row, _: difference_text(name, row.differences.get(name))
-
     names = [m for m in report.headline if any(m in row.differences for row in rows)]
-    return [(title(name), column(name)) for name in names]
+    return [(title(name), partial(_difference, name)) for name in names]
+
+
+def _difference(name: str, row: Row, _: str) -> str:
+    return difference_text(name, row.differences.get(name))
 
 
 def _costs(report: Report) -> list[Column]:
@@ -167,23 +151,20 @@ _STAGES: list[Column] = [
 """Answers that stages let go, and their costs a question."""
 
 
-def _per(name: str, of: str) -> Callable[[Row, str], str]:
-    def share(row: Row, _: str) -> str:
-        total = row.figure("peer", of)
-        return number("", row.figure("peer", name) / total if total else math.nan)
-
-    return share
+def _per(name: str, of: str, row: Row, _: str) -> str:
+    total = row.figure("peer", of)
+    return number("", row.figure("peer", name) / total if total else math.nan)
 
 
 _PEERS: list[Column] = [
     ("n", lambda row, _: str(row.figures["peer"]["raised"].n)),
     *_shares("peer", raised="raised"),
     *_amounts("peer", unreadable_replies="unreadable", texts_in="given", texts_out="returned"),
-    ("with invented words %", _per("invented", "returned")),
-    ("with repeated words %", _per("repeated", "returned")),
-    ("longer than the input %", _per("grown", "returned")),
-    ("invented words %", _per("invented_words", "words")),
-    ("repeated words %", _per("repeated_words", "words")),
+    ("with invented words %", partial(_per, "invented", "returned")),
+    ("with repeated words %", partial(_per, "repeated", "returned")),
+    ("longer than the input %", partial(_per, "grown", "returned")),
+    ("invented words %", partial(_per, "invented_words", "words")),
+    ("repeated words %", partial(_per, "repeated_words", "words")),
 ]
 """Counts of other frameworks' filters: means a question."""
 
@@ -191,13 +172,13 @@ _PEERS: list[Column] = [
 def tables(report: Report, dataset: str) -> list[Table]:
     """Every table of a dataset that has a line."""
     rows, noisy = report.select(dataset), report.select(dataset, noisy=True)
-    compared = _compared(rows)
+    compared, peers = _compared(rows), [row for row in rows if "peer" in row.figures]
     everything = [
         _table("Results", rows, _results(report, rows)),
         _table(f"Differences to {report.baseline}", compared, _differences(report, compared)),
         _table("Cost and break-even", rows, _costs(report)),
-        _table("Answers held and cost by stage", rows, _STAGES, "stage", "generator"),
-        _table("Output of other frameworks' filters", rows, _PEERS, of="peer"),
+        _table("Answers held and cost by stage", rows, _STAGES, stages=True),
+        _table("Output of other frameworks' filters", peers, _PEERS),
         _table("With noise", noisy, _results(report, noisy)),
     ]
     return [table for table in everything if table.cells]

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.models.sharing import Share
+from ragsieve.models.transformers import Transformers
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context
 from ragsieve.score import Inclusion, Overlap
@@ -22,11 +23,10 @@ from ragsieve.systems.written import NOTHING, Write
 from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.examples import TrainingExample, gold
 from ragsieve.train.plans import WriterPlan
+from ragsieve.train.preference import Pair, prefer
 from ragsieve.train.run import PARTS, Run, labels_of
+from ragsieve.train.sft import Sample, Tuning, tune_once
 from ragsieve.types import Example, Segment
-
-if TYPE_CHECKING:  # labels need none of its libraries
-    from ragsieve.models.transformers import Transformers
 
 logger = logging.getLogger(__name__)
 
@@ -133,9 +133,6 @@ def learn_bottleneck(
     Source: arXiv 2406.01549: supervised fine-tuning on the best candidate, then DPO on best
         against worst.
     """
-    from ragsieve.train.preference import Pair, prefer
-    from ragsieve.train.sft import Sample, Tuning, tune_once
-
     run.label("ib", rate.labels, by=labels_of("writer", plan))
     parts = [
         [(TrainingExample.of(e), row["candidates"]) for e, row in run.read(part, "ib")]

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragsieve.answer import Reader
 from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.evaluate.answers import accuracy, exact_match, f1
 from ragsieve.models.base import LLM, strip_thinking
+from ragsieve.models.transformers import Transformers
 from ragsieve.prompts import titled
 from ragsieve.systems.instructrag import ANSWER, explaining
 from ragsieve.text import contains_answer
@@ -21,10 +22,8 @@ from ragsieve.train.examples import gold
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import GeneratorPlan, Target
 from ragsieve.train.run import PARTS, Run
+from ragsieve.train.sft import Sample, Tuning, tune_once
 from ragsieve.types import Document, Example, Query, Segment
-
-if TYPE_CHECKING:  # what is learned needs none of its libraries
-    from ragsieve.train.sft import Sample
 
 MEASURED = 40  # validation questions that are answered before and after
 RATIONALE_TOKENS = 192
@@ -131,10 +130,8 @@ def figures(llm: LLM, examples: Sequence[Example], kind: Target) -> dict[str, fl
     return {"questions": len(answers), **means}
 
 
-def _learn(plan: GeneratorPlan, run: Run, model: Any) -> tuple[Path, dict[str, Any]]:
+def _learn(plan: GeneratorPlan, run: Run, model: Transformers) -> tuple[Path, dict[str, Any]]:
     """The adapter, trained where it is not there."""
-    from ragsieve.train.sft import Tuning, tune_once
-
     if plan.target == "rationale":
         with run.sharing() as share:
             run.label("rationales", partial(explain, share(model)), by=f"rationales {plan.llm}")
@@ -155,8 +152,6 @@ def _learn(plan: GeneratorPlan, run: Run, model: Any) -> tuple[Path, dict[str, A
 
 def _sample(plan: GeneratorPlan, model: LLM, example: Example, row: Mapping[str, str]) -> Sample:
     """What the generator is asked of a question, with what it learns to reply."""
-    from ragsieve.train.sft import Sample
-
     prompt = reader(model, plan.target).messages(example.query, _segments(example))
     return Sample(prompt, target(example, plan.target, row.get("rationale", "")))
 

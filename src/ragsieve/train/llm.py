@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ragsieve.models.loading import loaded
+from ragsieve.models.transformers import Transformers
 from ragsieve.train.artifacts import ADAPTER, check_free, model_dir, recipe_of
 from ragsieve.train.run import Change, Run, first_documents
+from ragsieve.train.sft import tunable
 
-Learn = Callable[[Any, Run, Any], tuple[Path, Mapping[str, Any]]]
+Learn = Callable[[Any, Run, Transformers], tuple[Path, Mapping[str, Any]]]
 
 
 def train_llm(
@@ -49,8 +52,6 @@ def train_llm(
         ModelError: If a model fails.
     """
     check_free(folder, what)
-    from ragsieve.train.sft import tunable  # labels need none of its libraries
-
     model = tunable(plan.llm)
     run.write_questions(plan.limit, documents or first_documents(plan.documents))
     adapter, figures = learn(plan, run, model)
@@ -62,10 +63,8 @@ def train_llm(
     return recipe
 
 
-def merge(folder: Path, model: Any, adapter: Path) -> None:
+def merge(folder: Path, model: Transformers, adapter: Path) -> None:
     """Write a model of transformers with an adapter merged into its weights, and its tokenizer."""
-    from ragsieve.models.loading import loaded
-
     tuned = replace(model, adapter=str(adapter))
     loaded(model.model, tuned._decoder.model.save_pretrained, folder)
     model._tokenizer.save_pretrained(folder)

@@ -7,10 +7,10 @@ from typing import Any
 
 from ragsieve.artifacts import Trained
 from ragsieve.errors import needs_extra
+from ragsieve.evaluate.page import template
 from ragsieve.evaluate.plots import Line, Point, chart
 
 with needs_extra("train"):
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
 Log = Sequence[Mapping[str, float]]
@@ -24,16 +24,9 @@ def to_html(trained: Trained, logs: Mapping[str, Log]) -> str:
         trained: What came out.
         logs: Of each part that was trained, entries with ``step`` and what was seen there.
     """
-    environment = Environment(
-        loader=PackageLoader("ragsieve.train", "."),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
     sets = {k: v for k, v in trained.figures.items() if isinstance(v, Mapping)}
     answers = {k: sets.pop(k) for k in ("before", "after") if k in sets}
-    return environment.get_template("report.html.j2").render(
+    return template("ragsieve.train").render(
         plan=trained.training,
         answers={"5 documents": answers.get("before"), "the filter": answers.get("after")},
         figures=sets,

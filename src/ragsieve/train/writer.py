@@ -11,12 +11,14 @@ from ragsieve import models
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
 from ragsieve.select import Extract
+from ragsieve.train import extractor
 from ragsieve.train.bottleneck import MEASURED, Candidates, learn_bottleneck
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Measure, silver
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import WriterPlan
 from ragsieve.train.run import PARTS, Run, labels_of
+from ragsieve.train.sft import Tuning, tune_once
 from ragsieve.types import Example
 
 
@@ -59,9 +61,6 @@ def _label(measure: Measure, llm: LLM, example: Example) -> dict[str, list[int]]
 
 def _filco(plan: WriterPlan, run: Run, model: Any, share: Share) -> tuple[Path, dict[str, Any]]:
     """Before it is trained a small model copies on and on: nobody waits for those figures."""
-    from ragsieve.train import extractor
-    from ragsieve.train.sft import Tuning, tune_once
-
     examples = [
         [
             replace(TrainingExample.of(e), chosen=tuple(row["clues"]))
