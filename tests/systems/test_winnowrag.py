@@ -410,10 +410,9 @@ def test_a_benchmark_records_the_story(tmp_path: Path) -> None:
 
     Calls of the LLM are told from those of the embedder: one for each document.
     """
-    from ragsieve.evaluate.loading import load_run
-
     from ragsieve.evaluate.bench import Bench
     from ragsieve.evaluate.config import Config, Data, Generator, SystemSpec
+    from ragsieve.evaluate.records import load_run
 
     options = {"clusters": 1, "rounds": 1}
     names = ("winnowrag", "winnowrag-oracle")
