@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,25 @@ def test_an_example_prints_the_sentence_that_answers(
     assert "Émile Nouguier drew the first design of the Eiffel Tower." in output
     for gone in ("More than six million", "gift of the people", "Trains still cross it"):
         assert gone not in output
+
+
+@pytest.mark.server
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "needs", "line"),
+    [
+        ("langchain_agent", "langchain", "1088 characters were returned: Maurice Koechlin."),
+        ("langgraph_rag", "langgraph", "kept 78 of 265 tokens"),
+        ("mcp_client", "mcp", "The sculptor Frédéric Auguste Bartholdi designed it."),
+    ],
+)
+def test_an_agent_reads_what_matters(name: str, needs: str, line: str) -> None:
+    """As it stands; what the model reads is shorter than what was returned."""
+    pytest.importorskip(needs)
+    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    assert line in done.stdout.splitlines(), done.stderr
 
 
 @pytest.mark.parametrize("name", NEEDS)
