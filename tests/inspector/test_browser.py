@@ -46,6 +46,8 @@ CASES = [
     ([select.Distinct(max_similarity=0.9), select.Order("score")], "max_similarity", 0),
     ([select.TopK(5), select.Threshold(0.2), select.Order("ends")], "min_score", 1),
     ([select.Threshold(0.1), select.TopK(3), select.Order("score")], "min_score", 0),
+    ([select.Threshold(0.5, min_keep=3)], "min_score", 0),
+    ([select.Cut(ODDS, min_keep=2)], "price", 0),
 ]
 NUMBERS = {
     "min_score": [0.0, 0.15, 0.2, 0.31, 0.5, 0.62, 0.8, 1.0],
@@ -72,6 +74,33 @@ def test_a_moved_cut_keeps_what_the_system_would(
         assert kept(at(made, option, number), values, texts) == shown.kept(), number
         assert said == "" or "exactly what the system would keep" in said
     assert [] == shown.errors
+
+
+@pytest.mark.parametrize("allow_empty", [False, True])
+def test_an_adaptive_threshold_becomes_a_fixed_one(show: Show, allow_empty: bool) -> None:
+    """At which the best segment stays, unless the stage may empty the context."""
+    adaptive = select.Adaptive(
+        ScriptedLLM(["0.5"]) if allow_empty else None, allow_empty=allow_empty
+    )
+    values = view(system(adaptive)(QUESTION, TEXTS))
+    shown = show([values])
+
+    for number in (0.2, 0.8, 2.0):
+        shown.cut(0, number)
+        fixed = system(select.Threshold(number, min_keep=int(not allow_empty)))
+        assert kept(fixed, values) == shown.kept(), number
+
+
+def test_a_stage_that_does_more_than_cut_has_no_slider(show: Show) -> None:
+    """It turns around what its cut-off keeps."""
+
+    def turned(query: Any, segments: Any) -> Any:
+        return select.TopK(3)(query, segments)[::-1]
+
+    shown = show([view(system(turned)(QUESTION, TEXTS))])
+
+    assert 3 == len(shown.kept())
+    assert 0 == shown.page.locator(".control").count()
 
 
 def test_what_a_preview_leaves_out_is_said(show: Show, seen: Seen) -> None:

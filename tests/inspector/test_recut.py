@@ -1,4 +1,4 @@
-"""Cutting again from the trace is what the stages themselves would do."""
+"""Which steps of a trace can be cut again, and in which order they lead to what was kept."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ import pytest
 
 from ragsieve import Pipeline, System, score, select
 from ragsieve.answer import Reader
-from ragsieve.inspector.recut import chain, cut_again, keys, ordering, recuts
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
-from ragsieve.select.cut import Odds
+from ragsieve.inspector.recut import chain, cuts_apart, ordering
+from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.trace import Step, Trace
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang it?")
-ODDS = Odds(
-    ((0.1, -0.1, 0.0), (0.6, 0.0, 0.1), (0.4, 0.3, 0.1), (0.2, 0.3, 0.4)), (-1.4, -0.5, -0.4, -0.5)
-)
 
 
 def scored(seed: int, n: int = 30) -> list[Segment]:
@@ -41,49 +37,6 @@ def ran(stage: Any, given: list[Segment]) -> Step:
     return trace.steps[0]
 
 
-CASES = [
-    (select.Threshold(0.5), "min_score", [0.0, 0.27, 0.5, 0.99, 1.0, 7.0]),
-    (select.Threshold(0.5, min_keep=3), "min_score", [0.0, 0.9, 0.99, 1.0]),
-    (select.TopK(5), "k", [0, 1, 7, 29, 30, 99]),
-    (select.Cut(ODDS), "price", [0.0, 0.01, 0.03, 0.1, 0.5, 1.0]),
-    (select.Cut(ODDS, min_keep=2), "price", [0.0, 0.5]),
-    (select.Distinct(max_similarity=0.8), "max_similarity", [0.5, 0.6, 0.75, 0.9, 1.0]),
-]
-
-
-@pytest.mark.parametrize(("stage", "option", "values"), CASES)
-def test_a_cut_off_keeps_what_the_stage_would(stage: Any, option: str, values: list[Any]) -> None:
-    """The same segments in the same order, at the stage's own number and at others."""
-    for seed in range(5):
-        given = scored(seed)
-        step = ran(stage, given)
-        (cutoff,) = step.cutoffs
-
-        assert (option, getattr(stage, option)) == (cutoff.option, cutoff.at)
-        assert recuts(step)
-        for value in values:
-            expected = replace(stage, **{option: value})(QUERY, given)
-            assert keys(expected) == keys(cut_again(cutoff, value))
-
-
-def test_an_adaptive_threshold_can_be_moved() -> None:
-    """It becomes a fixed one at which the best segment stays."""
-    given = scored(1)
-    (cutoff,) = ran(select.Adaptive(), given).cutoffs
-
-    for value in (cutoff.at, 0.2, 0.8, 2.0):
-        expected = select.Threshold(value, min_keep=1)(QUERY, given)
-        assert keys(expected) == keys(cut_again(cutoff, value))
-
-
-def test_a_threshold_that_may_empty_the_context_can() -> None:
-    """An LLM that may propose one above every score leaves nothing behind a higher number."""
-    adaptive = select.Adaptive(ScriptedLLM(["0.5"]), allow_empty=True)
-    (cutoff,) = ran(adaptive, scored(1)).cutoffs
-
-    assert (0.5, []) == (cutoff.at, cut_again(cutoff, 2.0))
-
-
 def test_sets_are_cut_apart() -> None:
     """A stage that cuts inside each source tells a number for each, and both make its step."""
     trace = Trace()
@@ -97,22 +50,19 @@ def test_sets_are_cut_apart() -> None:
     step = trace.steps[-1]
 
     assert [("k", 2, 5), ("k", 2, 4)] == [(c.option, c.at, len(c.segments)) for c in step.cutoffs]
-    assert recuts(step)
+    assert cuts_apart(step)
 
 
-def test_a_stage_that_does_more_than_cut_cannot_be_cut_again() -> None:
-    """One that turns what a cut-off keeps around, or cuts what it was not given."""
+def test_a_stage_that_cuts_what_it_was_not_given_cannot_be_cut_again() -> None:
+    """Nor one that does not cut."""
     given = scored(3)
-
-    def turned(query: Query, segments: Any) -> list[Segment]:
-        return select.TopK(5)(query, segments)[::-1]
 
     def others(query: Query, segments: Any) -> list[Segment]:
         return select.TopK(5)(query, [*segments, *scored(4, 40)[30:]])
 
-    assert not recuts(ran(turned, given))
-    assert not recuts(ran(others, given))
-    assert not recuts(ran(select.Order("score"), given))
+    assert cuts_apart(ran(select.TopK(5), given))
+    assert not cuts_apart(ran(others, given))
+    assert not cuts_apart(ran(select.Order("score"), given))
 
 
 def test_too_many_near_duplicates_are_not_told() -> None:

@@ -32,7 +32,7 @@ function makeRun(view, number, all) {
   return run;
 }
 
-// Lists of segments that repeat another are not told twice.
+// Lists of segments that repeat another are not told twice; what cannot be cut again is no cut.
 function unfold(view) {
   let handed = [];
   for (const step of view.steps) {
@@ -40,6 +40,7 @@ function unfold(view) {
     step.before ??= handed;
     step.after ??= step.before;
     for (const cut of step.cuts || []) cut.given ??= step.before;
+    if (step.cuts && !recuts(step)) delete step.cuts;
     handed = step.after;
   }
 }

@@ -1,5 +1,5 @@
 "use strict";
-// Cutting again at other numbers, as recut.py does it and as the stages themselves do.
+// Cutting again at other numbers, as the stages themselves do.
 
 function bestFirst(values) {
   const rank = (value) => (value === null || value === undefined ? Infinity : -value);
@@ -38,6 +38,22 @@ function bestCount(cut, at) {
     if (worth - at * k > most) { most = worth - at * k; best = k; }
   });
   return Math.max(best, cut.min_keep);
+}
+
+// Whether the step's cut-offs are all there is to it: they keep what it kept, so ordered.
+function recuts(step) {
+  const sets = new Map();
+  step.cuts.forEach((cut) => cut.given.forEach((s) => sets.set(s, cut)));
+  const kept = [], done = new Set();
+  for (const s of step.before) {
+    const cut = sets.get(s);
+    if (!cut) kept.push(s);
+    else if (!done.has(cut)) {
+      done.add(cut);
+      kept.push(...cutAgain(cut, cut.values, cut.at).map((place) => cut.given[place]));
+    }
+  }
+  return sameList(kept, step.after);
 }
 
 function sameList(a, b) {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.inspector.recut import chain, ordering, recuts
+from ragsieve.inspector.recut import chain, cuts_apart, ordering
 from ragsieve.pipeline import Reader
 from ragsieve.result import Result
 from ragsieve.retrieve.route import ASKED
@@ -167,7 +167,7 @@ def _again(step: Step, numbers: _Numbers) -> dict[str, Any]:
     if by := ordering(step):
         ranks = [_score(segment) for segment in step.before]
         return values | {"order": by, "values": ranks}
-    if recuts(step):
+    if cuts_apart(step):
         return values | {"cuts": [_cut(cutoff, numbers) for cutoff in step.cutoffs]}
     return values
 
