@@ -311,11 +311,13 @@ def _by_role(record: Record, writers: Set[str]) -> dict[Name, float]:
         for role in ("llm", "encoder", "generator")
     }
     for part, step in parts:
-        generator = {"generator": step} if part.startswith("generator ") else {}
-        for model, costs in (generator or step.models or {part: step}).items():
-            role = "llm" if model in writers else "encoder"
+        models: list[tuple[str, Costs]] = [("generator", step)]
+        if not part.startswith("generator "):
+            named = step.models or {part: step}
+            models = [("llm" if m in writers else "encoder", costs) for m, costs in named.items()]
+        for role, costs in models:
             for name in COSTS:
-                row["cost", f"{'generator' if generator else role}_{name}"] += getattr(costs, name)
+                row["cost", f"{role}_{name}"] += getattr(costs, name)
     return row
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ragsieve.datasets import Dataset
-from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.datasets.parts import Part, part_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import replace_lines
@@ -136,17 +135,6 @@ class TrainingExample:
         useful = dict(zip(labels["clues"], labels["useful"], strict=True))
         cut = tuple(labels["ranking"]), labels["k"], tuple(labels["scores"]), tuple(labels["right"])
         return cls(example.query, example.answers, sentences, useful, *cut)
-
-
-def read(questions: Path, labels: Path | None = None) -> list[tuple[Example, dict[str, Any]]]:
-    """The questions of a JSONL file, each with its record in a file of labels; empty without one.
-
-    Raises:
-        InputError: If a file cannot be read.
-    """
-    records = [dict(parse_json(line)) for _, line in lines(labels)] if labels else []
-    by_line = {record["line"]: record for record in records}
-    return [(parse_record(line), by_line.get(number, {})) for number, line in lines(questions)]
 
 
 def gold(answers: Sequence[str]) -> str:

@@ -22,11 +22,12 @@ from typing import Any
 
 from ragsieve.artifacts.recipe import Data
 from ragsieve.datasets import Dataset, parts
+from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
 from ragsieve.files import writing
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.train.examples import TrainingExample, gather, read, write
+from ragsieve.train.examples import TrainingExample, gather, write
 from ragsieve.types import Example
 
 logger = logging.getLogger(__name__)
@@ -101,8 +102,15 @@ class Run:
         return self.work / (f"{part}.{kind}.jsonl" if kind else f"{part}.jsonl")
 
     def read(self, part: str, kind: str = "") -> list[tuple[Example, dict[str, Any]]]:
-        """The questions of a part, each with what is known of it of this kind."""
-        return read(self.path(part), self.path(part, kind) if kind else None)
+        """The questions of a part, each with what is known of it of this kind, if anything.
+
+        Raises:
+            InputError: If a file cannot be read.
+        """
+        known = lines(self.path(part, kind)) if kind else ()
+        by_line = {record["line"]: dict(record) for record in (parse_json(one) for _, one in known)}
+        questions = lines(self.path(part))
+        return [(parse_record(line), by_line.get(number, {})) for number, line in questions]
 
     def examples(self, part: str, labels: str = "") -> list[TrainingExample]:
         """The questions of a part as sentences; with labels of this kind only those that have some.
