@@ -10,7 +10,7 @@ import pytest
 
 from ragsieve import Pipeline, System, score, select
 from ragsieve.answer import Reader
-from ragsieve.inspector.recut import chain, cuts_apart, ordering
+from ragsieve.inspector.views import chain, cuts_apart, ordering
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.systems.pruningrag import pruningrag
 from ragsieve.trace import Step, Trace

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.inspector.recut import chain, cuts_apart, ordering
 from ragsieve.pipeline import Reader
 from ragsieve.result import Result
 from ragsieve.retrieve.route import ASKED
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Document, Segment, rounded
+
+_ORDER = re.compile(r"Order\(by='(document|score|ends)'\)")
+
+Key = tuple[str, int, int]
 
 
 def view(result: Result, name: str = "", *, reader: Reader | None = None) -> dict[str, Any]:
@@ -206,3 +210,32 @@ def _tokens(result: Result, texts: Sequence[str], reader: Reader | None) -> list
     chars += sum(len(d.title) + 2 for d in {s.document.id: s.document for s in known}.values())
     tokens = result.tokens.after if result.kept else result.tokens.before
     return [round(len(text) * tokens / chars, 1) if chars else 0.0 for text in texts]
+
+
+def keys(segments: Sequence[Segment]) -> list[Key]:
+    """What tells the segments apart, in their order."""
+    return [segment.key for segment in segments]
+
+
+def chain(result: Result) -> range:
+    """Places of the last steps of the trace that hand on to each other and end in what was kept."""
+    steps = result.trace.steps
+    end = len(steps) - (result.answer is not None)  # the last one is the reader's
+    start, after = end, keys(result.kept)
+    while start and steps[start - 1].before and keys(steps[start - 1].after) == after:
+        start -= 1
+        after = keys(steps[start].before)
+    return range(start, end)
+
+
+def cuts_apart(step: Step) -> bool:
+    """Whether the step's cut-offs are of what went in, each segment in one of them at most."""
+    before = {*keys(step.before)}
+    cut = [key for cutoff in step.cutoffs for key in keys(cutoff.segments)]
+    return bool(cut) and not step.error and len({*cut}) == len(cut) and {*cut} <= before
+
+
+def ordering(step: Step) -> str:
+    """By what the step orders all segments, as `select.Order` says it; empty of other steps."""
+    order = _ORDER.fullmatch(step.stage)
+    return order[1] if order and {*keys(step.before)} == {*keys(step.after)} else ""
