@@ -173,7 +173,7 @@ def test_a_pruner_scores_texts_as_passages() -> None:
         scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
 
     np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
-    assert [Usage("overlap-pruner", 4 + 2), Usage("overlap-pruner", 1)] == seen.usages
+    assert [Usage("overlap-pruner", 3 + 2), Usage("overlap-pruner", 1)] == seen.usages
 
 
 def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
