@@ -87,12 +87,15 @@ def load(
         StoreError: If the hub or the package index cannot give what is missing.
         MissingExtra: If a model needs a package that is not installed.
     """
-    generator: LLM | None = _own(llm, as_llm, share)
-    encoder: Embedder | None = _own(embedder, as_embedder, share)
-    if isinstance(name, str) and name in systems.SYSTEMS:
-        return _by_name(name, generator, encoder, options or {}, share)
-    folder = _found(name)
-    return assembled(folder, read(folder), generator, encoder, options, share)
+    llm, embedder = _own(llm, as_llm, share), _own(embedder, as_embedder, share)
+    if not isinstance(name, str) or name not in systems.SYSTEMS:
+        folder = _found(name)
+        return assembled(folder, read(folder), llm, embedder, options, share)
+    roles = {} if embedder is None else {"embedder": embedder}
+    for role in roles_of(name, options or {}):
+        if role not in roles:
+            roles[role] = share(models.load(USUAL[role]))
+    return build(name, llm or share(models.load(generator(name))), options, share=share, **roles)
 
 
 def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:
@@ -158,21 +161,6 @@ def _one_pass(trained: Trained, llm: LLM, given: Mapping[str, Any], share: Share
     if trained.cut:
         options.setdefault("cut", cutting(trained.cut, options.get("min_keep", 1)))
     return finefilter_one_pass(llm, share(pruner), **options)
-
-
-def _by_name(
-    name: str,
-    llm: LLM | None,
-    embedder: Embedder | None,
-    options: Mapping[str, Any],
-    share: Share,
-) -> System:
-    """A system with the usual models where the caller names none."""
-    roles: dict[str, Any] = {} if embedder is None else {"embedder": embedder}
-    for role in roles_of(name, options):
-        if role not in roles:
-            roles[role] = share(models.load(USUAL[role]))
-    return build(name, llm or share(models.load(generator(name))), options, share=share, **roles)
 
 
 def entry(name: str) -> Entry:

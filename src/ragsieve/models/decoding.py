@@ -82,6 +82,8 @@ class Decoder:
         rows: Rows decoded together; when one ends, the next prompt takes its place.
     """
 
+    precise = False  # whether logits in company are near enough to those alone to be told apart
+
     def __init__(self, model: Any, *, eos: frozenset[int], rows: int = 1) -> None:
         self.model = model
         self.eos = eos
@@ -109,8 +111,10 @@ class Decoder:
             mask: Makes a mask for a row.
             on_token: Called with each token as it is chosen.
         """
-        rows, again = min(self._rows, len(prompts)), self._again
-        memory = self._memory(rows, max(map(len, prompts)) + max_tokens, writing=True)
+        rows = min(self.rows if self.precise else 1, len(prompts))
+        again = self._alone if self.precise else None
+        longest = max(map(len, prompts)) + max_tokens
+        memory = self._memory(rows, longest, fresh=not self.precise)
         replies: list[list[int]] = [[] for _ in prompts]
         waiting, running = deque(enumerate(prompts)), list[_Reply]()
         while waiting or running:
@@ -177,18 +181,13 @@ class Decoder:
             scores.append(_followed(first, chunks, row, self.words))
         return scores
 
-    @property
-    def _rows(self) -> int:
-        """Rows that replies are written in."""
-        return self.rows
+    def _alone(self, tokens: Sequence[int]) -> torch.Tensor:
+        """Logits behind ``tokens``, read from the start with nothing beside them."""
+        logits: torch.Tensor = self._memory(1, len(tokens), fresh=True).read(tokens, 0)[-1]
+        return logits
 
-    @property
-    def _again(self) -> Callable[[Sequence[int]], torch.Tensor] | None:
-        """Logits behind tokens that are read from the start, where company changes logits."""
-        return None
-
-    def _memory(self, rows: int, places: int, *, writing: bool = False) -> Any:
-        """What ``rows`` of at most ``places`` tokens have seen."""
+    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Any:
+        """What ``rows`` of at most ``places`` tokens have seen; ``fresh``: nothing before."""
         return Memory(self.model)
 
 
@@ -205,21 +204,10 @@ class RowsDecoder(Decoder):
     def __init__(self, model: Any, *, eos: frozenset[int], rows: int, prefix_mb: int = 0) -> None:
         super().__init__(model, eos=eos, rows=rows)
         self.prefixes = Prefixes(prefix_mb * 10**6)
-        self._precise = model.dtype == torch.float32
+        self.precise = model.dtype == torch.float32
 
-    @property
-    def _rows(self) -> int:
-        return self.rows if self._precise else 1
-
-    @property
-    def _again(self) -> Callable[[Sequence[int]], torch.Tensor] | None:
-        if not self._precise:
-            return None
-        return lambda tokens: _Rows(self.model, Prefixes(0), 1, len(tokens)).read(tokens, 0)[-1]
-
-    def _memory(self, rows: int, places: int, *, writing: bool = False) -> _Rows:
-        prefixes = self.prefixes if self._precise or not writing else Prefixes(0)
-        return _Rows(self.model, prefixes, rows, places)
+    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> _Rows:
+        return _Rows(self.model, Prefixes(0) if fresh else self.prefixes, rows, places)
 
 
 class Memory:

@@ -75,7 +75,7 @@ class Seq2Seq(Transformers):
 class EncoderDecoder(Decoder):
     """Runs an encoder-decoder over token rows, one by one; masks are not used."""
 
-    def _memory(self, rows: int, places: int, *, writing: bool = False) -> Memory:
+    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Memory:
         return _Encoded(self.model)
 
 
