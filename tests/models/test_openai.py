@@ -521,7 +521,7 @@ def smol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
     """The address of ``transformers serve`` with SmolLM2, and the model's folder."""
     from ragsieve.models import store
 
-    folder = store.path("smollm2")
+    folder = store.pull("smollm2")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     log = tmp_path_factory.mktemp("serve") / "log"

@@ -340,7 +340,7 @@ def test_the_named_weights_load() -> None:
     """Both folders load as they are: one writes a sentence and ends it, one gives unit vectors."""
     sentence_transformers = pytest.importorskip("sentence_transformers")
     transformers = pytest.importorskip("transformers")
-    folder = store.path("smollm2")
+    folder = store.pull("smollm2")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     turn = {"role": "user", "content": "What is the capital of France? One short sentence."}
@@ -349,7 +349,7 @@ def test_the_named_weights_load() -> None:
     )
     written = model.generate(**prompt, max_new_tokens=30, do_sample=False)
     reply = tokenizer.decode(written[0][prompt["input_ids"].shape[1] :])
-    embedder = sentence_transformers.SentenceTransformer(str(store.path("minilm")))
+    embedder = sentence_transformers.SentenceTransformer(str(store.pull("minilm")))
     cat, kitten, law = embedder.encode(["a cat", "a kitten", "tax law"])
 
     assert "Paris" in reply

@@ -130,4 +130,4 @@ def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
 @command("path", of=models_group)
 def models_path(name: str) -> None:
     """Print the folder of named weights, fetched if they are missing."""
-    click.echo(store.path(name))
+    click.echo(store.pull(name))

@@ -81,8 +81,8 @@ class JinaBert(LocalModel):
 
     @once
     def _net(self) -> Net:
-        values = loaded(self.model, (self._folder / "config.json").read_text, "utf-8")
-        values = loaded(self.model, json.loads, values)
+        config = self._folder / "config.json"
+        values = loaded(self.model, lambda: json.loads(config.read_text("utf-8")))
         if not is_jina_bert(values):
             raise ModelError(f"model {self.model!r} must be a JinaBERT with ALiBi and GEGLU")
         tensors = loaded(

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
-from ragsieve.errors import InputError, ModelError, needs_extra
+from ragsieve.errors import ModelError, check_choice, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -27,7 +27,7 @@ from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
 
 SMALL = 500_000_000
-DTYPES = ("auto", "bfloat16", "float32")
+Dtype = Literal["auto", "bfloat16", "float32"]
 _ADAPTER = "adapter_model.safetensors"
 
 logging: Any = _logging  # its functions have no types
@@ -63,7 +63,7 @@ class PreciseModel(LocalModel):
     """A local model with a choice of precision.
 
     Args:
-        dtype: One of `DTYPES`; see `precision`.
+        dtype: One of `Dtype`; see `precision`.
 
     Raises:
         InputError: If ``dtype`` is none of them.
@@ -72,8 +72,7 @@ class PreciseModel(LocalModel):
     dtype: str = field(default="auto", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        check_choice(Dtype, dtype=self.dtype)
 
     @property
     def _dtype(self) -> str:
@@ -149,7 +148,7 @@ def found_device() -> str:
 
 
 def precision(dtype: str, device: str) -> str:
-    """The one of `DTYPES` that ``"auto"`` stands for: float32 on a CPU, else bfloat16.
+    """The one of `Dtype` that ``"auto"`` stands for: float32 on a CPU, else bfloat16.
 
     In float32 the same input gives the same numbers to about 1e-5 whatever is computed beside it,
     on any processor; in bfloat16 to about 1e-2, at half to two thirds of the time.

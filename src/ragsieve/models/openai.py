@@ -166,9 +166,8 @@ class OpenAI(Server, LLM):
             shown = f"{list(choices)!r:.200}"
             note(f"first tokens do not tell {shown} apart: asked {len(places)} as text")
             texts = self._choose_text([prompts[place] for place in places], choices)
-            results = [
-                dict(zip(places, texts, strict=True)).get(i, f) for i, f in enumerate(results)
-            ]
+            for place, chosen in zip(places, texts, strict=True):
+                results[place] = chosen
         return [shares for shares in results if shares is not None]
 
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -20,17 +20,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import platformdirs
 from filelock import FileLock
 from rich.console import Console
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, nearest, needs_extra
+from ragsieve.errors import (
+    InputError,
+    MissingExtra,
+    ModelError,
+    StoreError,
+    check_choice,
+    nearest,
+    needs_extra,
+)
 from ragsieve.files import ordinary
 from ragsieve.models.named import NAMED, Weights
 
-__all__ = ["NAMED", "Weights", "home", "listed", "origin", "path", "pull", "resolve"]
+__all__ = ["NAMED", "Weights", "home", "listed", "origin", "pull", "resolve"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +62,6 @@ def home() -> Path:
     return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("ragsieve")
 
 
-def path(name: str | Weights) -> Path:
-    """The folder of named weights, pulled where it is missing; errors as in `pull`."""
-    return pull(name)
-
-
 def pull(name: str | Weights, *, source: Source = "auto") -> Path:
     """The folder of named weights, fetched once; two pulls at once fetch once.
 
@@ -76,8 +79,7 @@ def pull(name: str | Weights, *, source: Source = "auto") -> Path:
         raise InputError(
             f"weights must be one of {sorted(NAMED)}, got {name!r}{nearest(name, NAMED)}"
         )
-    if source not in get_args(Source):
-        raise InputError(f"source must be one of {list(get_args(Source))}, got {source!r}")
+    check_choice(Source, source=source)
     weights = name if isinstance(name, Weights) else NAMED[name]
     sources = [own for own in _FETCH if source in ("auto", own) and (weights.hub or own != "hub")]
     if not sources:
@@ -113,7 +115,7 @@ def resolve(id_or_path: str | Path) -> Path | str:
     """
     text = str(id_or_path)
     if text in NAMED:
-        return path(text)
+        return pull(text)
     folder = Path(text).expanduser()
     if text and folder.is_dir():
         return folder
