@@ -70,7 +70,7 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("winnowrag", {"documents": -1}, "documents must not be negative, got -1"),
     ("winnowrag", {"seed": -1}, "seed must be from 0 to 4294967295, got -1"),
     ("winnowrag", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
-    ("winnowrag", {"max_calls": 0}, "max_calls must be above 0, got 0"),
+    ("winnowrag", {"max_calls": 0}, "max_calls must be at least 1, got 0"),
 ]
 
 

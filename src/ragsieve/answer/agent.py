@@ -9,7 +9,7 @@ from itertools import count
 
 from ragsieve.answer.parts import bare, parts, schema, text
 from ragsieve.answer.reader import FRAME
-from ragsieve.errors import BadReply, InputError, check_range
+from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import quoted, render, shown
 from ragsieve.trace import note
@@ -40,7 +40,7 @@ class Limits:
         max_seconds: Seconds after which no step begins; what runs then is not cut short.
 
     Raises:
-        InputError: If a limit is not above 0.
+        InputError: If a limit of calls or tokens is below 1, or one of seconds negative.
     """
 
     max_calls: int | None = None
@@ -48,10 +48,7 @@ class Limits:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_calls", "max_tokens", "max_seconds"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name} must be above 0, got {value!r}")
+        check_range(self, max_calls=(1, None), max_tokens=(1, None), max_seconds=(0, None))
 
     def passed(self, calls: int, more: int, tokens: int, seconds: float) -> str:
         """Which limit forbids up to so many more calls, for people; empty where none does."""

@@ -69,17 +69,10 @@ class _Page(NamedTuple):
     url: str
     metadata: Mapping[str, Any]
 
-    def leave_out(self, reason: str) -> None:
-        """Record that the page became no document, or the last ones, and why."""
-        name = f"page {self.place}" + (f" ({safe(self.url)[:200]})" if self.url else "")
-        facts = {"place": self.place, "url": self.url, "reason": reason}
-        log_event(f"{name} is {reason}", "page", **facts)
-
 
 class _Read(NamedTuple):
     """A page that was read: its document, and the stems of title and text."""
 
-    page: _Page
     document: Document
     stems: frozenset[str]
 
@@ -130,14 +123,15 @@ class Pages:
 
     def __call__(self, query: Query, /) -> list[Segment]:
         pages, left_out = self._pages
-        for page, reason in left_out:
-            page.leave_out(f"left out: {reason}")
+        for place, url, reason in left_out:
+            _leave_out(place, url, f"left out: {reason}")
         topic = {stemmed(word) for word in words(query.text) if word not in _STOP_WORDS}
         about = [read for read in pages if topic & read.stems]
         others = [read for read in pages if not topic & read.stems] if about else []
         action = "put last" if self.off_topic == "last" else "left out"
-        for read in others:
-            read.page.leave_out(f"{action}: it shares no word with the question but stop words")
+        reason = f"{action}: it shares no word with the question but stop words"
+        for document, _ in others:
+            _leave_out(document.metadata["place"], document.metadata["url"], reason)
         kept = [*(about or pages), *(others if self.off_topic == "last" else [])]
         return [Segment.whole(read.document) for read in kept]
 
@@ -157,10 +151,10 @@ class Pages:
                 raise InputError(f"a page must have html, got {page!r:.80} at place {place}")
 
     @cached_property
-    def _pages(self) -> tuple[list[_Read], list[tuple[_Page, str]]]:
-        """Pages that say something new, and the others with the reason."""
-        converted: list[tuple[_Page, dict[str, Any]]] = []
-        left_out: list[tuple[_Page, str]] = []
+    def _pages(self) -> tuple[list[_Read], list[tuple[int, str, str]]]:
+        """Pages that say something new, and place and URL of the others with the reason."""
+        converted: list[dict[str, Any]] = []
+        left_out: list[tuple[int, str, str]] = []
         seen: list[tuple[int, str, frozenset[int]]] = []
         for page in self._all():
             try:
@@ -170,18 +164,17 @@ class Pages:
                 if repeated := self._repeated(compared, shingles, seen):
                     raise InputError(repeated)
             except InputError as error:
-                left_out.append((page, str(error)))
+                left_out.append((page.place, page.url, str(error)))
                 continue
             seen.append((page.place, compared, shingles))
             digest = hashlib.sha256(page.html.encode("utf-8", "surrogatepass")).hexdigest()
             metadata = {**page.metadata, "url": page.url, "place": page.place, "sha256": digest}
             title = page.title or title
             fields = {"id": page.id, "text": text, "title": title, "source": page.url}
-            converted.append((page, {**fields, "metadata": metadata}))
-        documents = as_documents([values for _, values in converted])
+            converted.append({**fields, "metadata": metadata})
+        documents = as_documents(converted)
         stems = [frozenset(stemmed(f"{d.title} {d.text}").split()) for d in documents]
-        pages = [page for page, _ in converted]
-        return [*map(_Read, pages, documents, stems)], left_out
+        return [*map(_Read, documents, stems)], left_out
 
     def _converted(self, page: _Page) -> tuple[str, str]:
         if len(page.html) > self.max_chars:
@@ -207,6 +200,12 @@ class Pages:
             if overlap > self.max_overlap:
                 return f"it shares {overlap:.2f} of its text with page {place}"
         return ""
+
+
+def _leave_out(place: int, url: str, reason: str) -> None:
+    """Record that a page became no document, or one of the last, and why."""
+    name = f"page {place}" + (f" ({safe(url)[:200]})" if url else "")
+    log_event(f"{name} is {reason}", "page", place=place, url=url, reason=reason)
 
 
 def _shingles(text: str) -> frozenset[int]:
