@@ -106,23 +106,14 @@ def test_cosines_are_those_of_the_embedder(corpus: Corpus) -> None:
 
 
 def test_hybrid_is_the_fusion_of_both_lists(corpus: Corpus) -> None:
-    """Dense's weight first; each list so deep as DEPTH, or as is asked for."""
+    """In equal weights; each list so deep as DEPTH, or as is asked for."""
     query = Query("cat 3 dog")
     dense = places(corpus.search(query, by="dense", k=DEPTH))
     words = places(corpus.search(query, by="bm25", k=DEPTH))
-    expected = fuse([dense, words], (0.3, 0.7))
-    found = corpus.search(query, k=5, weights=(0.3, 0.7))
+    expected = fuse([dense, words], (0.5, 0.5))
+    found = corpus.search(query, k=5)
 
     assert [*expected.items()][:5] == [(s.key, s.score) for s in found]
-
-
-def test_a_weight_of_zero_leaves_a_list_out(corpus: Corpus) -> None:
-    """The other list's order, and only its chunks."""
-    words = corpus.search(CAT, by="bm25", k=3)
-    near = corpus.search(CAT, by="dense", k=3)
-
-    assert places(words) == places(corpus.search(CAT, k=3, weights=(0, 1)))
-    assert places(near) == places(corpus.search(CAT, k=3, weights=(1, 0)))
 
 
 def test_a_document_ranks_by_its_best_chunk(corpus: Corpus) -> None:
@@ -299,9 +290,7 @@ def test_a_source_shows_folder_and_options(corpus: Corpus) -> None:
     """What a trace says of it; it finds what the index finds."""
     source = Search(corpus, k=3, by="bm25")
 
-    assert f"Search(corpus=Corpus({str(corpus.path)!r}), k=3, by='bm25', weights=(0.5, 0.5))" == (
-        repr(source)
-    )
+    assert f"Search(corpus=Corpus({str(corpus.path)!r}), k=3, by='bm25')" == repr(source)
     assert corpus.search(CAT, k=3, by="bm25") == source(CAT)
 
 
@@ -310,12 +299,6 @@ def test_a_source_shows_folder_and_options(corpus: Corpus) -> None:
     [
         ({"k": 0}, "k must be at least 1, got 0"),
         ({"by": "words"}, "by must be one of hybrid, dense, bm25, got 'words'"),
-        (
-            {"weights": (-1, 1)},
-            r"weights must be finite, not negative and not all 0, got \(-1, 1\)",
-        ),
-        ({"weights": (0, 0)}, r"weights must be finite, not negative and not all 0, got \(0, 0\)"),
-        ({"weights": (1,)}, r"weights must be two, of dense and of BM25, got \(1,\)"),
     ],
 )
 def test_options_of_a_search_are_checked(

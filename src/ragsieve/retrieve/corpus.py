@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ragsieve.errors import InputError, check_choice
-from ragsieve.fusion import check_weights, fuse
+from ragsieve.fusion import fuse
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.index.build import Build, Change, portions
@@ -169,7 +169,6 @@ class Corpus:
         *,
         k: int = 20,
         by: By = "hybrid",
-        weights: tuple[float, float] = (0.5, 0.5),
     ) -> list[Segment]:
         """The best ``k`` chunks, best first; nothing where the index is empty.
 
@@ -180,29 +179,36 @@ class Corpus:
         Args:
             query: The question.
             k: How many; at least 1.
-            by: BM25, cosine of embeddings, or both by weighted reciprocal rank fusion.
-            weights: Of the dense list and of BM25's, for ``hybrid``; not negative, not both 0.
+            by: BM25, cosine of embeddings, or both by reciprocal rank fusion in equal weights.
 
         Raises:
             InputError: If an option breaks its rule, or there is no embedder to search by.
             ModelError: If the embedder fails.
             StoreError: If the index cannot be read.
         """
-        check_search(k, by, weights)
+        check_search(k, by)
         if by != "bm25" and self._embedder is None:
             raise InputError(f"by must be 'bm25' where there is no embedder, got {by!r}")
         vector = None
-        if self._embedder and by != "bm25" and (by == "dense" or weights[0]):
+        if self._embedder and by != "bm25":
             vector = self._embedder.embed([query.text], query=True)[0]  # (dim,)
-        words = by == "bm25" or (by == "hybrid" and bool(weights[1]))
         depth = max(k, DEPTH) if by == "hybrid" else k
 
         def search(state: State) -> list[Segment]:
-            lists = {
-                "cosine": {} if vector is None else state.dense(vector, depth),
-                "bm25": state.bm25(query.text, depth) if words else {},
-            }
-            return state.segments(_ranked(lists, k, by, weights))
+            lists: dict[str, dict[int, float]] = {}  # by score; the last one ranks
+            if by != "dense":
+                lists["bm25"] = state.bm25(query.text, depth)
+            if vector is not None:
+                lists["cosine"] = state.dense(vector, depth)
+            if by == "hybrid":
+                lists["fused"] = fuse([[*lists["cosine"]], [*lists["bm25"]]], (0.5, 0.5))
+            *_, ranking = lists.values()
+            return state.segments(
+                {
+                    number: {name: of[number] for name, of in lists.items() if number in of}
+                    for number in [*ranking][:k]
+                }
+            )
 
         return self._use(search) or []
 
@@ -241,8 +247,7 @@ class Search:
     Args:
         corpus: The index.
         k: How many chunks; at least 1.
-        by: BM25, cosine of embeddings, or both by weighted reciprocal rank fusion.
-        weights: Of the dense list and of BM25's, for ``hybrid``; not negative, not both 0.
+        by: BM25, cosine of embeddings, or both by reciprocal rank fusion in equal weights.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -253,38 +258,20 @@ class Search:
     corpus: Corpus
     k: int = 20
     by: By = "hybrid"
-    weights: tuple[float, float] = (0.5, 0.5)
 
     def __post_init__(self) -> None:
-        check_search(self.k, self.by, self.weights)
+        check_search(self.k, self.by)
 
     def __call__(self, query: Query, /) -> list[Segment]:
-        return self.corpus.search(query, k=self.k, by=self.by, weights=self.weights)
-
-
-def _ranked(
-    lists: dict[str, dict[int, float]], k: int, by: By, weights: tuple[float, float]
-) -> dict[int, dict[str, float]]:
-    """Scores by name of the best ``k`` chunks, best first; the one that ranks stands last."""
-    if by == "hybrid":
-        lists = {**lists, "fused": fuse([[*ranking] for ranking in lists.values()], weights)}
-    ranking = lists[{"hybrid": "fused", "dense": "cosine", "bm25": "bm25"}[by]]
-    names = [name for name in ("bm25", "cosine", "fused") if name in lists]
-    return {
-        number: {name: lists[name][number] for name in names if number in lists[name]}
-        for number in [*ranking][:k]
-    }
+        return self.corpus.search(query, k=self.k, by=self.by)
 
 
 def _quoted(option: object) -> str:
     return "none" if option == "" else repr(option)
 
 
-def check_search(k: int, by: str, weights: tuple[float, float]) -> None:
+def check_search(k: int, by: str) -> None:
     """Raise `InputError` where an option of a search breaks its rule."""
     if k < 1:
         raise InputError(f"k must be at least 1, got {k!r}")
     check_choice(By, by=by)
-    if len(weights) != 2:
-        raise InputError(f"weights must be two, of dense and of BM25, got {weights!r}")
-    check_weights(weights)
