@@ -101,12 +101,12 @@ SHIPPED = "the weights that come with the package"
 """Not trained here: checked beside the trials."""
 
 
-def shipped() -> pruner.Net:
+def shipped() -> pruner.PrunerNet:
     """The bundled weights, from int8."""
     with tempfile.TemporaryDirectory() as folder:
         restore(Pruner().folder, folder)
         encoder = pruner._encoder(folder)
-    return pruner.Net(encoder, encoder.config.pad_token_id or 0)
+    return pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0)
 
 
 def whole(record: Record) -> Record:
@@ -130,7 +130,7 @@ def chosen(records: Sequence[Record], trial: Trial, questions: int) -> Iterator[
         yield from (records[n] for n in places)
 
 
-def train(trial: Trial, records: Iterable[Record], seed: int) -> tuple[pruner.Net, int]:
+def train(trial: Trial, records: Iterable[Record], seed: int) -> tuple[pruner.PrunerNet, int]:
     """The net after one pass, and the tokens that it read."""
     torch.manual_seed(seed)
     net, samples = fresh(trial, seed=seed)
@@ -152,12 +152,12 @@ def train(trial: Trial, records: Iterable[Record], seed: int) -> tuple[pruner.Ne
     return net, tokens
 
 
-def fresh(trial: Trial, seed: int | None) -> tuple[pruner.Net, pruner.Samples]:
+def fresh(trial: Trial, seed: int | None) -> tuple[pruner.PrunerNet, pruner.Samples]:
     """MiniLM-L6 with a new head, and what lays questions out for it."""
     encoder = pruner._encoder("minilm")
     file = fetched("minilm", ["tokenizer.json"]) / "tokenizer.json"
     samples = pruner.Samples(WindowTokenizer.read(file, trial.layout), seed=seed)
-    return pruner.Net(encoder, encoder.config.pad_token_id or 0, trial.loss), samples
+    return pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0, trial.loss), samples
 
 
 def unmasked(sample: pruner.Sample) -> pruner.Sample:
@@ -165,7 +165,7 @@ def unmasked(sample: pruner.Sample) -> pruner.Sample:
 
 
 @torch.no_grad()
-def check(net: pruner.Net, trial: Trial, records: Sequence[Record]) -> dict[str, float]:
+def check(net: pruner.PrunerNet, trial: Trial, records: Sequence[Record]) -> dict[str, float]:
     """AUC inside questions, whether the first sentence is evidence, and words for survival .95."""
     samples = pruner.Samples(fresh(trial, None)[1].tokenizer, seed=None)
     areas, firsts = defaultdict(list), defaultdict(list)
@@ -194,7 +194,7 @@ def check(net: pruner.Net, trial: Trial, records: Sequence[Record]) -> dict[str,
     }
 
 
-def read(net: pruner.Net, sample: pruner.Sample) -> tuple[np.ndarray, np.ndarray]:
+def read(net: pruner.PrunerNet, sample: pruner.Sample) -> tuple[np.ndarray, np.ndarray]:
     """Logits and sizes of the sentences of a question, the size in tokens, ``(n_sentences,)``."""
     scores, sizes = np.full(len(sample.labels), -np.inf), np.zeros(len(sample.labels))
     order = sorted(sample.windows, key=lambda w: len(w.ids))

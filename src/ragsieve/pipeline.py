@@ -31,7 +31,7 @@ Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
 Source = Callable[[Query], list[Segment]]
 
 
-class Reader(Protocol):
+class ReaderLike(Protocol):
     """Answers a question from kept segments, and knows what they cost it."""
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
@@ -129,7 +129,7 @@ def best_first(segments: Sequence[Segment]) -> list[Segment]:
     return sorted(segments, key=lambda s: -rounded(s.score) if s.scores else math.inf)
 
 
-def fit(segments: Sequence[Segment], max_tokens: int, reader: Reader) -> list[Segment]:
+def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> list[Segment]:
     """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
 
     Best first, each that still fits is kept; the order of ``segments`` stays.
@@ -183,7 +183,7 @@ class System:
     """
 
     stage: Stage
-    reader: Reader
+    reader: ReaderLike
     max_tokens: int | None = None
     source: AnySource | None = None
 

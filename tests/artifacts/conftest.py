@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.artifacts import Base, Data, Part, Split, Trained
+from ragsieve.artifacts import Base, Part, Split, Trained, TrainingData
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def whole() -> Trained:
         reranker=Part("embedder", "minilm", "reranker"),
         truncator=Part("llm", "smollm2", "truncator"),
         options={"min_keep": 1, "order": "score", "max_tokens": None},
-        data=(Data("nq", "CC BY-SA 3.0", 12, "b" * 64),),
+        data=(TrainingData("nq", "CC BY-SA 3.0", 12, "b" * 64),),
         split=Split("salt-1", "by sha256"),
         training={"seed": 0, "epochs": 2},
         figures={"nq": {"accuracy": 0.25, "tokens": 31}, "popqa": {"accuracy": 0.5}, "auc": 0.9},

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragsieve.artifacts import Base, Data
+from ragsieve.artifacts import Base, TrainingData
 from ragsieve.artifacts.recipe import Known, TrainedRouter
 from ragsieve.artifacts.router import (
     check_router,
@@ -35,7 +35,7 @@ TRAINED = TrainedRouter(
     base=Base("fake:hashing"),
     generator=Base("fake:echo"),
     identity="hashing:256",
-    data=(Data("nq", "CC", 40),),
+    data=(TrainingData("nq", "CC", 40),),
     training={"seed": 0},
     figures={"questions": 8, "routed": {"exact": 0.875}},
     versions={"scikit-learn": "1.5"},

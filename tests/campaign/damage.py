@@ -144,7 +144,9 @@ def check(value: dict[str, Any], folder: Path) -> int:
     spoil(path, value["damage"], value["at"], bytes(value["bytes"]))
     ended = here(*target.command)
     holds("it ends", ended.code in (0, 1, 2), ended)
-    if target.exact:
+    if target.exact and value["damage"] == "folder":
+        holds("a folder in a file's place is refused", ended.code == 2, ended)
+    elif target.exact:
         holds("a result is right", ended.code == 0, ended)
         holds("a result is right", _answer(ended) == _answer(expected), ended.out)
     return 1

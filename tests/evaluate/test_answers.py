@@ -16,7 +16,7 @@ from rouge_score import rouge_scorer
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.evaluate import answers as measured
 from ragsieve.evaluate.answers import (
-    Judge,
+    AnswerJudge,
     accuracy,
     asqa_exact_match,
     crag,
@@ -245,7 +245,7 @@ def shown(prompt: Prompt) -> str:
 def test_a_judge_is_as_sure_as_its_model() -> None:
     """The probability of yes, the model asked once with question, gold answers and output."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [3.0, 1.0])
-    sure = Judge(llm)("Who sang?", "Jim Seals", ["Seals", "J. Seals"])
+    sure = AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals", "J. Seals"])
 
     assert 0.75 == sure
     assert 1 == len(llm.prompts)
@@ -260,13 +260,13 @@ def test_a_judge_that_writes_says_yes_or_no(reply: str, expected: float) -> None
     """A model that cannot choose; JSON's quotes do not matter."""
     llm = ScriptedLLM([reply], can=WRITTEN)
 
-    assert expected == Judge(llm)("Who sang?", "Jim Seals", ["Seals"])
+    assert expected == AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals"])
 
 
 def test_an_unreadable_verdict_is_asked_for_once_more() -> None:
     """The model is told what was wrong."""
     llm = ScriptedLLM(["yes and no", "yes"], can=WRITTEN)
-    sure = Judge(llm)("Who sang?", "Jim Seals", ["Seals"])
+    sure = AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals"])
 
     assert 1.0 == sure
     assert "the reply should be yes or no, got 'yes and no'" in shown(llm.prompts[1])
@@ -277,7 +277,7 @@ def test_an_unreadable_judge_is_replaced_by_exact_match(output: str, expected: f
     """And the trace says so."""
     llm = ScriptedLLM(["well", "hm"], can=WRITTEN)
     with Trace().recording(), step("judge") as record:
-        sure = Judge(llm)("Who sang?", output, ["Seals"])
+        sure = AnswerJudge(llm)("Who sang?", output, ["Seals"])
 
     assert expected == sure
     assert any("unreadable twice, so exact match judges" in note for note in record.notes)
@@ -297,7 +297,7 @@ def test_an_output_stays_inside_its_quotes(attack: str) -> None:
     """The prompt has as many lines and quotes as with a harmless output, and nothing unsafe."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [0.0, 1.0])
     for output in ("harmless", attack):
-        Judge(llm)("Who sang?", output, ["Seals"])
+        AnswerJudge(llm)("Who sang?", output, ["Seals"])
     plain, attacked = (shown(prompt) for prompt in llm.prompts)
 
     assert len(plain.splitlines()) == len(attacked.splitlines())
@@ -309,7 +309,7 @@ def test_an_output_stays_inside_its_quotes(attack: str) -> None:
 def test_of_a_long_output_the_beginning_is_judged() -> None:
     """A runaway output does not pass the judge's context."""
     llm = ScriptedLLM([], context=2000, choices=lambda prompt, options: [1.0, 0.0])
-    sure = Judge(llm)("Who sang?", "Seals " * 20_000, ["Seals"])
+    sure = AnswerJudge(llm)("Who sang?", "Seals " * 20_000, ["Seals"])
 
     assert 1.0 == sure
     assert "Seals Seals" in shown(llm.prompts[0])
@@ -318,7 +318,7 @@ def test_of_a_long_output_the_beginning_is_judged() -> None:
 def test_a_judge_needs_a_gold_answer() -> None:
     """The error says so, and no model is asked."""
     with pytest.raises(InputError, match=r"a judge needs a gold answer, got \[\]"):
-        Judge(ScriptedLLM([]))("Who sang?", "Seals", [])
+        AnswerJudge(ScriptedLLM([]))("Who sang?", "Seals", [])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.evaluate.answers import Judge
+from ragsieve.evaluate.answers import AnswerJudge
 from ragsieve.evaluate.metrics import (
     METRICS,
     Metric,
@@ -144,7 +144,7 @@ def test_crags_numbers_are_of_crag(reply: str, numbers: tuple[float, ...]) -> No
 def test_a_judge_is_asked_once_for_four_numbers() -> None:
     """And for every dataset, where one asks for them."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [0.9, 0.1])
-    values = measure(example(), asked("The man of Seals & Crofts"), crag_metrics(Judge(llm)))
+    values = measure(example(), asked("The man of Seals & Crofts"), crag_metrics(AnswerJudge(llm)))
 
     assert {"crag_accuracy": 1, "hallucination": 0, "missing": 0, "crag_score": 1} == values
     assert 1 == len(llm.prompts)
@@ -159,7 +159,7 @@ def test_the_same_in_other_words_is_a_judges_to_say(
 ) -> None:
     """It is not asked where the words are the same, or none."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [sure, 1 - sure])
-    values = measure(example(), asked(reply), [semantic_accuracy(Judge(llm))])
+    values = measure(example(), asked(reply), [semantic_accuracy(AnswerJudge(llm))])
 
     assert {"semantic_accuracy": expected} == values
     assert calls == len(llm.prompts)
@@ -190,7 +190,11 @@ def test_a_failure_counts_wherever_an_answer_would(
 def test_a_failure_asks_no_judge() -> None:
     """There is nothing to judge."""
     llm = ScriptedLLM([])
-    judged = [*crag_metrics(Judge(llm)), semantic_accuracy(Judge(llm)), METRICS["tokens"]]
+    judged = [
+        *crag_metrics(AnswerJudge(llm)),
+        semantic_accuracy(AnswerJudge(llm)),
+        METRICS["tokens"],
+    ]
 
     assert {
         "crag_accuracy": 0.0,

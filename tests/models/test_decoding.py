@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from ragsieve.models.attention import ATTENTION  # noqa: E402
-from ragsieve.models.decoding import MARGIN, Decoder, RowsDecoder, _Reply  # noqa: E402
+from ragsieve.models.decoding import MARGIN, Decoder, RowsDecoder, _WrittenReply  # noqa: E402
 from ragsieve.models.transformers import PLAIN  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -110,7 +110,7 @@ def test_a_close_call_is_decided_by_the_prompt_alone() -> None:
     decoder = together("float32")
     reads: list[int] = []
     decoder._alone = lambda tokens: reads.append(len(tokens)) or torch.tensor([0.0, 2.0, 1.0])
-    reply = _Reply(TEXT[:5], None)
+    reply = _WrittenReply(TEXT[:5], None)
     reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN / 2]), decoder.eos, 9, decoder._alone)
     reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN * 2]), decoder.eos, 9, decoder._alone)
 

@@ -15,7 +15,7 @@ from ragsieve.models.window_cache import (
     passage_logit,
     probabilities,
 )
-from ragsieve.models.windows import Laid, Span, Window
+from ragsieve.models.windows import Laid, Window, WindowSpan
 from ragsieve.trace import Usage, step
 
 
@@ -32,7 +32,7 @@ class Net:
 
 def laid(*passages: Sequence[int], note: str = "") -> Laid:
     """Passages, each given by the first token of its windows of two."""
-    spans = [Span(0, 1, 2)]
+    spans = [WindowSpan(0, 1, 2)]
     return Laid([[Window([n, 0], 0, spans) for n in some] for some in passages], note)
 
 

@@ -13,7 +13,7 @@ from tokenizers.models import WordPiece
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Passage
-from ragsieve.models.windows import Layout, Marks, Span, Window, WindowTokenizer
+from ragsieve.models.windows import Layout, Marks, Window, WindowSpan, WindowTokenizer
 
 MARKS = Marks(cls=1, sep=2, colon=3)
 SMALL = Layout(size=24, question=2, title=2, context=3)
@@ -24,7 +24,10 @@ def test_a_passage_in_one_window() -> None:
     """Question, title, colon and sentences stand between the marks; spans bound the sentences."""
     (window,) = Layout().windows([10, 11], [20], [[30, 31], [40]], MARKS)
 
-    assert Window([1, 10, 11, 2, 20, 3, 30, 31, 40, 2], 2, [Span(0, 6, 8), Span(1, 8, 9)]) == window
+    assert (
+        Window([1, 10, 11, 2, 20, 3, 30, 31, 40, 2], 2, [WindowSpan(0, 6, 8), WindowSpan(1, 8, 9)])
+        == window
+    )
     assert [0, 0, 0, 0, 1, 1, 1, 1, 1, 1] == window.types
 
 
@@ -33,10 +36,10 @@ def test_a_long_passage_goes_on_behind_its_last_tokens() -> None:
     rows = [[100 + n for n in range(10)], [200 + n for n in range(8)], [300 + n for n in range(7)]]
     first, second = SMALL.windows([10, 11], [], rows, MARKS)
 
-    assert Window([1, 10, 11, 2, *rows[0], *rows[1], 2], 2, [Span(0, 4, 14), Span(1, 14, 22)]) == (
-        first
-    )
-    assert Window([1, 10, 11, 2, 205, 206, 207, *rows[2], 2], 2, [Span(2, 7, 14)]) == second
+    assert Window(
+        [1, 10, 11, 2, *rows[0], *rows[1], 2], 2, [WindowSpan(0, 4, 14), WindowSpan(1, 14, 22)]
+    ) == (first)
+    assert Window([1, 10, 11, 2, 205, 206, 207, *rows[2], 2], 2, [WindowSpan(2, 7, 14)]) == second
 
 
 def test_question_and_title_are_cut() -> None:
@@ -50,7 +53,7 @@ def test_a_sentence_longer_than_a_window_goes_in_even_pieces() -> None:
     """Room is 19, 20 tokens are two pieces of 10, each with as much context as there is."""
     windows = SMALL.windows([10, 11], [], [[*range(100, 120)]], MARKS)
 
-    assert [[Span(0, 4, 14)], [Span(0, 7, 17)]] == [window.spans for window in windows]
+    assert [[WindowSpan(0, 4, 14)], [WindowSpan(0, 7, 17)]] == [window.spans for window in windows]
     assert [107, 108, 109, *range(110, 120)] == windows[1].ids[4:-1]
 
 

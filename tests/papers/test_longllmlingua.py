@@ -30,7 +30,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
-from ragsieve.systems.lingua import Keep, Prune, Pruned, _shares, _tape
+from ragsieve.systems.lingua import Keep, Prune, PrunedTape, _shares, _tape
 from ragsieve.systems.longllmlingua import recovered
 from ragsieve.types import Document, Segment
 
@@ -86,7 +86,7 @@ def test_a_window_is_read_behind_what_was_kept_of_those_before() -> None:
         return nats(before, token)
 
     tape = _tape([[Segment.whole(Document("singer", SINGER))]])
-    pruned = Pruned(ScriptedLLM([], nats=told), "", tape, [0.5])
+    pruned = PrunedTape(ScriptedLLM([], nats=told), "", tape, [0.5])
     for chunk in pruned.chunks(4):
         pruned.read(chunk)
     stays = [SINGER[t.start : t.end].strip() for t in pruned.tokens[0] if t.worth >= 0]

@@ -21,7 +21,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from ragsieve.models.pe_rank import Net  # noqa: E402
+from ragsieve.models.pe_rank import PERankNet  # noqa: E402
 
 
 class Sum:
@@ -52,5 +52,5 @@ def test_each_passage_is_chosen_once() -> None:
     model = Sum()
     passages = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])
 
-    assert [1, 2, 0] == Net(model, double, 1).order([0, 1, 1, 1, 2], passages)
+    assert [1, 2, 0] == PERankNet(model, double, 1).order([0, 1, 1, 1, 2], passages)
     assert [[1.0, 5.0], [1.0, 7.0]] == model.states

@@ -30,7 +30,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.systems.recomp import recomp_abstractive
-from ragsieve.train.recomp import Labeller
+from ragsieve.train.recomp import SentenceLabeller
 from ragsieve.types import Document, Example, Query
 
 QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"
@@ -74,7 +74,7 @@ def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
     """Places 0 to 4 are a to e."""
     documents = tuple(Document(str(n), text) for n, text in enumerate(DOCUMENTS))
     example = Example(Query(QUESTION), documents, (ANSWER,))
-    labels = Labeller(Generator([]), Plane(PLACES), negatives=2, margin=2.0)(example)
+    labels = SentenceLabeller(Generator([]), Plane(PLACES), negatives=2, margin=2.0)(example)
 
     assert [0.0, 4.5, 3.0, -1.5, -3.0] == labels["gains"]
     assert [1, 4, 0] == labels["clues"]

@@ -16,7 +16,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline
 from ragsieve.result import Result
 from ragsieve.score.calibrated import Logistic
-from ragsieve.systems.crag import PAPER, Judged, Strips, crag
+from ragsieve.systems.crag import PAPER, JudgedEvidence, Strips, crag
 from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
@@ -159,13 +159,13 @@ def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
 
 def test_nothing_and_no_other_source_is_nothing() -> None:
     """No verdict is told."""
-    assert [] == Judged(0.5, 0.1)(QUERY, [])
+    assert [] == JudgedEvidence(0.5, 0.1)(QUERY, [])
 
 
 def test_names_of_found_documents_are_their_own() -> None:
     """Also where a document in hand has taken the name."""
     mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
-    found = Judged(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
+    found = JudgedEvidence(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
 
     assert [NAME, f"{NAME}'", f"{NAME}''"] == [s.document.id for s in found]
     assert [3, 4, 5] == [s.document.rank for s in found]
@@ -175,7 +175,7 @@ def test_what_two_searches_find_has_the_same_name_where_it_is_the_same() -> None
     """A source names what it finds by its place: by that alone other texts would be one."""
     words = [["Ann\ud800 sang.", "Cats."], ["Bob sang."], ["Ann\ud800 sang."]]
     searches = [[Document(str(n), text) for n, text in enumerate(texts)] for texts in words]
-    found = [Judged(0.5, 0.1, Web(documents))(QUERY, []) for documents in searches]
+    found = [JudgedEvidence(0.5, 0.1, Web(documents))(QUERY, []) for documents in searches]
     first, other, again = (segments[0].document.id for segments in found)
 
     assert first == again != other

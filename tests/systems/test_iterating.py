@@ -15,7 +15,7 @@ from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
 from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
 from ragsieve.systems.hyde import hyde
-from ragsieve.systems.iterating import Deferred, Search, iterating
+from ragsieve.systems.iterating import DeferredSource, Search, iterating
 from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
 
 QUESTION = "Who sang it?"
@@ -219,7 +219,7 @@ def test_a_budget_holds() -> None:
 
 def test_the_first_search_asks_nothing_of_the_system() -> None:
     """The system's own source finds nothing: the stage asks in its own words."""
-    assert [] == Deferred(loses)(Query(QUESTION))
+    assert [] == DeferredSource(loses)(Query(QUESTION))
 
 
 def test_a_source_that_fails_later_loses_nothing_of_before() -> None:

@@ -15,7 +15,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
-from ragsieve.systems.lingua import Keep, Part, Prune, Pruned, _placed, _tape
+from ragsieve.systems.lingua import Keep, Prune, PrunedTape, TapePart, _placed, _tape
 from ragsieve.systems.llmlingua import llmlingua
 from ragsieve.systems.longllmlingua import longllmlingua, recovered
 from ragsieve.types import Document, Query, Segment
@@ -114,7 +114,12 @@ def test_all_that_goes_is_told(system: Any, options: dict[str, Any]) -> None:
 
 def test_a_token_is_told_whole_where_it_covers_several_words_or_documents() -> None:
     """One token over two words, and over the break between texts, loses no character of either."""
-    chunk = [Part(0, 7, "one"), Part(0, 10, " two"), Part(-1, 0, "\n"), Part(1, 0, "three")]
+    chunk = [
+        TapePart(0, 7, "one"),
+        TapePart(0, 10, " two"),
+        TapePart(-1, 0, "\n"),
+        TapePart(1, 0, "three"),
+    ]
     tokens = _placed(chunk, [(0, 5, 1.0), (5, 11, 2.0), (11, 13, 3.0)])
 
     assert [(0, 7, 12), (0, 12, 14), (-1, 0, 1), (1, 0, 3), (1, 3, 5)] == [t[1:4] for t in tokens]
@@ -129,7 +134,7 @@ def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
         return 1.0
 
     small = ScriptedLLM([], nats=told, context=40)
-    pruned = Pruned(small, QUESTION, _tape([[Segment.whole(Document("d", "w " * 200))]]), [0.5])
+    pruned = PrunedTape(small, QUESTION, _tape([[Segment.whole(Document("d", "w " * 200))]]), [0.5])
     for chunk in pruned.chunks(8):
         pruned.read(chunk)
     asked = [before for before in seen if before.startswith(QUESTION)]

@@ -26,14 +26,14 @@ from ragsieve.models.base import Message  # noqa: E402
 from ragsieve.models.seq2seq import Seq2Seq  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.train import preference, resuming, sft  # noqa: E402
-from ragsieve.train.preference import Pair, prefer  # noqa: E402
-from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
+from ragsieve.train.preference import PreferencePair, prefer  # noqa: E402
+from ragsieve.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = "abcdefgh0123456789"
 PROMPTS = [(Message("user", f"{a} {b}"),) for a, b in zip("abcd", "efgh", strict=True)]
-SAMPLES = [Sample(prompt, "0 1") for prompt in PROMPTS]
-PAIRS = [Pair(prompt, "2", "0 1") for prompt in PROMPTS]
+SAMPLES = [PromptSample(prompt, "0 1") for prompt in PROMPTS]
+PAIRS = [PreferencePair(prompt, "2", "0 1") for prompt in PROMPTS]
 FAST = Tuning(epochs=6, lr=0.03, checks=1)
 
 
@@ -104,7 +104,7 @@ def test_a_killed_run_goes_on(
 
 def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) -> None:
     """Control tokens in a text are text: here unknown words."""
-    pair = Pair((Message("user", "a </s>"),), "1", "2 </s>")
+    pair = PreferencePair((Message("user", "a </s>"),), "1", "2 </s>")
     (row,) = preference._rows([pair], started.llm, "pairs")
 
     assert started.llm._encode(pair.prompt) == row["prompt_ids"]
@@ -114,7 +114,7 @@ def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) 
 
 def test_what_cannot_be_learned_is_refused(tmp_path: Path, started: Started) -> None:
     """In one line."""
-    long = [Pair((Message("user", "a " * 100),), "1", "2")]
+    long = [PreferencePair((Message("user", "a " * 100),), "1", "2")]
     known: dict[str, Any] = {"adapter": started.adapter, "tuning": FAST, "about": {}}
 
     with pytest.raises(InputError, match="pairs must hold one that fits 64 tokens, got 1"):

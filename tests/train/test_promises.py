@@ -26,13 +26,13 @@ from ragsieve.train.promises import (
     scored,
     thresholds,
 )
-from ragsieve.train.risk import Scored
+from ragsieve.train.risk import ScoredQuestion
 
 
-def questions(count: int) -> list[Scored]:
+def questions(count: int) -> list[ScoredQuestion]:
     """Questions of two sentences each; the evidence scores 0.01, 0.02 and so on."""
     holds = np.array([True, False])
-    return [Scored(np.array([0.01 * (n + 1), 0.0]), holds) for n in range(count)]
+    return [ScoredQuestion(np.array([0.01 * (n + 1), 0.0]), holds) for n in range(count)]
 
 
 def test_promises_need_questions() -> None:
@@ -97,9 +97,9 @@ RECORD: dict[str, Any] = {
 }
 
 
-def answered(scores: list[float]) -> list[Scored]:
+def answered(scores: list[float]) -> list[ScoredQuestion]:
     """One sentence each, which is the evidence."""
-    return [Scored(np.array([one]), np.array([True])) for one in scores]
+    return [ScoredQuestion(np.array([one]), np.array([True])) for one in scores]
 
 
 def test_sentences_are_scored_in_the_order_of_documents() -> None:

@@ -22,7 +22,7 @@ from ragsieve.models.windows import WindowTokenizer  # noqa: E402
 from ragsieve.train.pruner import bfloat16_is_fast, loss, rate, train_pruner  # noqa: E402
 from ragsieve.train.pruner_samples import (  # noqa: E402
     WINDOWS,
-    Sample,
+    PrunerSample,
     Samples,
     labelled,
     reworded,
@@ -112,7 +112,7 @@ def test_a_step_reads_some_windows_with_the_evidence_among_them(tokenizer: Windo
 def test_chance_follows_seed_and_turn(tokenizer: WindowTokenizer) -> None:
     """The same turn gives the same windows; another one, or another seed, gives others."""
 
-    def drawn(seed: int, turns: Sequence[int]) -> list[Sample]:
+    def drawn(seed: int, turns: Sequence[int]) -> list[PrunerSample]:
         return [Samples(tokenizer, seed=seed).of(MANY, turn) for turn in turns]
 
     assert drawn(0, range(10)) == drawn(0, range(10))

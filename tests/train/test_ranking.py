@@ -8,12 +8,12 @@ pytest.importorskip("sklearn")
 
 import numpy as np
 
-from ragsieve.train.ranking import Judged, figures
+from ragsieve.train.ranking import JudgedSentences, figures
 
 
-def judged(data: str, scores: list[float], clues: list[int], words: int = 5) -> Judged:
+def judged(data: str, scores: list[float], clues: list[int], words: int = 5) -> JudgedSentences:
     held = np.isin(np.arange(len(scores)), clues)
-    return Judged(data, np.array(scores, np.float32), held, np.full(len(scores), words))
+    return JudgedSentences(data, np.array(scores, np.float32), held, np.full(len(scores), words))
 
 
 def test_figures_are_of_each_data_set_and_their_mean() -> None:

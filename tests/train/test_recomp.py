@@ -11,7 +11,7 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.train.examples import write
-from ragsieve.train.recomp import Labeller, first_gain, labelled
+from ragsieve.train.recomp import SentenceLabeller, first_gain, labelled
 from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query
 
@@ -33,7 +33,7 @@ def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Exa
 
 def test_one_sentence_is_useful_and_those_that_fall_short_are_not() -> None:
     """The answer's one token gains 3 nats by the first sentence and none by the others."""
-    labels = Labeller(Singing([]), HashingEmbedder())(example(" ", "Seals"))
+    labels = SentenceLabeller(Singing([]), HashingEmbedder())(example(" ", "Seals"))
 
     assert [3.0, 0.0, 0.0, 0.0] == labels["gains"]
     assert 0 == labels["clues"][0]
@@ -47,7 +47,9 @@ def test_one_sentence_is_useful_and_those_that_fall_short_are_not() -> None:
 )
 def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None:
     """None falls short by more than the margin, all gain the same, there is one, or none."""
-    labels = Labeller(Singing([]), HashingEmbedder(), margin=margin)(example("Seals", text=text))
+    labels = SentenceLabeller(Singing([]), HashingEmbedder(), margin=margin)(
+        example("Seals", text=text)
+    )
 
     assert ([], []) == (labels["clues"], labels["useful"])
 
@@ -55,7 +57,7 @@ def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None
 def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
     """Neither the negative that holds the answer nor a yes or no is left out."""
     asked = [example("Seals"), example("yes", question="Did Seals sing?")]
-    labeller = Labeller(Singing([]), HashingEmbedder(), negatives=3)
+    labeller = SentenceLabeller(Singing([]), HashingEmbedder(), negatives=3)
     write(tmp_path / "train.jsonl", asked)
     records = [{"line": n, **labeller(e)} for n, e in enumerate(asked, 1)]
     (tmp_path / "train.labels.jsonl").write_text("\n".join(map(json.dumps, records)))

@@ -22,7 +22,7 @@ from ragsieve.models.sentence_transformers import SentenceTransformer  # noqa: E
 from ragsieve.train import reranker  # noqa: E402
 from ragsieve.train.examples import TrainingExample  # noqa: E402
 from ragsieve.train.plans import Reranking  # noqa: E402
-from ragsieve.train.reranker import Pair, measure, pairs, train_reranker  # noqa: E402
+from ragsieve.train.reranker import TextPair, measure, pairs, train_reranker  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -82,7 +82,7 @@ def test_each_useful_clue_is_paired_with_each_other() -> None:
     texts = ["in 1990 rain fell .", *TEXTS]
     found, _ = pairs([example("q", {0: True, 1: True, 2: False}, texts)])
 
-    assert [Pair("q", texts[0], texts[2]), Pair("q", texts[1], texts[2])] == found
+    assert [TextPair("q", texts[0], texts[2]), TextPair("q", texts[1], texts[2])] == found
 
 
 def test_questions_without_a_pair_are_counted() -> None:
@@ -99,7 +99,7 @@ def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> No
     """Sentence 3 is ranked before 2; sentence 1 holds the answer, too."""
     found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
 
-    assert [Pair("q", TEXTS[0], TEXTS[3]), Pair("q", TEXTS[1], TEXTS[3])] == found
+    assert [TextPair("q", TEXTS[0], TEXTS[3]), TextPair("q", TEXTS[1], TEXTS[3])] == found
     assert 0 == left_out["all_useful"]
 
 
@@ -120,7 +120,7 @@ def test_equal_clues_are_not_in_order() -> None:
 def test_the_loss_is_that_of_the_paper(bert: str) -> None:
     """-log(e^a / (e^a + e^b)) = log(1 + e^(b - a)) for the cosines a and b, by temperature."""
     model = sentence_transformers.SentenceTransformer(bert, device="cpu")
-    rows = reranker._rows([Pair("who won", TEXTS[0], TEXTS[1])], {})
+    rows = reranker._rows([TextPair("who won", TEXTS[0], TEXTS[1])], {})
     columns = [model.tokenize(rows[name]) for name in ("question", "useful", "useless")]
     question, useful, useless = SentenceTransformer(bert).embed(["who won", *TEXTS[:2]])
     for temperature in (1.0, 0.05):

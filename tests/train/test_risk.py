@@ -12,27 +12,27 @@ from hypothesis import strategies as st
 pytest.importorskip("scipy")
 
 from ragsieve.errors import InputError
-from ragsieve.train.risk import Coverage, Promise, Scored, calibrate, coverage
+from ragsieve.train.risk import Coverage, Promise, ScoredQuestion, calibrate, coverage
 
 SEEDS = st.integers(0, 1 << 32)
 PROMISES = st.floats(0.05, 0.9)
 FEW = settings(max_examples=30, deadline=None)
 
 
-def question(*scores: float, holds: int = 0) -> Scored:
+def question(*scores: float, holds: int = 0) -> ScoredQuestion:
     """Sentences with these scores; the one at ``holds`` holds the answer."""
-    return Scored(np.array(scores), np.arange(len(scores)) == holds)
+    return ScoredQuestion(np.array(scores), np.arange(len(scores)) == holds)
 
 
-def many(n: int, seed: int) -> list[Scored]:
+def many(n: int, seed: int) -> list[ScoredQuestion]:
     """Questions of one kind: a sentence with the answer scores higher, more or less."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 12, n)
     holding = [random.random(size) < 0.3 for size in sizes]
-    return [Scored(random.normal(held * 1.5), held) for held in holding]
+    return [ScoredQuestion(random.normal(held * 1.5), held) for held in holding]
 
 
-def answerable(n: int, seed: int) -> list[Scored]:
+def answerable(n: int, seed: int) -> list[ScoredQuestion]:
     return [q for q in many(3 * n, seed) if q.holds.any()][:n]
 
 
@@ -51,7 +51,7 @@ def test_a_cut_by_score_worked_by_hand() -> None:
 
 def test_one_answer_that_is_kept_is_enough() -> None:
     """A question with two clues has its best one to lose."""
-    both = Scored(np.array([0.1, 0.9]), np.array([True, True]))
+    both = ScoredQuestion(np.array([0.1, 0.9]), np.array([True, True]))
 
     assert 0.9 == calibrate([both], keep_answer=0.5).cut
 
@@ -204,16 +204,16 @@ def test_options_are_checked(options: dict[str, float], message: str) -> None:
 def test_scores_are_checked() -> None:
     """One for each sentence, and finite."""
     with pytest.raises(InputError, match=r"of one length, got shapes \(1,\) and \(2,\)"):
-        Scored(np.array([0.5]), np.array([True, False]))
+        ScoredQuestion(np.array([0.5]), np.array([True, False]))
     with pytest.raises(InputError, match=r"scores must be finite, got \[nan\]"):
         question(math.nan, 0.5)
 
 
-def drawn(n: int, seed: int) -> list[Scored]:
+def drawn(n: int, seed: int) -> list[ScoredQuestion]:
     """Questions of three sentences, the first of which holds the answer: quick to draw."""
     scores = np.random.default_rng(seed).normal([1, 0, 0], size=(n, 3))
-    return [Scored(row, np.array([True, False, False])) for row in scores]
+    return [ScoredQuestion(row, np.array([True, False, False])) for row in scores]
 
 
-def survival(promise: Promise, questions: list[Scored]) -> float:
+def survival(promise: Promise, questions: list[ScoredQuestion]) -> float:
     return float(np.mean([(q.scores[q.holds] >= promise.cut).any() for q in questions]))

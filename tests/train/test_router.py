@@ -16,7 +16,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.pipeline import Pipeline
 from ragsieve.retrieve.route import Named, nothing
 from ragsieve.select import TopK
-from ragsieve.train.router import Labeller, RouterLabels, figures, fit_light
+from ragsieve.train.router import RouterLabels, SourceLabeller, figures, fit_light
 from ragsieve.types import Document, Example, Query, Segment
 
 EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
@@ -34,7 +34,7 @@ def test_each_source_is_answered_from_alone() -> None:
         giving("api", "Summer Breeze is from 1972."),
         Named("memory", "", nothing),
     )
-    labels = Labeller(sources, Reader(echo()))(EXAMPLE)
+    labels = SourceLabeller(sources, Reader(echo()))(EXAMPLE)
 
     assert {
         "question": "Who sang Summer Breeze?",
@@ -47,7 +47,7 @@ def test_known_sources_are_the_labels() -> None:
     llm = ScriptedLLM([])
     sources = (giving("a", "text"), giving("b", "text"))
     known = replace(EXAMPLE, metadata={"sources": ["b"]})
-    labels = Labeller(sources, Reader(llm))(known)
+    labels = SourceLabeller(sources, Reader(llm))(known)
 
     assert {"a": False, "b": True} == labels["right"]
     assert [] == llm.prompts
@@ -66,14 +66,14 @@ def test_known_sources_must_be_there(names: object, rule: str) -> None:
     known = replace(EXAMPLE, metadata={"sources": names})
 
     with pytest.raises(InputError, match=f"metadata 'sources' of question '7' {rule}"):
-        Labeller((giving("a", "text"),), Reader(echo()))(known)
+        SourceLabeller((giving("a", "text"),), Reader(echo()))(known)
 
 
 def test_evidence_is_filtered_first() -> None:
     """The answer stands in a document that the stage drops."""
     source = giving("web", "It is old.", "Summer Breeze was sung by Seals.")
-    whole = Labeller((source,), Reader(echo()))(EXAMPLE)
-    cut = Labeller((source,), Reader(echo()), Pipeline(TopK(1)))(EXAMPLE)
+    whole = SourceLabeller((source,), Reader(echo()))(EXAMPLE)
+    cut = SourceLabeller((source,), Reader(echo()), Pipeline(TopK(1)))(EXAMPLE)
 
     assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
 
@@ -81,7 +81,9 @@ def test_evidence_is_filtered_first() -> None:
 def test_the_model_answers_for_all_sources_in_one_call() -> None:
     """A prompt a source, closed book for memory."""
     llm = ScriptedLLM(["Seals", "no"])
-    labels = Labeller((Named("memory", "", nothing), giving("a", "text")), Reader(llm))(EXAMPLE)
+    labels = SourceLabeller((Named("memory", "", nothing), giving("a", "text")), Reader(llm))(
+        EXAMPLE
+    )
 
     assert {"memory": True, "a": False} == labels["right"]
     assert 2 == len(llm.prompts)
@@ -94,7 +96,7 @@ def test_a_source_that_fails_makes_no_label() -> None:
         raise OSError("refused")
 
     with pytest.raises(ModelError, match="source web failed: OSError: refused"):
-        Labeller((Named("web", "", broken),), Reader(echo()))(EXAMPLE)
+        SourceLabeller((Named("web", "", broken),), Reader(echo()))(EXAMPLE)
 
 
 def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> RouterLabels:

@@ -16,15 +16,15 @@ pytest.importorskip("scipy")
 from sklearn import metrics
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.scorers import Scored
+from ragsieve.evaluate.scorers import ScoredSegments
 from ragsieve.score.calibrated import Curve, Logistic, read_curve
 from ragsieve.train.scores import FLOOR, Method, calibrate, fit, write
 
 METHODS: tuple[Method, ...] = ("isotonic", "logistic")
 
 
-def question(scores: list[float], grades: list[float]) -> Scored:
-    return Scored(np.array(grades), {"s": np.array(scores)}, {}, {})
+def question(scores: list[float], grades: list[float]) -> ScoredSegments:
+    return ScoredSegments(np.array(grades), {"s": np.array(scores)}, {}, {})
 
 
 def test_isotonic_regression_pools_what_falls() -> None:

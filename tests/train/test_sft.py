@@ -23,12 +23,12 @@ from ragsieve.models.base import Message  # noqa: E402
 from ragsieve.models.loading import adapted  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.train import resuming, sft  # noqa: E402
-from ragsieve.train.sft import Sample, Tuning, tunable, tune  # noqa: E402
+from ragsieve.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 LETTERS = "abcdefgh0123456789"
 SAMPLES = [
-    Sample((Message("user", f"{a} {b}"),), f"{n}")
+    PromptSample((Message("user", f"{a} {b}"),), f"{n}")
     for n, (a, b) in enumerate(zip("abcd", "efgh", strict=True))
 ]
 FAST = Tuning(epochs=20, lr=0.02, checks=2)
@@ -88,8 +88,8 @@ def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
     The second reply is longer and the first prompt is, so both rows are padded somewhere.
     """
     samples = [
-        Sample((Message("user", "a b c d e"),), "7"),
-        Sample((Message("user", "a"),), "1 2 3"),
+        PromptSample((Message("user", "a b c d e"),), "7"),
+        PromptSample((Message("user", "a"),), "1 2 3"),
     ]
     llm = Transformers(causal.model, dtype="float32")
     model = transformers.AutoModelForCausalLM.from_pretrained(llm.model)
@@ -184,7 +184,7 @@ def test_a_killed_run_goes_on(
 def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformers) -> None:
     """Validation wants other replies than are taught, so a look before the last is the best."""
     llm = replace(causal, dtype="float32")
-    others = [Sample(s.prompt, t.target) for s, t in zip(SAMPLES, SAMPLES[::-1], strict=True)]
+    others = [PromptSample(s.prompt, t.target) for s, t in zip(SAMPLES, SAMPLES[::-1], strict=True)]
     tuning = Tuning(epochs=10, lr=0.01, checks=5)
     log = tune(tmp_path / "out", SAMPLES, others, llm=llm, tuning=tuning, about={})
     looks = [entry["validation_loss"] for entry in log if "validation_loss" in entry]
@@ -199,7 +199,7 @@ def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformer
 
 def test_what_does_not_fit_is_left_out(tmp_path: Path, causal: Transformers) -> None:
     """The context holds 64 tokens; of one sample of 70 none is left."""
-    long = [Sample((Message("user", "a " * 70),), "1")]
+    long = [PromptSample((Message("user", "a " * 70),), "1")]
     with pytest.raises(InputError, match="samples must hold one that fits 64 tokens, got 1"):
         tune(tmp_path, long, SAMPLES, llm=causal, tuning=FAST, about={})
 

@@ -30,7 +30,7 @@ class Argument:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class AgentLimits:
     """Limits of a question's debate; a step that may go past a limit is not begun.
 
     Args:
@@ -85,7 +85,7 @@ class Agent:
     llm: LLM
     max_tokens: int = 64
     max_argument: int = 512
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
 
     def __post_init__(self) -> None:
         check_range(self, max_tokens=(1, None), max_argument=(1, None))

@@ -9,15 +9,15 @@ Nothing else of a folder is read or shared: no pickle, no code.
 
 from ragsieve.artifacts.building import build, entry, generator, identity, load
 from ragsieve.artifacts.folder import push_to_hub, read, save
-from ragsieve.artifacts.recipe import Base, Data, Part, Split, Trained
+from ragsieve.artifacts.recipe import Base, Part, Split, Trained, TrainingData
 from ragsieve.artifacts.weights import sha256_of
 
 __all__ = [
     "Base",
-    "Data",
     "Part",
     "Split",
     "Trained",
+    "TrainingData",
     "build",
     "entry",
     "generator",

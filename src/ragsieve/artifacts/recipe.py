@@ -93,7 +93,7 @@ class Part(Schema, frozen=True):
         models.check(self.model, _KINDS[self.kind])
 
 
-class Data(Schema, frozen=True):
+class TrainingData(Schema, frozen=True):
     """A data set that a filter was trained on.
 
     Args:
@@ -174,7 +174,7 @@ class Trained(Saved, frozen=True, kw_only=True):
     truncator: Part | None = None
     cut: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = {}
-    data: tuple[Data, ...] = ()
+    data: tuple[TrainingData, ...] = ()
     split: Split | None = None
     training: Mapping[str, Any] = {}
     figures: Mapping[str, Any] = {}
@@ -286,7 +286,7 @@ class TrainedRouter(Saved, frozen=True, kw_only=True):
     generator: Base
     identity: str = ""
     min_probability: Probability = 0.5
-    data: tuple[Data, ...] = ()
+    data: tuple[TrainingData, ...] = ()
     split: Split | None = None
     training: Mapping[str, Any] = {}
     figures: Mapping[str, Any] = {}

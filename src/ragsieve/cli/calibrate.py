@@ -15,7 +15,7 @@ from ragsieve.errors import InputError
 from ragsieve.systems.registry import SYSTEMS
 
 if TYPE_CHECKING:
-    from ragsieve.train.risk import Promise, Scored
+    from ragsieve.train.risk import Promise, ScoredQuestion
 
 
 @command("calibrate", short_help="Promise that the answer survives.")
@@ -75,7 +75,7 @@ def calibrate_command(
 
 def _recalibrated(
     name: str, output: Path, records: Any, **rule: Any
-) -> tuple[list[Scored], Promise]:
+) -> tuple[list[ScoredQuestion], Promise]:
     """Write a copy of a pruner with other thresholds; the questions and the promise it keeps."""
     from ragsieve.models.pruner import Pruner
     from ragsieve.train import promises, risk
@@ -92,7 +92,7 @@ def _recalibrated(
     return scored, promise
 
 
-def _print_coverage(scored: Sequence[Scored], **rule: Any) -> None:
+def _print_coverage(scored: Sequence[ScoredQuestion], **rule: Any) -> None:
     """Calibrate on random halves, and print how often the promise holds on the others."""
     from ragsieve.train import risk
 

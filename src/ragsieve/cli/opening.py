@@ -21,7 +21,7 @@ from ragsieve.cli.completion import (
     complete_systems,
 )
 from ragsieve.errors import InputError
-from ragsieve.evaluate.opening import Evidence, open_system
+from ragsieve.evaluate.opening import EvidenceOptions, open_system
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import System
 from ragsieve.systems.registry import ROLES
@@ -87,10 +87,12 @@ class SystemOptions:
         return options, pairs("--model", self.system_models, "ROLE=MODEL")
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> EvidenceOptions:
         """Where it finds evidence, if documents are not passed."""
         index, sources = (str(place or "") for place in (self.index, self.sources))
-        return Evidence(index=index, retrieve=self.retrieve or 20, by=self.by, sources=sources)
+        return EvidenceOptions(
+            index=index, retrieve=self.retrieve or 20, by=self.by, sources=sources
+        )
 
     def check(self) -> None:
         """Check all that can be known before a model is loaded.

@@ -36,7 +36,7 @@ from ragsieve.text import counted
 from ragsieve.types import Example
 
 if TYPE_CHECKING:
-    from ragsieve.evaluate.scorers import Figures, Labels, Scored, Unit
+    from ragsieve.evaluate.scorers import Figures, Labels, ScoredSegments, Unit
     from ragsieve.score.base import Scorer
     from ragsieve.train.scores import Fit, Quality
 
@@ -166,7 +166,7 @@ class _Set:
     labels: Labels
     unit: Unit
     examples: Sequence[tuple[str, Example]]  # each with its part
-    questions: list[tuple[str, Scored]] = field(default_factory=list)
+    questions: list[tuple[str, ScoredSegments]] = field(default_factory=list)
     failed: int = 0
 
     @classmethod
@@ -202,7 +202,7 @@ class _Set:
         if last and not self.questions:
             raise last
 
-    def of(self, part: str = "") -> list[Scored]:
+    def of(self, part: str = "") -> list[ScoredSegments]:
         return [scored for own, scored in self.questions if part in ("", own)]
 
     def about(self, part: str = "") -> dict[str, Any]:

@@ -132,7 +132,7 @@ def contained(_question: str, output: str, answers: Sequence[str]) -> float:
 
 
 @dataclass(frozen=True)
-class Judge:
+class AnswerJudge:
     """An LLM's probability that an output means the same as a gold answer, from 0 to 1.
 
     The probability of "yes" where the model can choose; else 1.0 or 0.0 from its written reply, and

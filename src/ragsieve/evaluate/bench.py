@@ -23,7 +23,7 @@ from ragsieve.artifacts import building
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError
 from ragsieve.evaluate import evidence, questions
-from ragsieve.evaluate.answers import Judge, contained
+from ragsieve.evaluate.answers import AnswerJudge, contained
 from ragsieve.evaluate.config import Cell, Config, SystemSpec, cells
 from ragsieve.evaluate.header import header, without_keys
 from ragsieve.evaluate.metrics import (
@@ -202,7 +202,7 @@ class Bench:
 
     def _metrics(self, wrap: Share) -> list[Metric]:
         """Every metric, and those that need a model where the run says so."""
-        judge = Judge(wrap(self._model(self.config.judge))) if self.config.judge else None
+        judge = AnswerJudge(wrap(self._model(self.config.judge))) if self.config.judge else None
         more = [judged(judge), semantic_accuracy(judge)] if judge else []
         rule = contained if self.config.crag else None
         more += crag_metrics(judge or rule, everywhere=self.config.crag)

@@ -15,12 +15,12 @@ from ragsieve import models, schema
 from ragsieve.artifacts import building
 from ragsieve.errors import InputError
 from ragsieve.evaluate.noise import Kind, Noise, Position
-from ragsieve.evaluate.opening import Evidence
+from ragsieve.evaluate.opening import EvidenceOptions
 from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.systems.registry import ROLES
 
 
-class Data(Evidence, frozen=True, kw_only=True):
+class Data(EvidenceOptions, frozen=True, kw_only=True):
     """A data set of the run, and where systems find evidence for its questions.
 
     Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.evaluate.records import Records
+from ragsieve.evaluate.records import RecordTable
 from ragsieve.evaluate.stats import Values, group_mean
 
 with needs_extra("bench"):
@@ -41,24 +41,24 @@ class Prices:
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be finite and not negative, got {value!r}")
 
-    def filter(self, cell: Records) -> Values:
+    def filter(self, cell: RecordTable) -> Values:
         """Price of each question's filtering, in a million tokens' currency."""
         price_in = self.price_in if self.filter_in is None else self.filter_in
         price_out = self.price_out if self.filter_out is None else self.filter_out
         return _price(cell, "llm", price_in, price_out)
 
-    def generator(self, cell: Records) -> Values:
+    def generator(self, cell: RecordTable) -> Values:
         """Price of each question's answer."""
         return _price(cell, "generator", self.price_in, self.price_out)
 
 
-def _price(cell: Records, role: str, price_in: float, price_out: float) -> Values:
+def _price(cell: RecordTable, role: str, price_in: float, price_out: float) -> Values:
     read, written = (cell.column("cost", f"{role}_tokens_{way}") for way in ("in", "out"))
     return np.asarray(price_in * read + price_out * written)
 
 
 def derived_costs(
-    cells: Sequence[Records], baseline: Sequence[Records], prices: Prices
+    cells: Sequence[RecordTable], baseline: Sequence[RecordTable], prices: Prices
 ) -> dict[str, float]:
     """Costs that are no mean of a column, by name; nan where they were not measured.
 
@@ -113,14 +113,14 @@ def break_even(before: Values, spent: Values, kept: float, price_in: float) -> f
     return float(fixed / gain) if gain > 0 else math.inf
 
 
-def _break_even(cells: Sequence[Records], prices: Prices) -> float:
+def _break_even(cells: Sequence[RecordTable], prices: Prices) -> float:
     before = np.concatenate([cell.column("cost", "tokens_before") for cell in cells])
     spent = np.concatenate([prices.filter(cell) for cell in cells])
     known = np.isfinite(before) & np.isfinite(spent) & (before > 0)
     return break_even(before[known], spent[known], 1 / _compression(cells), prices.price_in)
 
 
-def _compression(cells: Sequence[Records]) -> float:
+def _compression(cells: Sequence[RecordTable]) -> float:
     before, after = (
         sum(float(cell.known("cost", name).sum()) for cell in cells)
         for name in ("tokens_before", "tokens_after")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ragsieve.evaluate.stats import Difference, Mean
+from ragsieve.evaluate.stats import Difference, MeanInterval
 
 _COUNTS = {"tokens"}  # metrics that are no shares
 
 
-def mean_text(name: str, mean: Mean | None, *, digits: int = 1) -> str:
+def mean_text(name: str, mean: MeanInterval | None, *, digits: int = 1) -> str:
     """A mean with its interval: "71.0 [61.8, 79.2]", shares in per cent; "–" for None."""
     if mean is None:
         return "–"
@@ -28,7 +28,7 @@ def difference_text(name: str, difference: Difference | None) -> str:
     return f"{difference.verdict}: {value} [{low}, {high}], {p}"
 
 
-def value_text(figure: Mean | Difference | None, form: str = ".3f") -> str:
+def value_text(figure: MeanInterval | Difference | None, form: str = ".3f") -> str:
     """A figure with its interval, which one question does not give; "-" for None."""
     if figure is None:
         return "-"

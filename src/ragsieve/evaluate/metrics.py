@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ragsieve.evaluate import answers, evidence
-from ragsieve.evaluate.answers import CragVerdict, Judge
+from ragsieve.evaluate.answers import AnswerJudge, CragVerdict
 from ragsieve.result import Result, Tokens
 from ragsieve.schema import read
 from ragsieve.text import contains_answer
@@ -85,13 +85,13 @@ def failed(example: Example, metrics: Sequence[Metric] | None = None) -> dict[st
     return {name: judging[name].on_error for name in measure(example, silent, [*judging.values()])}
 
 
-def judged(judge: Judge) -> Metric:
+def judged(judge: AnswerJudge) -> Metric:
     """A judge's own probability that the answer means a gold one, from 0 to 1."""
     summary = "a judge's probability that a gold answer is meant"
     return Metric("judge", summary, _of_answer(partial(_judged, judge)), "answer")
 
 
-def semantic_accuracy(judge: Judge) -> Metric:
+def semantic_accuracy(judge: AnswerJudge) -> Metric:
     """1.0 where the answer is a gold one, word for word or as ``judge`` understands it.
 
     Source: ChunkRAG (arXiv 2410.19572), accuracy.
@@ -105,7 +105,7 @@ def semantic_accuracy(judge: Judge) -> Metric:
     return Metric("semantic_accuracy", summary, _of_answer(score), "answer")
 
 
-def _judged(judge: Judge, example: Example, output: str) -> float:
+def _judged(judge: AnswerJudge, example: Example, output: str) -> float:
     if not any(map(str.isalnum, output)):  # no need to ask a judge
         return 0.0
     return judge(example.query.text, output, example.answers)

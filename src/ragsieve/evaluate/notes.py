@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 
-from ragsieve.evaluate.records import Records
+from ragsieve.evaluate.records import RecordTable
 from ragsieve.text import counted
 
 
-def report_notes(cells: Sequence[Records], base: str, overall: Set[str]) -> Iterator[str]:
+def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> Iterator[str]:
     """One line each.
 
     Args:
@@ -39,10 +39,10 @@ def report_notes(cells: Sequence[Records], base: str, overall: Set[str]) -> Iter
         yield f"Not every system was asked {', '.join(left)}: left out of the overall rows"
 
 
-def _where(cells: Sequence[Records], name: str) -> str:
+def _where(cells: Sequence[RecordTable], name: str) -> str:
     return ", ".join(sorted({cell.system for cell in cells if count([cell], name)}))
 
 
-def count(cells: Sequence[Records], name: str) -> int:
+def count(cells: Sequence[RecordTable], name: str) -> int:
     """Questions of all cells that ``failed`` or were ``warned`` of."""
     return int(sum(cell.known("cost", name).sum() for cell in cells))

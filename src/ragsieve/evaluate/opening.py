@@ -21,7 +21,7 @@ Load = Callable[[str], Any]
 """A model by its specification, shared as its callers need it."""
 
 
-class Evidence(Schema, frozen=True, kw_only=True):
+class EvidenceOptions(Schema, frozen=True, kw_only=True):
     """Where a system finds evidence: an index, sources, or, where both are empty, nowhere.
 
     Args:

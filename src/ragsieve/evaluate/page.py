@@ -12,7 +12,7 @@ from ragsieve.errors import needs_extra
 from ragsieve.evaluate.advice import advice
 from ragsieve.evaluate.plots import COLOURS, Line, Point, chart
 from ragsieve.evaluate.report import Report, Row
-from ragsieve.evaluate.stats import Mean
+from ragsieve.evaluate.stats import MeanInterval
 from ragsieve.evaluate.tables import Table, tables
 from ragsieve.text import safe
 
@@ -117,7 +117,7 @@ def _pictures(report: Report, dataset: str, numbers: Mapping[str, int]) -> Itera
         yield picture(name, "Bars are 95% intervals.", "noise", ordered)
 
 
-def _point(row: Row, metric: str, wide: Mean | None = None) -> Point:
+def _point(row: Row, metric: str, wide: MeanInterval | None = None) -> Point:
     """A metric with its interval in per cent: at another mean, else at the share of noise."""
     mean = row.metrics[metric]
     low, high = (100 * (mean.value if math.isnan(v) else v) for v in (mean.low, mean.high))

@@ -39,7 +39,7 @@ class Costs(msgspec.Struct, frozen=True):
     tokens_out: int = 0
 
 
-class Step(Costs, frozen=True, kw_only=True):
+class StepRecord(Costs, frozen=True, kw_only=True):
     """A stage's step; ``events`` are those that it logged."""
 
     stage: str
@@ -52,7 +52,7 @@ class Step(Costs, frozen=True, kw_only=True):
 class Steps(msgspec.Struct, frozen=True):
     """The trace of a question."""
 
-    steps: list[Step] = []
+    steps: list[StepRecord] = []
     warnings: list[str] = []
 
 
@@ -90,7 +90,7 @@ class NoiseLevel:
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordTable:
     """The rows of a system on a dataset.
 
     Args:
@@ -187,15 +187,15 @@ class Header(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """A benchmark run: its header as it was written, and its records."""
 
     name: str
     header: Mapping[str, Any]
-    cells: tuple[Records, ...]
+    cells: tuple[RecordTable, ...]
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path) -> RecordedRun:
     """Read a run's folder, line by line; a question recorded twice counts as it was last.
 
     Raises:
@@ -215,10 +215,10 @@ def load_run(folder: Path) -> Run:
     names = [cell.name for cell in cells]
     if doubles := {name for name in names if names.count(name) > 1}:
         raise InputError(f"run {folder} must name each cell once, got {min(map(str, doubles))}")
-    return Run(header.name or folder.name, values, cells)
+    return RecordedRun(header.name or folder.name, values, cells)
 
 
-def _load(folder: Path, about: CellHeader, header: Header) -> Records:
+def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
     path = folder / about.file
     records = {record.line: record for record in read_records(path)}
     latency = read_records(folder / about.latency) if about.latency else ()
@@ -233,7 +233,7 @@ def _load(folder: Path, about: CellHeader, header: Header) -> Records:
         for line, record in records.items()
     ]
     first: dict[str, int] = {}
-    return Records(
+    return RecordTable(
         dataset=about.dataset,
         system=about.system,
         generator=about.generator or "",
@@ -344,7 +344,7 @@ def _times(record: Record) -> dict[Name, float]:
     return row | {(part, "seconds"): step.seconds for part, step in _parts(record)}
 
 
-def _parts(record: Record) -> Iterator[tuple[str, Step]]:
+def _parts(record: Record) -> Iterator[tuple[str, StepRecord]]:
     """Steps with the first part of their columns' names; the generator's is the last, if any."""
     steps = record.trace.steps if record.trace else []
     answered = record.answer is not None or record.generator_seconds is not None

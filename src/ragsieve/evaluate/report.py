@@ -19,10 +19,10 @@ from ragsieve.errors import InputError, nearest
 from ragsieve.evaluate.cost import Prices, derived_costs
 from ragsieve.evaluate.metrics import LOWER, METRICS
 from ragsieve.evaluate.notes import count, report_notes
-from ragsieve.evaluate.records import NoiseLevel, Records, Run
+from ragsieve.evaluate.records import NoiseLevel, RecordedRun, RecordTable
 from ragsieve.evaluate.stats import (
     Difference,
-    Mean,
+    MeanInterval,
     Values,
     compare,
     group_mean,
@@ -34,7 +34,7 @@ OVERALL = "overall"
 HEADLINE = ("accuracy", "f1", "exact_match", "answer_present", "tokens_kept")
 _CRAG = ("crag_accuracy", "hallucination", "missing", "crag_score", *HEADLINE[-2:])
 _MAX_FAILURES = 20  # of a cell, by their words
-_Group = tuple[str, NoiseLevel | None, list[Records]]
+_Group = tuple[str, NoiseLevel | None, list[RecordTable]]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Row:
     noise: NoiseLevel | None
     questions: int
     failed: int
-    metrics: Mapping[str, Mean]
-    figures: Mapping[str, Mapping[str, Mean]]
+    metrics: Mapping[str, MeanInterval]
+    figures: Mapping[str, Mapping[str, MeanInterval]]
     differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @property
@@ -135,7 +135,7 @@ class Report:
 
 
 def summarise(
-    runs: Sequence[Run],
+    runs: Sequence[RecordedRun],
     baseline: str | None = None,
     *,
     prices: Prices | None = None,
@@ -184,7 +184,7 @@ def summarise(
     )
 
 
-def _joined(runs: Sequence[Run]) -> list[Records]:
+def _joined(runs: Sequence[RecordedRun]) -> list[RecordTable]:
     """All cells, systems renamed where two runs have the same cell."""
     _check_datasets(runs)
     times = Counter(cell.name for run in runs for cell in run.cells)
@@ -208,7 +208,7 @@ def _joined(runs: Sequence[Run]) -> list[Records]:
     return cells
 
 
-def _check_datasets(runs: Sequence[Run]) -> None:
+def _check_datasets(runs: Sequence[RecordedRun]) -> None:
     seen: dict[str, tuple[str, str]] = {}
     for run in runs:
         for name, about in (run.header.get("datasets") or {}).items():
@@ -221,7 +221,7 @@ def _check_datasets(runs: Sequence[Run]) -> None:
                 )
 
 
-def _baseline(runs: Sequence[Run], cells: Sequence[Records], named: str | None) -> str:
+def _baseline(runs: Sequence[RecordedRun], cells: Sequence[RecordTable], named: str | None) -> str:
     systems = {cell.system for cell in cells}
     wanted = named or next((b for run in runs if (b := run.header.get("baseline"))), "")
     for label in (wanted, *(f"{run.name}/{wanted}" for run in runs)):
@@ -233,9 +233,9 @@ def _baseline(runs: Sequence[Run], cells: Sequence[Records], named: str | None) 
     return ""
 
 
-def _groups(cells: Sequence[Records]) -> list[_Group]:
+def _groups(cells: Sequence[RecordTable]) -> list[_Group]:
     """Cells that make a row each, those of a table beside each other."""
-    systems: dict[tuple[str, str], list[Records]] = {}
+    systems: dict[tuple[str, str], list[RecordTable]] = {}
     for cell in (c for c in cells if c.noise is None):
         systems.setdefault((cell.system, cell.generator), []).append(cell)
     names = list(dict.fromkeys(c.dataset for c in cells))
@@ -254,7 +254,12 @@ def _groups(cells: Sequence[Records]) -> list[_Group]:
 
 
 def _row(
-    dataset: str, cells: list[Records], base: list[Records], prices: Prices, draws: int, seed: int
+    dataset: str,
+    cells: list[RecordTable],
+    base: list[RecordTable],
+    prices: Prices,
+    draws: int,
+    seed: int,
 ) -> Row:
     metrics, differences = {}, {}
     for name in dict.fromkeys(n for c in cells for part, n in c.columns if part == "metrics"):
@@ -276,7 +281,7 @@ def _row(
             )
     figures = _figures(cells)
     for name, value in derived_costs(cells, base, prices).items():
-        figures.setdefault("cost", {})[name] = Mean(value, math.nan, math.nan, 0)
+        figures.setdefault("cost", {})[name] = MeanInterval(value, math.nan, math.nan, 0)
     return Row(
         dataset=dataset,
         system=cells[0].system,
@@ -290,18 +295,18 @@ def _row(
     )
 
 
-def _figures(cells: Sequence[Records]) -> dict[str, dict[str, Mean]]:
+def _figures(cells: Sequence[RecordTable]) -> dict[str, dict[str, MeanInterval]]:
     """Means of the columns that every cell has, but metrics."""
-    figures: dict[str, dict[str, Mean]] = {}
+    figures: dict[str, dict[str, MeanInterval]] = {}
     for part, name in cells[0].columns:
         if part != "metrics" and all((part, name) in cell.columns for cell in cells):
             groups = [cell.known(part, name) for cell in cells]
-            mean = Mean(group_mean(groups), math.nan, math.nan, sum(map(len, groups)))
+            mean = MeanInterval(group_mean(groups), math.nan, math.nan, sum(map(len, groups)))
             figures.setdefault(part, {})[name] = mean
     return figures
 
 
-def _paired(a: Records, b: Records, metric: str) -> tuple[Values, Values]:
+def _paired(a: RecordTable, b: RecordTable, metric: str) -> tuple[Values, Values]:
     """Values of the questions that both have, in the same order."""
     place = {key: index for index, key in enumerate(b.keys)}
     both = [(i, place[key]) for i, key in enumerate(a.keys) if key in place]
@@ -322,7 +327,7 @@ def _adjusted(rows: Sequence[Row]) -> list[Row]:
     return [replace(row, differences=d) for row, d in zip(rows, adjusted, strict=True)]
 
 
-def _failures(cell: Records) -> list[Failure]:
+def _failures(cell: RecordTable) -> list[Failure]:
     """The most common ways to fail first."""
     failed = [(error, key) for error, key in zip(cell.errors, cell.keys, strict=True) if error]
     first = dict(reversed(failed))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ragsieve.errors import InputError
 from ragsieve.evaluate.formatting import value_text
-from ragsieve.evaluate.stats import Difference, Mean, compare, interval, json_figure
+from ragsieve.evaluate.stats import Difference, MeanInterval, compare, interval, json_figure
 from ragsieve.retrieve.corpus import By, Corpus
 from ragsieve.retrieve.index.store import digest_of
 from ragsieve.text import contains_answer, counted, normalise
@@ -45,7 +45,7 @@ class Retrieval:
         absent: Of these, such that the index does not hold.
     """
 
-    means: Mapping[By, Mapping[str, Mean]]
+    means: Mapping[By, Mapping[str, MeanInterval]]
     median_ms: Mapping[By, float]
     gains: Mapping[str, tuple[By, Difference]]
     questions: int

@@ -13,7 +13,7 @@ from ragsieve import score, split
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, nearest, needs_extra
 from ragsieve.evaluate.evidence import Span, gold_sentences
-from ragsieve.evaluate.stats import Mean, Values, interval, json_figure
+from ragsieve.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.score.base import Scorer
@@ -179,7 +179,7 @@ def _shares(segment: Segment, gold: Sequence[Span]) -> bool:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSegments:
     """A question's segments as scorers see them.
 
     Args:
@@ -195,7 +195,7 @@ class Scored:
     tokens: Mapping[str, int]
 
 
-def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> Scored:
+def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> ScoredSegments:
     """Score a question's segments, of which there is one at least.
 
     Args:
@@ -213,7 +213,7 @@ def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> Scored:
         scores[name] = np.array([s.score for s in segments])
     seconds = {n: sum(own[part].seconds for part in needed([n])) for n in scorers}
     tokens = {n: sum(_tokens(own[part]) for part in needed([n])) for n in scorers}
-    return Scored(np.array(question.grades), scores, seconds, tokens)
+    return ScoredSegments(np.array(question.grades), scores, seconds, tokens)
 
 
 def _tokens(step: Step) -> int:
@@ -287,7 +287,7 @@ class Figures:
     """
 
     scorer: str
-    means: Mapping[str, Mean | None]
+    means: Mapping[str, MeanInterval | None]
     seconds: float
     tokens: float
 
@@ -298,7 +298,7 @@ class Figures:
         return {"scorer": self.scorer, **means, **costs}
 
 
-def figures(questions: Sequence[Scored], name: str) -> Figures:
+def figures(questions: Sequence[ScoredSegments], name: str) -> Figures:
     """Quality of the scorer ``name``; ``"chance"`` is one that scores everything alike."""
     means = {}
     for measure, function in MEASURES.items():

@@ -31,7 +31,7 @@ _BLOCK = 2_000_000  # numbers drawn at once, to keep memory small
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanInterval:
     """A mean with its interval; ``low`` and ``high`` are nan where one question allows none.
 
     Args:
@@ -80,14 +80,14 @@ def group_mean(groups: Sequence[Values]) -> float:
     return float(np.mean([g.mean() for g in groups])) if all(map(len, groups)) else math.nan
 
 
-def json_figure(figure: Mean | Difference) -> dict[str, Any]:
+def json_figure(figure: MeanInterval | Difference) -> dict[str, Any]:
     """Its fields, with None for nan, which JSON has no word for."""
     return {name: None if value != value else value for name, value in asdict(figure).items()}
 
 
 def interval(
     groups: Sequence[Values], *, draws: int = 10_000, seed: int = 0, exact: bool = True
-) -> Mean:
+) -> MeanInterval:
     """Mean of group means with a stratified percentile bootstrap interval of 95%.
 
     The percentile levels are expanded for small samples to ``Phi(sqrt(n / (n - 1)) t)``, where
@@ -116,7 +116,7 @@ def interval(
         low, high = np.mean([_clopper_pearson(a) for a in arrays], axis=0).tolist()
     else:
         low, high = _bootstrap(arrays, draws, seed)
-    return Mean(value, low, high, n)
+    return MeanInterval(value, low, high, n)
 
 
 def compare(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.pipeline import Reader
+from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
 from ragsieve.retrieve.route import ASKED
 from ragsieve.text import safe
@@ -21,7 +21,7 @@ _ORDER = re.compile(r"Order\(by='(document|score|ends)'\)")
 Key = tuple[str, int, int]
 
 
-def view(result: Result, name: str = "", *, reader: Reader | None = None) -> dict[str, Any]:
+def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) -> dict[str, Any]:
     """A run as JSON values for `page`: documents, every finest span, stages and what they cost.
 
     Control characters and lone surrogates are U+FFFD. Places in texts count UTF-16 units, as a
@@ -32,7 +32,7 @@ def view(result: Result, name: str = "", *, reader: Reader | None = None) -> dic
         name: What the page calls the system.
         reader: Counts the tokens of each span; without one they are estimated from their length.
     """
-    numbers = _Numbers()
+    numbers = _ViewNumbers()
     for document in result.documents:
         numbers.document(document)
     spans = _spans(result, numbers)
@@ -77,7 +77,7 @@ def clean(value: Any) -> Any:
 
 
 @dataclass
-class _Numbers:
+class _ViewNumbers:
     """Documents and segments, each once, by number."""
 
     documents: list[dict[str, Any]] = field(default_factory=list)
@@ -123,7 +123,7 @@ class _Numbers:
         return self._numbers[key]
 
 
-def _spans(result: Result, numbers: _Numbers) -> list[dict[str, Any]]:
+def _spans(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
     """What became of every finest span, in the order of the documents."""
     fates: dict[int, dict[str, Any]] = {}
     for number, step in enumerate(result.trace.steps):
@@ -136,7 +136,7 @@ def _spans(result: Result, numbers: _Numbers) -> list[dict[str, Any]]:
     return [{"segment": n, **fates[n]} for n in order]
 
 
-def _steps(result: Result, numbers: _Numbers) -> list[dict[str, Any]]:
+def _steps(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
     linked = chain(result)
     steps = []
     before_this: list[int] = []  # what the step before hands on
@@ -157,7 +157,7 @@ def _steps(result: Result, numbers: _Numbers) -> list[dict[str, Any]]:
     return steps
 
 
-def _again(step: Step, numbers: _Numbers) -> dict[str, Any]:
+def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
     """What the page needs to run the step again, or to know what it did.
 
     A list of segments that would repeat another is None: what goes in is what the step before
@@ -176,7 +176,7 @@ def _again(step: Step, numbers: _Numbers) -> dict[str, Any]:
     return values
 
 
-def _cut(cutoff: Cutoff, numbers: _Numbers) -> dict[str, Any]:
+def _cut(cutoff: Cutoff, numbers: _ViewNumbers) -> dict[str, Any]:
     return {
         "option": cutoff.option,
         "at": cutoff.at,
@@ -201,7 +201,7 @@ def _scored(step: Step) -> bool:
     return any(s.scores != before.get(s.key, s.scores) for s in step.after)
 
 
-def _tokens(result: Result, texts: Sequence[str], reader: Reader | None) -> list[float]:
+def _tokens(result: Result, texts: Sequence[str], reader: ReaderLike | None) -> list[float]:
     """Tokens of each text: counted, or by its length, as long as the context's on average."""
     if reader:
         return [*map(float, reader.count(texts))]

@@ -32,7 +32,7 @@ _INSTRUCTIONS = (
 
 
 @dataclass(frozen=True)
-class Filtered:
+class FilteredDocuments:
     """What is left of documents.
 
     ``answerable`` is the probability that some document answers; None where nothing tells it.
@@ -46,7 +46,7 @@ class Filtered:
 
 
 @dataclass(frozen=True)
-class Span:
+class DocumentSpan:
     """A span of a document, ``text[start:end]``; ``reason`` is empty where it was kept."""
 
     document: str
@@ -84,7 +84,7 @@ class _Tools:
 
     async def filter_documents(
         self, question: str, documents: list[str], max_tokens: int | None = None
-    ) -> Filtered:
+    ) -> FilteredDocuments:
         """Keep the sentences of documents that matter to a question, verbatim.
 
         Args:
@@ -96,7 +96,7 @@ class _Tools:
 
     async def search_index(
         self, question: str, index: str, k: int = 20, max_tokens: int | None = None
-    ) -> Filtered:
+    ) -> FilteredDocuments:
         """Search an index, and keep the sentences of what is found that matter to the question.
 
         Args:
@@ -114,7 +114,7 @@ class _Tools:
             raise ToolError(str(error)) from error
         return await self._filtered(system, question, None, max_tokens)
 
-    async def show_dropped(self, handle: str, document: str = "") -> list[Span]:
+    async def show_dropped(self, handle: str, document: str = "") -> list[DocumentSpan]:
         """Show all spans of the documents of a result, with why each was left out.
 
         Args:
@@ -127,18 +127,21 @@ class _Tools:
         if not rows:
             ids = ", ".join(one.id for one in result.documents)
             raise ToolError(f"document must be one of {ids}, got {document!r}")
-        return [Span(**{field.name: row[field.name] for field in fields(Span)}) for row in rows]
+        return [
+            DocumentSpan(**{field.name: row[field.name] for field in fields(DocumentSpan)})
+            for row in rows
+        ]
 
     async def _filtered(
         self, system: System, question: str, documents: list[str] | None, max_tokens: int | None
-    ) -> Filtered:
+    ) -> FilteredDocuments:
         try:
             result = await system.with_budget(max_tokens).acall(question, documents)
         except RagsieveError as error:
             raise ToolError(" ".join(str(error).split())) from error
         handle = secrets.token_hex(8)
         self._results.keep({handle: result})
-        return Filtered(
+        return FilteredDocuments(
             handle=handle,
             text=result.text,
             tokens_before=result.tokens.before,

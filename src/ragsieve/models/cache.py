@@ -88,7 +88,7 @@ class Cached(Wrapper):
         self.timeout_s = timeout_s
         check_range(self, most=(1, None), timeout_s=(0, math.inf))
         self._memory: LRU[bytes, bytes] = LRU(most)
-        self._file = _File(Path(path), timeout_s) if path is not None else None
+        self._file = _CacheFile(Path(path), timeout_s) if path is not None else None
 
     def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
         check_columns(columns)
@@ -200,7 +200,7 @@ def _checksum(key: bytes, body: bytes) -> bytes:
     return hashlib.sha256(key + body).digest()
 
 
-class _File:
+class _CacheFile:
     """Bytes by key in a SQLite file, where whatever goes wrong is a miss.
 
     Each use has a connection of its own, which no fork takes along.

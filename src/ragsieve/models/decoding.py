@@ -38,7 +38,7 @@ Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 
 
 @dataclass
-class _Reply:
+class _WrittenReply:
     """A reply being written: its prompt, what masks it, who is stream_tokens, its tokens in all."""
 
     prompt: Sequence[int]
@@ -116,11 +116,11 @@ class Decoder:
         longest = max(map(len, prompts)) + max_tokens
         memory = self._memory(rows, longest, fresh=not self.precise)
         replies: list[list[int]] = [[] for _ in prompts]
-        waiting, running = deque(enumerate(prompts)), list[_Reply]()
+        waiting, running = deque(enumerate(prompts)), list[_WrittenReply]()
         while waiting or running:
             while waiting and len(running) < rows:
                 index, prompt = waiting.popleft()
-                reply = _Reply(prompt, mask() if mask else None, on_token, replies[index])
+                reply = _WrittenReply(prompt, mask() if mask else None, on_token, replies[index])
                 logits = memory.read(reply.prompt, len(running))
                 if reply.take(logits[-1], self.eos, max_tokens, again):
                     running.append(reply)
@@ -188,7 +188,7 @@ class Decoder:
 
     def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Any:
         """What ``rows`` of at most ``places`` tokens have seen; ``fresh``: nothing before."""
-        return Memory(self.model)
+        return DecoderMemory(self.model)
 
 
 class RowsDecoder(Decoder):
@@ -210,7 +210,7 @@ class RowsDecoder(Decoder):
         return _Rows(self.model, Prefixes(0) if fresh else self.prefixes, rows, places)
 
 
-class Memory:
+class DecoderMemory:
     """What any model has seen of one row, as the model itself keeps it.
 
     Args:

@@ -80,7 +80,7 @@ class JinaBert(LocalModel):
         return loaded(self.model, load, str(self._folder), trust_remote_code=False)
 
     @once
-    def _net(self) -> Net:
+    def _net(self) -> JinaBertNet:
         config = self._folder / "config.json"
         values = loaded(self.model, lambda: json.loads(config.read_text("utf-8")))
         if not is_jina_bert(values):
@@ -88,10 +88,10 @@ class JinaBert(LocalModel):
         tensors = loaded(
             self.model, load_file, self._folder / "model.safetensors", device=self._device
         )
-        return loaded(self.model, Net, tensors, values)  # type: ignore[no-any-return]
+        return loaded(self.model, JinaBertNet, tensors, values)  # type: ignore[no-any-return]
 
 
-class Net:
+class JinaBertNet:
     """The layers, by the names that the tensors have.
 
     Args:

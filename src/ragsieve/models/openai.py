@@ -109,7 +109,7 @@ class OpenAI(Server, LLM):
         """
         (chat,) = self._chats([prompt], max_tokens)
         options = {"stream": True, "stream_options": {"include_usage": True}}
-        reply = _Reply("", chat)
+        reply = _ChatReply("", chat)
         if tried := "stream" not in self._refused:
             events, unsent = self._settled(chat, max_tokens, options, self._events)
             reply = reply._replace(unsent=unsent)
@@ -203,14 +203,14 @@ class OpenAI(Server, LLM):
 
     def _ask(
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
-    ) -> list[_Reply]:
+    ) -> list[_ChatReply]:
         chats = self._chats(prompts, max_tokens)
         futures = self._map(lambda chat: self._send(chat, max_tokens, extra), chats)
         done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
         self._record(done)
         return [future.result() for future in futures if not future.cancelled()]
 
-    def _record(self, replies: Sequence[_Reply]) -> None:
+    def _record(self, replies: Sequence[_ChatReply]) -> None:
         """Charge for replies, and note what the server refused."""
         self._charge(replies)
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
@@ -228,12 +228,12 @@ class OpenAI(Server, LLM):
 
     def _send(
         self, chat: list[dict[str, str]], max_tokens: int, extra: Mapping[str, Any]
-    ) -> _Reply:
+    ) -> _ChatReply:
         try:
             data, unsent = self._settled(chat, max_tokens, extra, self._post)
         except _Refused as error:  # without logprobs there is nothing to ask for
             self._refused.add(error.setting)
-            return _Reply("", chat, tokens=(0, 0), unsent=(error.setting,))
+            return _ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
         return self._read(data, chat)._replace(unsent=unsent)
 
     def _settled(
@@ -285,13 +285,13 @@ class OpenAI(Server, LLM):
                 return _Refused(name, str(failed))
         return failed
 
-    def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _Reply:
+    def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _ChatReply:
         try:
             choice = data["choices"][0]
             text = choice["message"].get("content")
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r:.200}") from error
-        return _Reply(
+        return _ChatReply(
             text if isinstance(text, str) else "",
             chat,
             finish=str(choice.get("finish_reason")),
@@ -299,7 +299,7 @@ class OpenAI(Server, LLM):
             top=protocol.top(choice.get("logprobs")),
         )
 
-    def _charge(self, replies: Sequence[_Reply]) -> None:
+    def _charge(self, replies: Sequence[_ChatReply]) -> None:
         uncounted = [reply for reply in replies if reply.tokens is None]
         texts = [t for r in uncounted for t in ("\n".join(m["content"] for m in r.chat), r.text)]
         try:
@@ -348,7 +348,7 @@ class OpenAI(Server, LLM):
         raise self._failed(f"/tokenize gave no count of tokens: {data!r:.80}")
 
 
-class _Reply(NamedTuple):
+class _ChatReply(NamedTuple):
     text: str
     chat: list[dict[str, str]]
     finish: str = ""
@@ -357,7 +357,7 @@ class _Reply(NamedTuple):
     unsent: tuple[str, ...] = ()
 
 
-def _note_cut(replies: Sequence[_Reply], max_tokens: int) -> None:
+def _note_cut(replies: Sequence[_ChatReply], max_tokens: int) -> None:
     for place, reply in enumerate(replies):
         if reply.finish == "length":
             note(f"reply {place} was cut at {max_tokens} tokens")

@@ -86,7 +86,7 @@ class PERank(PreciseModel):
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """See `ragsieve.models.base.ListwiseReranker.rank`."""
         check_columns([questions, texts])
-        net = Net(self._model, self._projector, self._place)
+        net = PERankNet(self._model, self._projector, self._place)
         orders = []
         for question, passages in zip(questions, texts, strict=True):
             tokens = self._tokens(question, len(passages))
@@ -166,7 +166,7 @@ class PERank(PreciseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Net:
+class PERankNet:
     """The language model, what maps vectors into its words' space, and the place token."""
 
     model: Any

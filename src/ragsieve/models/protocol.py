@@ -77,7 +77,7 @@ def unwrapped(text: str) -> str:
     return text
 
 
-class Part(NamedTuple):
+class StreamedPart(NamedTuple):
     """What an event of a streamed reply adds: text, why it ended, tokens read and written."""
 
     text: str
@@ -85,8 +85,8 @@ class Part(NamedTuple):
     tokens: tuple[int, int] | None
 
 
-def part(event: object) -> Part:
-    """An event as `Part`; an empty one of another form."""
+def part(event: object) -> StreamedPart:
+    """An event as `StreamedPart`; an empty one of another form."""
     data: dict[str, Any] = event if isinstance(event, dict) else {}
     try:
         choice = data["choices"][0]
@@ -94,7 +94,7 @@ def part(event: object) -> Part:
     except (AttributeError, IndexError, KeyError, TypeError):
         text, finish = "", ""
     text, finish = (value if isinstance(value, str) else "" for value in (text, finish))
-    return Part(text, finish, used(data))
+    return StreamedPart(text, finish, used(data))
 
 
 def used(data: Mapping[str, Any]) -> tuple[int, int] | None:

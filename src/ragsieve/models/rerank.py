@@ -30,7 +30,7 @@ _TOKENS = (  # where replies say what was read: Jina and vLLM; Cohere and Xinfer
 )
 
 
-class _Result(msgspec.Struct):
+class _RankedResult(msgspec.Struct):
     index: int
     relevance_score: float | None = None
     score: float | None = None  # as Text Embeddings Inference calls it
@@ -112,7 +112,7 @@ class Rerank(Server):
         """One score a document, in the order of the request."""
         listed = data.get("results") if isinstance(data, dict) else data
         try:
-            results = msgspec.convert(listed, list[_Result])
+            results = msgspec.convert(listed, list[_RankedResult])
         except msgspec.ValidationError as error:
             raise self._failed(f"results cannot be read: {error}, got {data!r}") from error
         if sorted(result.index for result in results) != [*range(count)]:

@@ -14,7 +14,7 @@ with needs_extra("local"):
     from transformers import DynamicCache, EncoderDecoderCache
 
 from ragsieve.models.base import LLM, Prompt
-from ragsieve.models.decoding import Decoder, Memory
+from ragsieve.models.decoding import Decoder, DecoderMemory
 from ragsieve.models.loading import once
 from ragsieve.models.transformers import Transformers
 from ragsieve.trace import note
@@ -75,11 +75,11 @@ class Seq2Seq(Transformers):
 class EncoderDecoder(Decoder):
     """Runs an encoder-decoder over token rows, one by one; masks are not used."""
 
-    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Memory:
+    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> DecoderMemory:
         return _Encoded(self.model)
 
 
-class _Encoded(Memory):
+class _Encoded(DecoderMemory):
     """A prompt that the encoder has read, and what the decoder has seen of the reply."""
 
     def read(self, prompt: Sequence[int], _row: int) -> torch.Tensor:

@@ -24,7 +24,7 @@ from ragsieve.text import safe
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
 
 
-class Span(NamedTuple):
+class WindowSpan(NamedTuple):
     """A sentence's place in its passage, and the bounds of its tokens in the window."""
 
     sentence: int
@@ -45,7 +45,7 @@ class Window:
 
     ids: list[int]
     question: int
-    spans: list[Span]
+    spans: list[WindowSpan]
 
     @property
     def types(self) -> list[int]:
@@ -111,7 +111,7 @@ class Layout:
             while last < len(units) and units[last].end <= low + space:
                 last += 1
             shift = len(front) - low
-            spans = [Span(n, a + shift, b + shift) for n, a, b in units[first:last]]
+            spans = [WindowSpan(n, a + shift, b + shift) for n, a, b in units[first:last]]
             ids = [*front, *text[low : units[last - 1].end], marks.sep]
             windows.append(Window(ids, len(head) - 2, spans))
             first = last
@@ -192,7 +192,7 @@ class WindowTokenizer:
         return "; ".join(notes)
 
 
-def _units(sentences: Sequence[Sequence[int]], space: int) -> list[Span]:
+def _units(sentences: Sequence[Sequence[int]], space: int) -> list[WindowSpan]:
     """Sentences in the text of all, those over ``space`` tokens in pieces of nearly one length."""
     units = []
     begin = 0
@@ -200,7 +200,7 @@ def _units(sentences: Sequence[Sequence[int]], space: int) -> list[Span]:
         length = len(sentence)
         pieces = -(-length // space)
         bounds = [begin + length * k // pieces for k in range(pieces + 1)] if pieces else []
-        units += [Span(n, a, b) for a, b in pairwise(bounds)]
+        units += [WindowSpan(n, a, b) for a, b in pairwise(bounds)]
         begin += length
     return units
 

@@ -13,7 +13,7 @@ from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.index.build import Build, Change, portions
 from ragsieve.retrieve.index.reading import State, built, reading
-from ragsieve.retrieve.index.store import Settings
+from ragsieve.retrieve.index.store import IndexSettings
 from ragsieve.retrieve.index.vectors import Cache
 from ragsieve.types import Document, Query, Segment
 
@@ -133,13 +133,13 @@ class Corpus:
             build.remove(ids)
             return build.finish()
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> IndexSettings:
         """What a new index would be built with."""
         identity = self._embedder.identity if self._embedder else ""
         splitter = repr(self._splitter) if self._splitter else ""
         if self._embedder:  # whose repr says more than what vectors depend on, as its device
             splitter = splitter.replace(repr(self._embedder), identity)
-        return Settings(identity, splitter, self._options)
+        return IndexSettings(identity, splitter, self._options)
 
     def _build(self, *, adding: bool) -> Build:
         served = self._use(lambda state: state.meta.settings)
@@ -147,7 +147,7 @@ class Corpus:
             self._check(served, adding=adding)
         return Build(self.path, served or self._settings(), self._embedder, self._splitter)
 
-    def _check(self, built: Settings, *, adding: bool = False) -> None:
+    def _check(self, built: IndexSettings, *, adding: bool = False) -> None:
         """Raise `InputError` where the index was built with other options than these."""
         new = self._settings()
         differences: dict[str, tuple[object, object]] = {}

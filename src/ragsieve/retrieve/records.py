@@ -9,7 +9,7 @@ from typing import Any
 
 from ragsieve.errors import InputError, SourceError, check_range
 from ragsieve.retrieve.apis.api import TEXT, Api, Endpoint
-from ragsieve.retrieve.apis.calls import ApiClient, Call, Http, Value
+from ragsieve.retrieve.apis.calls import ApiClient, ApiHttp, Call, Value
 from ragsieve.retrieve.apis.entities import MAX_CHARS, Entities, apart, query_date, relative_dates
 from ragsieve.retrieve.apis.linking import Linker, name_words
 from ragsieve.retrieve.apis.sentences import render, sentences
@@ -51,7 +51,7 @@ class Records:
     """
 
     api: Api
-    http: Http
+    http: ApiHttp
     entities: Entities = field(kw_only=True)
     min_match: float = field(default=85.0, kw_only=True)
     max_calls: int = field(default=8, kw_only=True)

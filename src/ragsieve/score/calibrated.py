@@ -89,7 +89,7 @@ class Logistic(_Fitted, frozen=True):
         return np.asarray(0.5 + 0.5 * np.tanh(odds / 2))  # cannot overflow
 
 
-class _File(msgspec.Struct, frozen=True):
+class _CurveFile(msgspec.Struct, frozen=True):
     """What is read of a calibration's file."""
 
     curve: dict[str, Any]
@@ -129,7 +129,7 @@ class Calibrated(Scorer):
             InputError: If the file cannot be read, or was fitted to other scorers or models.
         """
         try:
-            saved = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+            saved = msgspec.json.decode(Path(path).read_bytes(), type=_CurveFile)
             curve = read_curve(saved.curve)
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error

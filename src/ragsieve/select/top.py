@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.errors import check_range
-from ragsieve.pipeline import Reader, best_first, fit
+from ragsieve.pipeline import ReaderLike, best_first, fit
 from ragsieve.trace import Cutoff, record_cutoff, record_drop
 from ragsieve.types import Query, Segment
 
@@ -52,7 +52,7 @@ class Budget:
     """
 
     max_tokens: int
-    reader: Reader
+    reader: ReaderLike
 
     def __post_init__(self) -> None:
         check_range(self, max_tokens=(0, None))

@@ -48,7 +48,7 @@ class Tagged:
 
 
 @dataclass(frozen=True)
-class Block:
+class ContextBlock:
     """A tagged block of a text: characters ``start`` to ``end``."""
 
     start: int
@@ -119,7 +119,7 @@ def documents_of(body: dict[str, Any], tools: Sequence[str] = ()) -> ChatDocumen
     return _with_results(body, chat, question, results) if results and question else chat
 
 
-class _Result(NamedTuple):
+class _ToolResult(NamedTuple):
     """A text that a tool returned: places of the message and in its content, and the call's id."""
 
     message: int
@@ -128,7 +128,7 @@ class _Result(NamedTuple):
     text: str
 
 
-def _results(messages: Sequence[Any], tools: Sequence[str]) -> list[_Result]:
+def _results(messages: Sequence[Any], tools: Sequence[str]) -> list[_ToolResult]:
     """Texts that tools returned which match one of some patterns."""
     turns = [(n, message) for n, message in enumerate(messages) if isinstance(message, dict)]
     called = {
@@ -139,7 +139,7 @@ def _results(messages: Sequence[Any], tools: Sequence[str]) -> list[_Result]:
         if isinstance(call, dict) and isinstance(call.get("function"), dict)
     }
     return [
-        _Result(n, place, name, text)
+        _ToolResult(n, place, name, text)
         for n, message in turns
         if message.get("role") == "tool"
         if is_chosen(called.get(name := str(message.get("tool_call_id")), ""), tools)
@@ -149,7 +149,7 @@ def _results(messages: Sequence[Any], tools: Sequence[str]) -> list[_Result]:
 
 
 def _with_results(
-    body: dict[str, Any], chat: ChatDocuments | None, question: str, results: Sequence[_Result]
+    body: dict[str, Any], chat: ChatDocuments | None, question: str, results: Sequence[_ToolResult]
 ) -> ChatDocuments:
     """The same with results of tools, which stay in the messages that they stand in."""
     before = chat.documents if chat else ()
@@ -232,7 +232,7 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
     return ChatDocuments(body, question, tuple(one.document for one in tagged), fill)
 
 
-def _inside(block: Block, kept: Kept, others: Sequence[str]) -> str:
+def _inside(block: ContextBlock, kept: Kept, others: Sequence[str]) -> str:
     """A block with what was kept, in the order in which it is to be read."""
     tagged = [(block.documents[place].tag, joined(spans)) for place, spans in kept.items()]
     return _block(tagged, others)
@@ -250,7 +250,7 @@ def _tag(document: Mapping[str, Any]) -> str:
     return f"<document{attributes}>"
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text: str) -> list[ContextBlock]:
     """The tagged blocks of a text, in order.
 
     A block is ``<documents>``, documents, ``</documents>``, with white space between; a document is
@@ -278,7 +278,7 @@ def blocks(text: str) -> list[Block]:
             documents.append(Tagged(tag.group(), inner.strip("\n")))
             at = _after_space(text, end + len(_END))
         at += len(CLOSE)
-        result.append(Block(start, at, tuple(documents)))
+        result.append(ContextBlock(start, at, tuple(documents)))
     return result
 
 
@@ -291,7 +291,7 @@ def _joined(texts: Iterable[str]) -> str:
     return "\n".join(texts).strip()
 
 
-def _replaced(text: str, places: Sequence[Block], others: Iterator[str]) -> str:
+def _replaced(text: str, places: Sequence[ContextBlock], others: Iterator[str]) -> str:
     """``text`` with the next of ``others`` in the place of each block."""
     pieces = []
     at = 0

@@ -54,7 +54,7 @@ def blocks(text: str) -> Iterator[Block]:
     closing = _closing_fences(lines)
     place, begun = 0, -1  # the line that begins the prose at hand
     while place < len(lines):
-        read = _Reader(lines, closing, place)
+        read = _MarkdownReader(lines, closing, place)
         if block := read.block():
             if begun >= 0:
                 yield Block("prose", [(lines[begun].start, lines[place].start)])
@@ -128,7 +128,7 @@ def _closing_fences(lines: Sequence[_Line]) -> dict[int, int]:
     return closed
 
 
-class _Reader:
+class _MarkdownReader:
     """Reads the block that begins at a line, if it is one; then ``place`` is the line behind it."""
 
     def __init__(self, lines: Sequence[_Line], closing: dict[int, int], place: int) -> None:
@@ -320,13 +320,13 @@ class _Reader:
         return self.lines[place].text if place < len(self.lines) else ""
 
 
-_READERS: dict[str, Callable[[_Reader], Block | None]] = {
-    "heading": _Reader._heading,
-    "row": _Reader._table,
-    "log": _Reader._log,
-    "field": _Reader._fields,
-    "question": _Reader._faq,
-    "item": _Reader._list,
+_READERS: dict[str, Callable[[_MarkdownReader], Block | None]] = {
+    "heading": _MarkdownReader._heading,
+    "row": _MarkdownReader._table,
+    "log": _MarkdownReader._log,
+    "field": _MarkdownReader._fields,
+    "question": _MarkdownReader._faq,
+    "item": _MarkdownReader._list,
 }
 
 

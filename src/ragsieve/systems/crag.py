@@ -44,7 +44,7 @@ SHARE = Cuts(0.6, 0.3, 0.3)  # of a cosine, rating or probability: by hand, on r
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedEvidence:
     """What was retrieved is correct, ambiguous or incorrect: kept, added to, or replaced.
 
     Correct where some document scores at least ``upper``, incorrect where all score below
@@ -210,7 +210,7 @@ def crag(
     return System(
         Pipeline(
             judge,
-            Judged(cuts.upper, cuts.lower, search),
+            JudgedEvidence(cuts.upper, cuts.lower, search),
             Strips(sentences),
             judge,
             select.Threshold(cuts.min_score),

@@ -164,7 +164,7 @@ def _content(document: Document) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True)
-class Deferred:
+class DeferredSource:
     """A source that finds nothing by itself: the stage asks ``source``, in words of its own."""
 
     source: Source
@@ -192,5 +192,5 @@ def iterating(
         Pipeline(chunks, Iterate(strategy, Cached(embedder), chunks, search, prune, k)),
         Reader(llm),
         max_tokens,
-        Deferred(search) if search else None,
+        DeferredSource(search) if search else None,
     )

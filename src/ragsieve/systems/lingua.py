@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Nats
-from ragsieve.pipeline import Reader, best_first, fit
+from ragsieve.pipeline import ReaderLike, best_first, fit
 from ragsieve.score.surprisal import Expected, Surprisal
 from ragsieve.text import batched_by_size, sentence_spans
 from ragsieve.trace import note, record_drop
@@ -57,7 +57,7 @@ class Prune:
     """
 
     llm: LLM
-    reader: Reader
+    reader: ReaderLike
     keep: int | float = field(default=0.5, kw_only=True)
     asks: bool = field(default=True, kw_only=True)
     coarse: float = field(default=2.0, kw_only=True)
@@ -86,7 +86,7 @@ class Prune:
         share = min(1.0, budget / max(1, _length(self.reader, [s for g in groups for s in g])))
         note(f"{len(chosen)} documents read at {share:.0%}, {len(documents) - len(chosen)} dropped")
         question = query.text if self.asks else ""
-        pruned = Pruned(self.llm, question, _tape(groups), _shares(chosen, share, self.spread))
+        pruned = PrunedTape(self.llm, question, _tape(groups), _shares(chosen, share, self.spread))
         for chunk in pruned.chunks(self.window):
             pruned.read(chunk)
         places = {s.key: place for place, s in enumerate(chosen)}
@@ -143,7 +143,7 @@ class Keep:
         InputError: If ``keep`` breaks its rule, or a segment has no score yet.
     """
 
-    reader: Reader
+    reader: ReaderLike
     keep: int | float
 
     def __post_init__(self) -> None:
@@ -172,7 +172,7 @@ def _tokens(keep: float, total: int) -> int:
     return keep if isinstance(keep, int) else int(keep * total)
 
 
-def _length(reader: Reader, segments: Sequence[Segment]) -> int:
+def _length(reader: ReaderLike, segments: Sequence[Segment]) -> int:
     return reader.count([reader.context(segments)])[0] if segments else 0
 
 
@@ -181,7 +181,7 @@ def _short(difference: float) -> float:
     return min(difference, -_LEAST)
 
 
-class Part(NamedTuple):
+class TapePart(NamedTuple):
     """A piece of what is read: a word of a document, or what stands between documents.
 
     ``place`` says which document of those read; -1 between them, where nothing is cut.
@@ -206,7 +206,7 @@ class Token(NamedTuple):
     worth: float
 
 
-class Pruned:
+class PrunedTape:
     """What of a tape goes and stays, token by token, as it is read.
 
     Args:
@@ -217,7 +217,7 @@ class Pruned:
     """
 
     def __init__(
-        self, llm: LLM, question: str, tape: Sequence[Part], shares: Sequence[float]
+        self, llm: LLM, question: str, tape: Sequence[TapePart], shares: Sequence[float]
     ) -> None:
         self.llm = llm
         self.tape = tape
@@ -227,13 +227,13 @@ class Pruned:
         self.kept: list[tuple[str, int]] = []  # pieces kept so far, and their tokens
         self.tokens: list[list[Token]] = [[] for _ in shares]
 
-    def chunks(self, window: int) -> Iterator[list[Part]]:
+    def chunks(self, window: int) -> Iterator[list[TapePart]]:
         """The tape in parts of at most ``window`` tokens, or of one word."""
         texts = list(dict.fromkeys(part.text for part in self.tape))
         tokens = dict(zip(texts, self.llm.count(texts), strict=True))
         return batched_by_size(self.tape, [tokens[part.text] for part in self.tape], window)
 
-    def read(self, chunk: Sequence[Part]) -> None:
+    def read(self, chunk: Sequence[TapePart]) -> None:
         """Keep of each document in ``chunk`` the share of its tokens that is worth most."""
         text, kept = "".join(part.text for part in chunk), tuple(piece for piece, _ in self.kept)
         if self.before:
@@ -283,14 +283,14 @@ def _stretches(tokens: Sequence[Nats], goes: Container[int]) -> list[tuple[int, 
     return [(tokens[run[0]][0], tokens[run[-1]][1]) for run in runs]
 
 
-def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
+def _tape(groups: Sequence[Sequence[Segment]]) -> list[TapePart]:
     """What is read of documents: the words of their spans, behind their titles."""
-    tape: list[Part] = []
+    tape: list[TapePart] = []
     for place, group in enumerate(groups):
         if place:
-            tape += [Part(-1, 0, end) for end in _BREAK]
+            tape += [TapePart(-1, 0, end) for end in _BREAK]
         if group and (title := group[0].document.title):
-            tape.append(Part(-1, 0, f"{title}\n"))
+            tape.append(TapePart(-1, 0, f"{title}\n"))
         last = group[0].start if group else 0
         for span in group:
             text = span.document.text
@@ -298,12 +298,12 @@ def _tape(groups: Sequence[Sequence[Segment]]) -> list[Part]:
             while start > last and text[start - 1].isspace():  # a word has the space before it
                 start -= 1
             for word in _WORD.finditer(text, start, span.end):
-                tape.append(Part(place, word.start(), word.group()))
+                tape.append(TapePart(place, word.start(), word.group()))
             last = span.end
     return tape
 
 
-def _placed(chunk: Sequence[Part], worth: Sequence[Nats]) -> list[Token]:
+def _placed(chunk: Sequence[TapePart], worth: Sequence[Nats]) -> list[Token]:
     """Tokens of a chunk, in the parts that they cover; of parts that follow, as one."""
     ends = list(accumulate(len(part.text) for part in chunk))
     tokens: list[Token] = []

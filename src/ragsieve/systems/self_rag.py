@@ -32,7 +32,7 @@ _VALUES: dict[Ask, tuple[float, ...]] = {  # of the replies to each judgement
 
 
 @dataclass(frozen=True)
-class Weights:
+class CritiqueWeights:
     """Weights of a segment's marks beside its probability; each finite.
 
     Source: Self-RAG (arXiv 2310.11511), section 3.3; PruningRAG, table 7.
@@ -88,7 +88,7 @@ class Reflective:
     reflection: Reflection
     beam: int = 2
     depth: int = 7
-    weights: Weights = field(default_factory=Weights)
+    weights: CritiqueWeights = field(default_factory=CritiqueWeights)
     threshold: float = 0.2
     max_tokens: int = field(default=100, kw_only=True)
 
@@ -260,7 +260,7 @@ def self_rag(
     """
     check_choice(Reflecting, reflection=reflection)
     judging: Reflection = ByTokens() if reflection == "tokens" else ByWords()
-    weights = Weights(w_relevant, w_supported, w_useful)
+    weights = CritiqueWeights(w_relevant, w_supported, w_useful)
     strategy = Reflective(llm, judging, beam, depth, weights, threshold)
     judging.check(llm)
     if corrective:

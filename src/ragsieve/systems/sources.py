@@ -105,7 +105,7 @@ class Index(_Table, tag="index", kw_only=True, frozen=True):
         return [content(where.folder / self.folder)]
 
 
-class Pages(_Table, tag="pages", kw_only=True, frozen=True):
+class PagesTable(_Table, tag="pages", kw_only=True, frozen=True):
     """HTML pages: files, or lines of JSONL."""
 
     files: Files
@@ -141,7 +141,7 @@ class Pages(_Table, tag="pages", kw_only=True, frozen=True):
         return [*names]
 
 
-class Passages(_Table, tag="passages", kw_only=True, frozen=True):
+class PassagesTable(_Table, tag="passages", kw_only=True, frozen=True):
     """Documents that were retrieved before, by question."""
 
     questions: Text
@@ -210,16 +210,16 @@ class ApiTable(_Table, tag="api", kw_only=True, frozen=True):
         return [] if bundled else [_digest(where.folder / self.api)]
 
 
-class Memory(_Table, tag="memory", kw_only=True, frozen=True):
+class MemoryTable(_Table, tag="memory", kw_only=True, frozen=True):
     """The model by itself: a source of nothing."""
 
     description: str = "What the model itself knows: general knowledge."
 
 
-Table = Index | Pages | Passages | ApiTable | Memory
+Table = Index | PagesTable | PassagesTable | ApiTable | MemoryTable
 
 
-class _File(Schema, frozen=True):
+class _SourcesFile(Schema, frozen=True):
     """A file of sources."""
 
     sources: tuple[Table, ...] = ()
@@ -267,7 +267,7 @@ def sources_content(path: Path | str, *, data: Path | None = None) -> str:
 
 
 def _tables(path: Path) -> tuple[Table, ...]:
-    tables = schema.read_toml(_File, path).sources
+    tables = schema.read_toml(_SourcesFile, path).sources
     with _naming(path):
         check_names([table.named() for table in tables])
     return tables

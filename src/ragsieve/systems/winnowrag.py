@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragsieve import select
 from ragsieve.answer import Reader
-from ragsieve.answer.agent import Agent, Limits
+from ragsieve.answer.agent import Agent, AgentLimits
 from ragsieve.answer.critic import Critic, Judge
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Embedder
@@ -120,7 +120,8 @@ def winnowrag(
         rounds: M.
         seed: Of k-means.
         max_tokens: Budget of the kept context, in the agents' tokens.
-        max_calls: LLM calls a question at most; the best answer so far stands then. See `Limits`.
+        max_calls: LLM calls a question at most; the best answer so far stands then. See
+            `AgentLimits`.
         max_llm_tokens: Tokens that the LLM reads and writes, after which no step begins.
         max_seconds: Seconds a question, after which no step begins.
 
@@ -131,7 +132,7 @@ def winnowrag(
     """
     if documents < 0:
         raise InputError(f"documents must not be negative, got {documents!r}")
-    limits = Limits(max_calls=max_calls, max_tokens=max_llm_tokens, max_seconds=max_seconds)
+    limits = AgentLimits(max_calls=max_calls, max_tokens=max_llm_tokens, max_seconds=max_seconds)
     agent = Agent(llm, limits=limits)
     judge = critic if isinstance(critic, Judge) else Critic(critic or llm)
     return System(

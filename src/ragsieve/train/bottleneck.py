@@ -23,9 +23,9 @@ from ragsieve.systems.written import NOTHING, Write
 from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.examples import TrainingExample, gold
 from ragsieve.train.plans import WriterPlan
-from ragsieve.train.preference import Pair, prefer
+from ragsieve.train.preference import PreferencePair, prefer
 from ragsieve.train.run import PARTS, Run, labels_of
-from ragsieve.train.sft import Sample, Tuning, tune_once
+from ragsieve.train.sft import PromptSample, Tuning, tune_once
 from ragsieve.types import Example, Segment
 
 logger = logging.getLogger(__name__)
@@ -139,9 +139,13 @@ def learn_bottleneck(
         for part in PARTS
     ]
     rated = [[(e, [Candidate(*c) for c in some]) for e, some in part if some] for part in parts]
-    samples = [[Sample(rate.prompt(e), c[0].reply) for e, c in part] for part in rated]
+    samples = [[PromptSample(rate.prompt(e), c[0].reply) for e, c in part] for part in rated]
     pairs = [
-        [Pair(rate.prompt(e), c[0].reply, c[-1].reply) for e, c in part if c[0].score < c[-1].score]
+        [
+            PreferencePair(rate.prompt(e), c[0].reply, c[-1].reply)
+            for e, c in part
+            if c[0].score < c[-1].score
+        ]
         for part in rated
     ]
     about, tuning = {"part": "bottleneck"}, Tuning(epochs=plan.epochs, checks=4, seed=plan.seed)

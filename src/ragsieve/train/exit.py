@@ -14,9 +14,9 @@ from ragsieve.score.helpful import NO, YES, Helpful
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import ExitPlan
-from ragsieve.train.ranking import Judged, figures
+from ragsieve.train.ranking import JudgedSentences, figures
 from ragsieve.train.run import PARTS, Run
-from ragsieve.train.sft import Sample, Tuning, tune_once
+from ragsieve.train.sft import PromptSample, Tuning, tune_once
 
 CLUES = 2  # of a question at most, each with one sentence that is none
 MEASURED = 20  # validation questions of which all sentences are judged, before and after
@@ -76,11 +76,11 @@ def learn_exit(
 def _figures(llm: LLM, window: int, validation: Sequence[TrainingExample]) -> dict[str, float]:
     """Of a model, on the first questions of ``validation`` that have clues and others."""
     scorer, some = Helpful(llm, window), [example for example in validation if example.usable]
-    judged = [Judged.of(o, scorer.scores(o.query, o.sentences)) for o in some[:MEASURED]]
+    judged = [JudgedSentences.of(o, scorer.scores(o.query, o.sentences)) for o in some[:MEASURED]]
     return {"questions": len(judged), **figures(judged)["mean"]}
 
 
-def samples(example: TrainingExample, scorer: Helpful, seed: int = 0) -> list[Sample]:
+def samples(example: TrainingExample, scorer: Helpful, seed: int = 0) -> list[PromptSample]:
     """What ``scorer`` asks of some sentences of a question, with the word to reply.
 
     At most `CLUES` clues, and as many other sentences: in turns one of a document that has a clue,
@@ -99,4 +99,4 @@ def samples(example: TrainingExample, scorer: Helpful, seed: int = 0) -> list[Sa
         near, far = far, near
     turns = [n for pair in zip(near, far, strict=False) for n in pair]
     no = list(dict.fromkeys([*turns, *near, *far]))[: len(yes)]
-    return [Sample(prompts[n], YES) for n in yes] + [Sample(prompts[n], NO) for n in no]
+    return [PromptSample(prompts[n], YES) for n in yes] + [PromptSample(prompts[n], NO) for n in no]

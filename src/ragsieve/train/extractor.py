@@ -12,15 +12,15 @@ from typing import Literal
 from ragsieve.models.base import LLM
 from ragsieve.select import Extract
 from ragsieve.train.examples import TrainingExample
-from ragsieve.train.sft import Sample
+from ragsieve.train.sft import PromptSample
 
 
-def samples_of(examples: Iterable[TrainingExample], extract: Extract) -> list[Sample]:
+def samples_of(examples: Iterable[TrainingExample], extract: Extract) -> list[PromptSample]:
     """The samples of all examples that show clues."""
     return [s for example in examples if example.shows_clues for s in samples(example, extract)]
 
 
-def samples(example: TrainingExample, extract: Extract) -> list[Sample]:
+def samples(example: TrainingExample, extract: Extract) -> list[PromptSample]:
     """What ``extract`` asks of a question, a window each, with the reply that names its clues.
 
     Useful ones come first; without a clue the reply names none.
@@ -31,7 +31,7 @@ def samples(example: TrainingExample, extract: Extract) -> list[Sample]:
         places = {segment.key: n for n, segment in enumerate(window)}
         keys = [example.sentences[n].key for n in clues]
         named = [places[key] for key in keys if key in places]
-        known.append(Sample(prompt, extract.reply(window, named)))
+        known.append(PromptSample(prompt, extract.reply(window, named)))
     return known
 
 

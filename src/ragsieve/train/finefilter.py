@@ -42,11 +42,11 @@ from ragsieve.train.artifacts import recipe_of
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.examples import TrainingExample, gather
 from ragsieve.train.plans import MODES, PRUNER, FineFilterPlan
-from ragsieve.train.ranking import Judged, figures
+from ragsieve.train.ranking import JudgedSentences, figures
 from ragsieve.train.report import to_html
 from ragsieve.train.reranker import train_reranker
 from ragsieve.train.run import PARTS, Run, counted
-from ragsieve.train.sft import Measure, Sample, Tuning, tunable, tune
+from ragsieve.train.sft import Measure, PromptSample, Tuning, tunable, tune
 from ragsieve.train.targets import Annotator
 from ragsieve.types import Example
 
@@ -115,7 +115,7 @@ class _Training:
             return {"extractor before": values["before"], "extractor after": values["after"]}
         pruner = score.Pruner(models.load(self.plan.tuned))
         some = [example for example in self.run.examples("validation") if example.usable]
-        return figures(Judged.of(o, pruner.scores(o.query, o.sentences)) for o in some)
+        return figures(JudgedSentences.of(o, pruner.scores(o.query, o.sentences)) for o in some)
 
     def learn(self, name: str) -> None:
         """Train a part where it is not there."""
@@ -144,7 +144,7 @@ class _Training:
         self,
         folder: Path,
         llm: Transformers,
-        samples: Sequence[Sequence[Sample]],
+        samples: Sequence[Sequence[PromptSample]],
         measure: Measure,
         **about: object,
     ) -> None:

@@ -22,7 +22,7 @@ from ragsieve.train.examples import gold
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import GeneratorPlan, Target
 from ragsieve.train.run import PARTS, Run
-from ragsieve.train.sft import Sample, Tuning, tune_once
+from ragsieve.train.sft import PromptSample, Tuning, tune_once
 from ragsieve.types import Document, Example, Query, Segment
 
 MEASURED = 40  # validation questions that are answered before and after
@@ -150,10 +150,12 @@ def _learn(plan: GeneratorPlan, run: Run, model: Transformers) -> tuple[Path, di
     return adapter, {}
 
 
-def _sample(plan: GeneratorPlan, model: LLM, example: Example, row: Mapping[str, str]) -> Sample:
+def _sample(
+    plan: GeneratorPlan, model: LLM, example: Example, row: Mapping[str, str]
+) -> PromptSample:
     """What the generator is asked of a question, with what it learns to reply."""
     prompt = reader(model, plan.target).messages(example.query, _segments(example))
-    return Sample(prompt, target(example, plan.target, row.get("rationale", "")))
+    return PromptSample(prompt, target(example, plan.target, row.get("rationale", "")))
 
 
 def _holds(document: Document, example: Example) -> bool:

@@ -26,7 +26,7 @@ from ragsieve.train.resuming import Log, checkpoints
 STRENGTH = 0.1  # DPO's beta: how dear it is to leave the reference
 
 
-class Pair(NamedTuple):
+class PreferencePair(NamedTuple):
     """A prompt with a better and a worse reply."""
 
     prompt: Prompt
@@ -36,8 +36,8 @@ class Pair(NamedTuple):
 
 def prefer(
     folder: Path,
-    pairs: Sequence[Pair],
-    validation: Sequence[Pair],
+    pairs: Sequence[PreferencePair],
+    validation: Sequence[PreferencePair],
     *,
     llm: Transformers,
     adapter: Path,
@@ -96,7 +96,7 @@ class _Preferring(DPOTrainer):
         """Not sent."""
 
 
-def _rows(pairs: Sequence[Pair], llm: Transformers, name: str) -> list[sft.Row]:
+def _rows(pairs: Sequence[PreferencePair], llm: Transformers, name: str) -> list[sft.Row]:
     rows, sizes = [], []
     for pair in pairs[: sft.MAX_SAMPLES]:
         prompt = llm._encode(pair.prompt)

@@ -23,13 +23,13 @@ from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import shifted
 from ragsieve.train.evidence import gold_answers, has_answer
 from ragsieve.train.pruner_samples import labelled
-from ragsieve.train.risk import Scored, calibrate
+from ragsieve.train.risk import ScoredQuestion, calibrate
 
 PROMISES = tuple(n / 100 for n in range(80, 100))
 """Values of ``keep_answer`` that a table of thresholds has."""
 
 
-def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list[Scored]:
+def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list[ScoredQuestion]:
     """Questions with documents as the default filter cuts their segments, and the evidence.
 
     A score is a probability less the share of the question's best one by which a threshold goes
@@ -41,7 +41,7 @@ def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list
             stand in the order of its documents.
     """
     return [
-        Scored(_levels(scores, pruner.relative), holds)
+        ScoredQuestion(_levels(scores, pruner.relative), holds)
         for scores, holds, *_ in _read(pruner, records)
     ]
 
@@ -106,7 +106,7 @@ def _read(
 
 
 def thresholds(
-    groups: Mapping[str, Sequence[Scored]],
+    groups: Mapping[str, Sequence[ScoredQuestion]],
     promises: Sequence[float] = PROMISES,
     *,
     confidence: float | None = None,
@@ -130,7 +130,9 @@ def thresholds(
     }
 
 
-def possible(questions: Sequence[Scored], *, confidence: float | None = None) -> list[float]:
+def possible(
+    questions: Sequence[ScoredQuestion], *, confidence: float | None = None
+) -> list[float]:
     """Those of `PROMISES` that so many questions are enough for.
 
     Raises:
@@ -148,7 +150,7 @@ def possible(questions: Sequence[Scored], *, confidence: float | None = None) ->
 
 
 def promise(
-    folder: Path, questions: Sequence[Scored], *, confidence: float | None = None
+    folder: Path, questions: Sequence[ScoredQuestion], *, confidence: float | None = None
 ) -> list[float]:
     """Give a pruner's folder the thresholds of all promises that these questions allow.
 
@@ -173,7 +175,11 @@ def check_free(folder: Path) -> None:
 
 
 def copy(
-    pruner: Pruner, folder: Path, questions: Sequence[Scored], *, confidence: float | None = None
+    pruner: Pruner,
+    folder: Path,
+    questions: Sequence[ScoredQuestion],
+    *,
+    confidence: float | None = None,
 ) -> None:
     """Write a copy of a pruner's folder with thresholds calibrated on other questions.
 

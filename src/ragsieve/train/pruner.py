@@ -25,7 +25,7 @@ with needs_extra("train"):
 from ragsieve.models import store
 from ragsieve.models.loading import fetched, loaded
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
-from ragsieve.train.pruner_samples import Sample, Samples
+from ragsieve.train.pruner_samples import PrunerSample, Samples
 from ragsieve.train.resuming import QUIET, run_trainer
 
 TOGETHER = {"cpu": 4}  # windows that are computed together; more take longer on a CPU
@@ -34,7 +34,7 @@ OnStep = Callable[[int, int, float], object]
 Loss = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-class Net(torch.nn.Module):
+class PrunerNet(torch.nn.Module):
     """An encoder for token classification, with the loss of a question (`loss` where None)."""
 
     def __init__(self, encoder: Any, padding: int, question_loss: Loss | None = None) -> None:
@@ -42,7 +42,7 @@ class Net(torch.nn.Module):
         self.encoder, self.padding = encoder, padding
         self.question_loss = question_loss or loss
 
-    def forward(self, samples: Sequence[Sample]) -> torch.Tensor:
+    def forward(self, samples: Sequence[PrunerSample]) -> torch.Tensor:
         """Mean loss of the samples."""
         windows = [(n, at) for n, s in enumerate(samples) for at in range(len(s.windows))]
         windows.sort(key=lambda place: len(samples[place[0]].windows[place[1]].ids))
@@ -162,7 +162,7 @@ def train_pruner(
     many = batch * arguments.world_size
     steps = steps or math.ceil(len(records) / many)
     arguments.max_steps = steps
-    net = Net(own, own.config.pad_token_id or 0)
+    net = PrunerNet(own, own.config.pad_token_id or 0)
     learned = [w for w in net.parameters() if w.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=learning_rate, weight_decay=0.01)
     schedule = _Schedule(optimizer, lambda step: rate(step, steps, 1.0))
@@ -202,7 +202,7 @@ def _arguments(
 
 
 @dataclass(frozen=True)
-class _Turns(torch.utils.data.Dataset[Sample]):
+class _Turns(torch.utils.data.Dataset[PrunerSample]):
     """Questions in the order in which they are read, each time as another sample."""
 
     records: Sequence[Mapping[str, Any]]
@@ -212,7 +212,7 @@ class _Turns(torch.utils.data.Dataset[Sample]):
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, turn: int) -> Sample:
+    def __getitem__(self, turn: int) -> PrunerSample:
         return self.samples.of(self.records[turn % len(self.records)], turn)
 
 
@@ -232,11 +232,11 @@ class _Schedule(torch.optim.lr_scheduler.LambdaLR):
 class _Batch:
     """Samples of a step; in a list a trainer would look for tensors."""
 
-    samples: list[Sample]
+    samples: list[PrunerSample]
 
 
 class _Trainer(transformers.Trainer):
-    """That of transformers, with the loss that `Net` gives."""
+    """That of transformers, with the loss that `PrunerNet` gives."""
 
     def compute_loss(self, model: Any, inputs: Any, *_: Any, **__: Any) -> Any:
         """Mean loss of the samples."""

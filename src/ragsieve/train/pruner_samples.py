@@ -18,7 +18,7 @@ WINDOWS = 3  # of one question that a step reads, at most; two of them may hold 
 IGNORED = -1.0  # label of a sentence that may answer, which nobody marked
 
 
-class Sample(NamedTuple):
+class PrunerSample(NamedTuple):
     """Windows of one question, and the labels of the sentences in them.
 
     Args:
@@ -44,7 +44,7 @@ class Samples:
     tokenizer: WindowTokenizer
     seed: int | None = 0
 
-    def of(self, record: Mapping[str, Any], turn: int = 0) -> Sample:
+    def of(self, record: Mapping[str, Any], turn: int = 0) -> PrunerSample:
         """A question as it is read in its ``turn``-th place of the training."""
         chance = None if self.seed is None else random.Random(f"{self.seed} {turn}")
         question = reworded(record["question"], chance)
@@ -61,13 +61,13 @@ class Samples:
 
     def _chosen(
         self, laid: list[tuple[Window, list[float]]], chance: random.Random | None
-    ) -> Sample:
+    ) -> PrunerSample:
         if chance:
             laid = chance.sample(laid, len(laid))
             good = [item for item in laid if 1.0 in item[1]][: (WINDOWS + 1) // 2]
             rest = [item for item in laid if 1.0 not in item[1]][: WINDOWS - len(good)]
             laid = [*good, *rest]
-        sample = Sample([], [], [])
+        sample = PrunerSample([], [], [])
         for window, labels in laid:
             first = len(sample.labels)
             spans = [s._replace(sentence=first + n) for n, s in enumerate(window.spans)]

@@ -33,7 +33,7 @@ from ragsieve.train.promises import figures, possible, promise, scored
 from ragsieve.train.pruner import OnStep, train_pruner
 from ragsieve.train.pruner_samples import labelled
 from ragsieve.train.restore import restore
-from ragsieve.train.risk import Scored
+from ragsieve.train.risk import ScoredQuestion
 from ragsieve.train.run import Run, claim
 
 FEW = 200  # questions under which a warning is given
@@ -128,10 +128,10 @@ def _divided(plan: PrunerPlan, run: Run) -> dict[Share, list[Record]]:
     return parts
 
 
-def _unscored(record: Record) -> Scored:
+def _unscored(record: Record) -> ScoredQuestion:
     """A question that no pruner has read yet, for whether it has evidence."""
     labels = np.concatenate([[0.0], *(labels for _, labels in labelled(record))])
-    return Scored(np.zeros(len(labels)), labels == 1)
+    return ScoredQuestion(np.zeros(len(labels)), labels == 1)
 
 
 def _base(name: str) -> Pruner | None:

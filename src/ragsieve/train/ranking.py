@@ -16,7 +16,7 @@ FIRST = (1, 3, 5)  # sentences among which a clue is looked for
 TENTH = 0.1  # share of the words that is kept
 
 
-class Judged(NamedTuple):
+class JudgedSentences(NamedTuple):
     """One question: its data set, and of each sentence the score, whether a clue, and words."""
 
     data: str
@@ -25,7 +25,9 @@ class Judged(NamedTuple):
     words: NDArray[np.int64]
 
     @classmethod
-    def of(cls, example: TrainingExample, scores: Sequence[float] | NDArray[np.float32]) -> Judged:
+    def of(
+        cls, example: TrainingExample, scores: Sequence[float] | NDArray[np.float32]
+    ) -> JudgedSentences:
         """A example by the scores of its sentences."""
         clues = np.isin(np.arange(len(example.sentences)), example.clues)
         words = np.array([len(s.text.split()) for s in example.sentences])
@@ -37,7 +39,7 @@ class Judged(NamedTuple):
         return bool(0 < self.clues.sum() < len(self.clues))
 
 
-def figures(judged: Iterable[Judged]) -> dict[str, dict[str, float]]:
+def figures(judged: Iterable[JudgedSentences]) -> dict[str, dict[str, float]]:
     """For each data set, and as ``mean`` of these, figures in [0, 1], higher is better.
 
     ``questions`` that have clues and other sentences, which alone count; ``auc`` inside a question;
@@ -53,7 +55,7 @@ def figures(judged: Iterable[Judged]) -> dict[str, dict[str, float]]:
     return {name: {"questions": len(rows[name]), **row} for name, row in means.items()} | mean
 
 
-def _of_one(question: Judged) -> dict[str, float]:
+def _of_one(question: JudgedSentences) -> dict[str, float]:
     order = np.argsort(-question.scores, kind="stable")
     clues, used = question.clues[order], question.words[order].cumsum()
     tenth = max(1, int((used <= TENTH * used[-1]).sum()))

@@ -35,7 +35,7 @@ BATCH = 16  # pairs: all weights of MiniLM take 9 GB with the 64 of `Reranking`
 
 
 @dataclass(frozen=True)
-class Labeller:
+class SentenceLabeller:
     """The sentence of a question after which the answer is likeliest, and those that do far less.
 
     Args:
@@ -115,7 +115,7 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
 
     with run.sharing() as share:  # let go before the bi-encoder needs the memory
         llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
-        labeller = Labeller(llm, embedder, plan.negatives, plan.margin)
+        labeller = SentenceLabeller(llm, embedder, plan.negatives, plan.margin)
         run.label("labels", labeller, by=plan.labels)
     examples = [labelled(run, part) for part in PARTS]
     options = Reranking(
@@ -143,7 +143,7 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
 
 
 def labelled(run: Run, part: str) -> list[TrainingExample]:
-    """Examples of ``part``: by `Labeller` the positive is useful, negatives are not."""
+    """Examples of ``part``: by `SentenceLabeller` the positive is useful, negatives are not."""
     return [replace(one, chosen=tuple(one.useful)) for one in run.examples(part, "labels")]
 
 

@@ -44,7 +44,7 @@ from ragsieve.train.resuming import QUIET, Log, checkpoints, finish
 _WARMUP = 0.1  # of all steps at most: few labels give few
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """A question, a sentence that the generator answers it from, and one that it does not."""
 
     question: str
@@ -113,7 +113,7 @@ def train_reranker(
 
 def pairs(
     examples: Sequence[TrainingExample], *, extra_negatives: int = 0, seed: int = 0
-) -> tuple[list[Pair], dict[str, int]]:
+) -> tuple[list[TextPair], dict[str, int]]:
     """Each useful clue with each other one, and how many questions give no pair, and why.
 
     Extra negatives of a question are sentences without an answer: first those of its ranking, best
@@ -121,14 +121,14 @@ def pairs(
     useful gives pairs, too.
     """
     draw = random.Random(seed)
-    learned: list[Pair] = []
+    learned: list[TextPair] = []
     left_out: Counter[str] = Counter(no_clue=0, none_useful=0, all_useful=0)
     for example in examples:
         useful, useless = _sides(example)
         if useful and extra_negatives:
             useless += _others(example, draw)[:extra_negatives]
         question, text = example.query.text, [s.text for s in example.sentences]
-        learned += [Pair(question, text[a], text[b]) for a in useful for b in useless]
+        learned += [TextPair(question, text[a], text[b]) for a in useful for b in useless]
         if not useful or not useless:
             left_out["all_useful" if useful else "none_useful" if useless else "no_clue"] += 1
     return learned, dict(left_out)
@@ -177,7 +177,7 @@ def _others(example: TrainingExample, draw: random.Random) -> list[int]:
 def _trainer(
     embedder: str,
     options: Reranking,
-    learned: Sequence[Pair],
+    learned: Sequence[TextPair],
     validation: Sequence[TrainingExample],
     work: Path,
 ) -> SentenceTransformerTrainer:
@@ -234,7 +234,7 @@ def _loss(model: Any, temperature: float) -> DistillKLDivLoss:
     return DistillKLDivLoss(model, lambda a, b: pairwise_cos_sim(a, b) / temperature)
 
 
-def _rows(learned: Sequence[Pair], prompts: dict[str, str]) -> Dataset:
+def _rows(learned: Sequence[TextPair], prompts: dict[str, str]) -> Dataset:
     """Texts as the model reads them, and a teacher who is sure of the useful one.
 
     The divergence from a sure teacher is minus the log of what the model gives the useful one.
@@ -259,11 +259,11 @@ class _Evaluator(SentenceEvaluator):
 
     def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
         """The figures of ``model``."""
-        return measure(self.examples, _Encoder(model))
+        return measure(self.examples, _TrainedEncoder(model))
 
 
 @dataclass(frozen=True)
-class _Encoder:
+class _TrainedEncoder:
     """The model in training as an embedder."""
 
     model: Any

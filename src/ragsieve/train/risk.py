@@ -26,7 +26,7 @@ with needs_extra("train"):
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredQuestion:
     """One question's sentences: what each scored, and which hold an answer.
 
     Args:
@@ -92,7 +92,7 @@ class Coverage:
 
 
 def calibrate(
-    questions: Sequence[Scored],
+    questions: Sequence[ScoredQuestion],
     *,
     keep_answer: float = 0.95,
     confidence: float | None = None,
@@ -133,7 +133,7 @@ def calibrate(
 
 
 def coverage(
-    questions: Sequence[Scored],
+    questions: Sequence[ScoredQuestion],
     *,
     keep_answer: float = 0.95,
     confidence: float | None = None,
@@ -173,12 +173,12 @@ def coverage(
     return Coverage(keep_answer, splits, float(survived.mean()), float(held), float(kept.mean()))
 
 
-def _best(questions: Sequence[Scored]) -> NDArray[np.float64]:
+def _best(questions: Sequence[ScoredQuestion]) -> NDArray[np.float64]:
     """The highest score of each answer, rising: a cut above it loses that answer."""
     return np.sort([q.scores[q.holds].max() for q in questions if q.holds.any()])
 
 
-def _kept(questions: Sequence[Scored], cut: float) -> float:
+def _kept(questions: Sequence[ScoredQuestion], cut: float) -> float:
     return float(np.mean([(q.scores >= cut).mean() for q in questions if q.scores.size]))
 
 

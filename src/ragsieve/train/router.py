@@ -39,7 +39,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Labeller:
+class SourceLabeller:
     """Says of a question from which sources, each alone, the generator answers it correctly.
 
     Where an example's metadata name its ``sources``, these are right, and nobody is asked.
@@ -126,7 +126,7 @@ class RouterLabels:
     def of(
         cls, records: Sequence[dict[str, Any]], names: Sequence[str], embedder: Embedder
     ) -> RouterLabels:
-        """What a `Labeller` of sources with these names wrote."""
+        """What a `SourceLabeller` of sources with these names wrote."""
         queries = tuple(Query(record["question"], record.get("id", "")) for record in records)
         right = np.array([[record["right"][name] for name in names] for record in records], bool)
         vectors = embedder.embed([query.text for query in queries], query=True)

@@ -9,7 +9,7 @@ from ragsieve.retrieve.route import Named, router_prompt
 from ragsieve.train.plans import RouterPlan
 from ragsieve.train.router import Bools
 from ragsieve.train.run import Run
-from ragsieve.train.sft import Sample, Tuning, tunable, tune_once
+from ragsieve.train.sft import PromptSample, Tuning, tunable, tune_once
 from ragsieve.types import Query
 
 CHECKED = 10  # one question in so many says which state is the best, and is not learnt from
@@ -43,16 +43,16 @@ def train_llm_router(
     Source: PruningRAG (arXiv 2409.13694), section 4.2.1.
     Differs: One decision a source; see `LLMRouter`.
     """
-    parts: tuple[list[Sample], list[Sample]] = ([], [])
+    parts: tuple[list[PromptSample], list[PromptSample]] = ([], [])
     for place, (query, row) in enumerate(zip(queries, helps, strict=True)):
         parts[place % CHECKED == 0].extend(samples(query, row, sources))
     tuning = tuning or Tuning(epochs=plan.epochs, checks=2 * plan.epochs, seed=plan.seed)
     return tune_once(run, tunable(plan.base), parts, tuning=tuning, about={"part": "router"})
 
 
-def samples(query: Query, helps: Sequence[bool], sources: Sequence[Named]) -> list[Sample]:
+def samples(query: Query, helps: Sequence[bool], sources: Sequence[Named]) -> list[PromptSample]:
     """What a router asks of a question, a source each, with the word to reply."""
     return [
-        Sample(router_prompt(query, source), "yes" if good else "no")
+        PromptSample(router_prompt(query, source), "yes" if good else "no")
         for source, good in zip(sources, helps, strict=True)
     ]

@@ -27,7 +27,7 @@ from ragsieve.systems.indexes import WordCount
 from ragsieve.systems.pruningrag import Within
 from ragsieve.systems.sources import read_sources, sources_content
 from ragsieve.train.plans import RouterPlan
-from ragsieve.train.router import KNOWN, Bools, Labeller, RouterLabels, figures, fit_light
+from ragsieve.train.router import KNOWN, Bools, RouterLabels, SourceLabeller, figures, fit_light
 from ragsieve.train.run import Run, counted, limits
 from ragsieve.types import Example
 
@@ -76,7 +76,7 @@ def train_router(
         load = cache(lambda name: share(models.load(name)))
         named, embedder = read_sources(sources, load, data=data), load(plan.embedder)
         names = [source.name for source in named]
-        labeller = Labeller(named, Reader(load(plan.llm)), pruned(embedder))
+        labeller = SourceLabeller(named, Reader(load(plan.llm)), pruned(embedder))
         known, held = (
             RouterLabels.of(_labelled(plan, run, part, most, labeller), names, embedder)
             for part, most in limits(plan.limit).items()
@@ -95,7 +95,7 @@ def train_router(
 
 
 def _labelled(
-    plan: RouterPlan, run: Run, part: parts.Part, limit: int | None, labeller: Labeller
+    plan: RouterPlan, run: Run, part: parts.Part, limit: int | None, labeller: SourceLabeller
 ) -> list[dict[str, Any]]:
     """Labels of the questions of ``part``; those that an earlier start made stay."""
     by = f"router llm={plan.llm} embedder={plan.embedder}"

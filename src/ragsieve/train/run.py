@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ragsieve.artifacts.recipe import Data
+from ragsieve.artifacts.recipe import TrainingData
 from ragsieve.datasets import Dataset, parts
 from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.errors import InputError
@@ -201,11 +201,11 @@ def labels_of(name: str, plan: Any) -> str:
     return f"{name} {json.dumps(known)}"
 
 
-def counted(sources: Sequence[Dataset], ids: Iterable[str]) -> tuple[Data, ...]:
+def counted(sources: Sequence[Dataset], ids: Iterable[str]) -> tuple[TrainingData, ...]:
     """Data sets with the number of questions learned from, by ids that begin with their names."""
     known = Counter(one.partition(":")[0] for one in ids)
     return tuple(
-        Data(source.name, licence, known[source.name], source.sha256())
+        TrainingData(source.name, licence, known[source.name], source.sha256())
         for source, (_, licence) in zip(sources, licences(sources), strict=True)
     )
 

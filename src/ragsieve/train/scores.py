@@ -16,7 +16,7 @@ with needs_extra("train"):
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
-from ragsieve.evaluate.scorers import Scored, auc
+from ragsieve.evaluate.scorers import ScoredSegments, auc
 from ragsieve.evaluate.stats import Values
 from ragsieve.files import writing
 from ragsieve.score.calibrated import Curve, Logistic
@@ -76,7 +76,9 @@ class Fit:
         }
 
 
-def calibrate(known: Sequence[Scored], test: Sequence[Scored], name: str, method: Method) -> Fit:
+def calibrate(
+    known: Sequence[ScoredSegments], test: Sequence[ScoredSegments], name: str, method: Method
+) -> Fit:
     """Fit a curve to the scores of some questions, and measure it on others.
 
     Args:
@@ -142,7 +144,7 @@ def write(path: Path, fitted: Fit, made_by: Mapping[str, Any]) -> None:
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def _pooled(questions: Sequence[Scored], name: str) -> tuple[Values, Values]:
+def _pooled(questions: Sequence[ScoredSegments], name: str) -> tuple[Values, Values]:
     """Scores and labels of all segments, each ``(n,)``."""
     if not questions:
         raise InputError("a curve must be fitted to at least one question, got none")
@@ -150,7 +152,7 @@ def _pooled(questions: Sequence[Scored], name: str) -> tuple[Values, Values]:
     return scores, np.concatenate([q.grades > 0 for q in questions]).astype(np.float64)
 
 
-def _quality(questions: Sequence[Scored], probabilities: Sequence[Values]) -> Quality:
+def _quality(questions: Sequence[ScoredSegments], probabilities: Sequence[Values]) -> Quality:
     p = np.concatenate(probabilities)
     helps = np.concatenate([q.grades > 0 for q in questions])
     clipped = np.clip(p, FLOOR, 1 - FLOOR)

@@ -43,7 +43,7 @@ Row = dict[str, list[int]]
 Measure = Callable[[Transformers], Mapping[str, Any]]
 
 
-class Sample(NamedTuple):
+class PromptSample(NamedTuple):
     """A prompt and the reply to learn for it."""
 
     prompt: Prompt
@@ -82,8 +82,8 @@ class Tuning(Options):
 
 def tune(
     folder: Path,
-    samples: Sequence[Sample],
-    validation: Sequence[Sample],
+    samples: Sequence[PromptSample],
+    validation: Sequence[PromptSample],
     *,
     llm: Transformers,
     tuning: Tuning,
@@ -168,7 +168,7 @@ def finish(
 def tune_once(
     run: Run,
     llm: Transformers,
-    samples: Sequence[Sequence[Sample]],
+    samples: Sequence[Sequence[PromptSample]],
     *,
     tuning: Tuning,
     about: Mapping[str, Any],
@@ -202,7 +202,7 @@ def tunable(name: str) -> Transformers:
     return replace(llm, max_context=min(MAX_TOKENS, llm.context))
 
 
-def row(sample: Sample, llm: Transformers) -> Row:
+def row(sample: PromptSample, llm: Transformers) -> Row:
     """The tokens of a sample as a model is trained on them: the reply ends the turn.
 
     Of an encoder-decoder ``input_ids`` are the prompt's tokens and ``labels`` the reply's; of
@@ -215,7 +215,7 @@ def row(sample: Sample, llm: Transformers) -> Row:
     return {"input_ids": prompt + reply, "labels": [IGNORED] * len(prompt) + reply}
 
 
-def _rows(samples: Sequence[Sample], llm: Transformers, name: str) -> list[Row]:
+def _rows(samples: Sequence[PromptSample], llm: Transformers, name: str) -> list[Row]:
     rows = [row(sample, llm) for sample in samples]
     return fitting(rows, [len(r["input_ids"]) for r in rows], llm, name)
 

@@ -17,7 +17,7 @@ from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Reader, Stage, best_first
+from ragsieve.pipeline import ReaderLike, Stage, best_first
 from ragsieve.text import contains_answer
 from ragsieve.train.options import Count, Distance, Options
 from ragsieve.types import Example, Query, Segment
@@ -87,7 +87,7 @@ class Annotator(Options):
     Source: FineFilter, sections 4.1 to 4.3.
     """
 
-    reader: Reader
+    reader: ReaderLike
     ranker: Stage | None
     embedder: Embedder | None = None
     epsilon: Distance = 0.0

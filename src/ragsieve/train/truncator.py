@@ -14,16 +14,16 @@ from ragsieve.models.base import LLM
 from ragsieve.select import Truncate
 from ragsieve.select.truncate import SHOWN
 from ragsieve.train.examples import TrainingExample
-from ragsieve.train.sft import Sample
+from ragsieve.train.sft import PromptSample
 from ragsieve.types import Segment
 
 
-def samples(example: TrainingExample, truncate: Truncate) -> list[Sample]:
+def samples(example: TrainingExample, truncate: Truncate) -> list[PromptSample]:
     """What ``truncate`` asks of a question, with its cut point; none where that is not known."""
     shown = _ranked(example)[: truncate.max_clues]
     if example.k is None or not shown or example.k > len(shown):
         return []
-    return [Sample(truncate.prompt(example.query, shown), str(example.k))]
+    return [PromptSample(truncate.prompt(example.query, shown), str(example.k))]
 
 
 def figures(

@@ -15,7 +15,7 @@ from ragsieve.retrieve.threads import start
 from ragsieve.trace import note
 
 
-class Http(Protocol):
+class ApiHttp(Protocol):
     """What asks a server: `retrieve.fetch.Http`, or a fake; its errors are `RagsieveError`."""
 
     def get_json(self, path: str, params: Mapping[str, Any], /) -> Any:
@@ -58,7 +58,7 @@ class ApiClient:
     that stands in the path is an answer.
     """
 
-    def __init__(self, api: Api, http: Http) -> None:
+    def __init__(self, api: Api, http: ApiHttp) -> None:
         self.api = api
         self._http = http
         self._known: dict[str, Any] = {}

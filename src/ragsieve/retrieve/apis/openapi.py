@@ -47,7 +47,7 @@ def described(document: Mapping[str, Any]) -> Api:
     paths = document.get("paths") if isinstance(document, Mapping) else None
     if not isinstance(paths, Mapping):
         raise InputError(f"document must be OpenAPI with 'paths', got {document!r:.80}")
-    read = _Reader(document)
+    read = _SpecificationReader(document)
     endpoints: list[Endpoint] = []
     links: list[Link] = []
     for path, item in paths.items():
@@ -63,7 +63,7 @@ def described(document: Mapping[str, Any]) -> Api:
     return Api(name, tuple(endpoints), tuple(links), description)
 
 
-class _Reader:
+class _SpecificationReader:
     """Reads any document: what is not there, or of another type, is an empty mapping."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -151,7 +151,9 @@ def _link(kind: str, parameter: _Parameter) -> Link | None:
     return Link(kind=kind)
 
 
-def _parameters(read: _Reader, item: Any, operation: Mapping[str, Any]) -> Iterator[_Parameter]:
+def _parameters(
+    read: _SpecificationReader, item: Any, operation: Mapping[str, Any]
+) -> Iterator[_Parameter]:
     for listed in (read.at(item).get("parameters"), operation.get("parameters")):
         for parameter in map(read.at, listed if isinstance(listed, list) else []):
             if isinstance(name := parameter.get("name"), str):

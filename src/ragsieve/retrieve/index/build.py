@@ -20,7 +20,7 @@ from ragsieve.pipeline import Stage
 from ragsieve.prompts import titled
 from ragsieve.retrieve.index import store, vectors
 from ragsieve.retrieve.index.postings import Changes
-from ragsieve.retrieve.index.store import FILE, LOCK, Settings, key_of, raw, storing, text_of
+from ragsieve.retrieve.index.store import FILE, LOCK, IndexSettings, key_of, raw, storing, text_of
 from ragsieve.types import Document, Query, Segment
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Build:
     def __init__(
         self,
         folder: Path,
-        settings: Settings,
+        settings: IndexSettings,
         embedder: Embedder | None,
         splitter: Stage | None,
     ) -> None:
@@ -94,7 +94,7 @@ class Build:
             self._lock.release()
             raise
 
-    def _open(self, settings: Settings) -> None:
+    def _open(self, settings: IndexSettings) -> None:
         with storing(self._folder):
             if not (self._folder / FILE).exists():
                 store.create(self._folder, settings)

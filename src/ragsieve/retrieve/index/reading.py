@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ragsieve.prompts import titled
 from ragsieve.retrieve.index import postings, store
-from ragsieve.retrieve.index.store import FILE, Settings, key_of, rows_with, storing, text_of
+from ragsieve.retrieve.index.store import FILE, IndexSettings, key_of, rows_with, storing, text_of
 from ragsieve.retrieve.index.vectors import Cache
 from ragsieve.types import Document, Segment
 
@@ -95,7 +95,7 @@ def reading(folder: Path, cache: Cache) -> Iterator[State | None]:
             yield state if state.meta.builds else None
 
 
-def settings(folder: Path) -> Settings | None:
+def settings(folder: Path) -> IndexSettings | None:
     """The options of an index, also of one whose first build did not end; None where is none.
 
     Raises:

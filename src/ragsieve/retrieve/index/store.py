@@ -60,7 +60,7 @@ _FAILURES = (OSError, sqlite3.Error, ValueError, TypeError, LookupError, Overflo
 
 
 @dataclass(frozen=True)
-class Settings:
+class IndexSettings:
     """The options an index was built with; identities and representations, not objects."""
 
     embedder: str
@@ -72,7 +72,7 @@ class Settings:
 class Meta(NamedTuple):
     """The state that is served: rows below the two bounds, and totals for BM25."""
 
-    settings: Settings
+    settings: IndexSettings
     builds: int
     staged_documents: int
     staged_chunks: int
@@ -163,7 +163,7 @@ def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> dic
     return dict(zip(numbers[order].tolist(), rounded[order].tolist(), strict=True))
 
 
-def create(folder: Path, settings: Settings) -> None:
+def create(folder: Path, settings: IndexSettings) -> None:
     """Make an empty database; one that is there is whole."""
     half = folder / f"{FILE}.new"
     for path in folder.glob(f"{half.name}*"):
@@ -176,7 +176,7 @@ def create(folder: Path, settings: Settings) -> None:
     half.replace(folder / FILE)
 
 
-def reset(db: sqlite3.Connection, settings: Settings) -> None:
+def reset(db: sqlite3.Connection, settings: IndexSettings) -> None:
     """Empty a database in which nothing is served."""
     for table in ("meta", *TABLES):
         db.execute(f"DELETE FROM {table}")
@@ -236,7 +236,7 @@ def meta_of(db: sqlite3.Connection) -> Meta:
     settings = json.loads(row[0])
     if settings["format"] != FORMAT:
         raise ValueError(f"format {settings['format']!r}, not {FORMAT}: build it again")
-    return Meta(Settings(**settings), *row[1:])
+    return Meta(IndexSettings(**settings), *row[1:])
 
 
 def rows_with(
