@@ -62,40 +62,42 @@ def records(data: Path) -> dict[str, list[Example]]:
     return {name: examples for name, examples in found.items() if examples}
 
 
-@pytest.fixture(scope="session")
-def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> MakeEncoder:
-    """Makes a BERT of random weights that knows some words and reads so many tokens.
+def save_encoder(
+    folder: Path, words: Sequence[str], positions: int, kind: str = "BertModel", **options: object
+) -> Path:
+    """Write a BERT of random weights that knows some words and reads so many tokens.
 
     Its class is the encoder's, or another of transformers by name; options are its configuration's.
     """
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    known = [*dict.fromkeys([*special, ":", ".", "?", *words])]
+    (folder / "vocab.txt").write_text("\n".join(known))
+    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+    tokenizer.model_max_length = positions
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 2,
+        "max_position_embeddings": positions,
+        "vocab_size": len(known),
+        "initializer_range": 0.3,
+    }
+    config = transformers.BertConfig(**{**sizes, **options})
+    getattr(transformers, kind)(config).eval().save_pretrained(folder)
+    return folder
 
-    def make(
-        words: Sequence[str], positions: int, kind: str = "BertModel", **options: object
-    ) -> Path:
-        torch = pytest.importorskip("torch")
-        transformers = pytest.importorskip("transformers")
-        folder = tmp_path_factory.mktemp("encoder")
-        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        known = [*dict.fromkeys([*special, ":", ".", "?", *words])]
-        (folder / "vocab.txt").write_text("\n".join(known))
-        tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
-        tokenizer.model_max_length = positions
-        tokenizer.save_pretrained(folder)
-        torch.manual_seed(0)
-        sizes = {
-            "hidden_size": 16,
-            "intermediate_size": 32,
-            "num_hidden_layers": 6,
-            "num_attention_heads": 2,
-            "max_position_embeddings": positions,
-            "vocab_size": len(known),
-            "initializer_range": 0.3,
-        }
-        config = transformers.BertConfig(**{**sizes, **options})
-        getattr(transformers, kind)(config).eval().save_pretrained(folder)
-        return folder
 
-    return make
+@pytest.fixture(scope="session")
+def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> MakeEncoder:
+    """Makes encoders by `save_encoder`, each in a folder of its own."""
+    return lambda *options, **more: save_encoder(
+        tmp_path_factory.mktemp("encoder"), *options, **more
+    )
 
 
 @pytest.fixture

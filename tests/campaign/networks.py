@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,12 @@ def self_rag_model() -> Any:
 def provence(make: str) -> Any:
     from ragsieve.models.provence import Provence
 
+    from ..conftest import save_encoder
     from ..models import test_provence
 
-    return Provence(str(getattr(test_provence, make)(_folder())), dtype="float32", device="cpu")
+    encoder = partial(save_encoder, _folder())
+    folder = getattr(test_provence, make)(_folder(), encoder)
+    return Provence(str(folder), dtype="float32", device="cpu")
 
 
 def pe_rank() -> Any:

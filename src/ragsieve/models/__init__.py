@@ -144,7 +144,7 @@ def _find(name: str) -> tuple[Callable[[], Callable[..., Any]], str, tuple[str, 
     prefixes = [*BACKENDS, *_others]
     forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in prefixes), *FAKE])
     near = nearest(name, [*NAMED, *FAKE, *(f"{known}:{model}" for known in prefixes if model)])
-    raise InputError(f"a model must be one of {forms}, got {name!r}{near}")
+    raise InputError(f"a model must be one of {forms}, got {name!r:.200}{near}")
 
 
 def _importing(module: str, maker: str) -> Callable[[], Callable[..., Any]]:
