@@ -110,12 +110,12 @@ def test_another_plan_needs_another_folder(ragsieve: Command) -> None:
 
 
 def test_a_source_that_is_not_there_is_named(ragsieve: Command) -> None:
-    """By file, table and key."""
+    """By the file of sources, the source's name, and what is missing."""
     Path("sources.toml").write_text(SOURCES.replace("music.html", "no.html"))
     ended = ragsieve(*COMMAND)
 
     assert 2 == ended.code
-    assert "sources.toml, table 2 of [[sources]] ('music'): files: no.html cannot be" in ended.err
+    assert "sources.toml, source 'music': no.html cannot be read" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,10 @@ def test_reading_is_lazy(data: Path) -> None:
 PACKAGE = """
 from pathlib import Path
 
-from ragsieve.datasets import Entry
+from ragsieve.datasets import DatasetEntry
 
 FILE = Path(__file__).with_name("bees.jsonl")
-BEES = Entry("questions about bees", "MIT", "that others can add", file=FILE)
+BEES = DatasetEntry("questions about bees", "MIT", "that others can add", file=FILE)
 BROKEN = 3
 """
 

@@ -148,7 +148,7 @@ def test_systems_are_listed_with_the_default_first(client: MakeClient, system: S
     listed = client({"mine": system, "all": system}).get("/v1/systems").json()["systems"]
 
     assert ["mine", "all"] == [one["name"] for one in listed]
-    assert ["", "every document whole"] == [one["summary"] for one in listed]
+    assert ["", "Keep every document whole"] == [one["summary"] for one in listed]
 
 
 @pytest.mark.parametrize(
