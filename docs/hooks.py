@@ -22,7 +22,7 @@ from ragsieve.artifacts import building
 from ragsieve.evaluate.metrics import METRICS
 from ragsieve.pipeline import System
 from ragsieve.server.settings import Limits
-from ragsieve.systems.registry import Entry
+from ragsieve.systems.registry import SystemEntry
 
 ROOT = Path(__file__).parents[1]
 RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
@@ -258,7 +258,7 @@ def arguments(docstring: str) -> dict[str, str]:
 
 def called(name: str) -> str:
     """Calls of a system from Python and from the shell."""
-    entry: Entry = artifacts.entry(name)
+    entry: SystemEntry = artifacts.entry(name)
     if entry.knows:
         return '## Call\n\n```toml\n# run.toml\nsystems = [{ name = "%s" }]\n```' % name  # noqa: UP031
     own = [o for o in entry.options if o in building.MODELS and name in systems.SYSTEMS]

@@ -175,10 +175,10 @@ def test_reading_is_lazy(data: Path) -> None:
 PACKAGE = """
 from pathlib import Path
 
-from ragsieve.datasets import DatasetEntry
+from ragsieve.datasets import Entry
 
 FILE = Path(__file__).with_name("bees.jsonl")
-BEES = DatasetEntry("questions about bees", "MIT", "that others can add", file=FILE)
+BEES = Entry("questions about bees", "MIT", "that others can add", file=FILE)
 BROKEN = 3
 """
 

@@ -30,7 +30,7 @@ from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
-from ragsieve.systems.registry import Entry, unknown
+from ragsieve.systems.registry import SystemEntry, unknown
 
 MODELS: dict[str, tuple[str, ...]] = {
     "extractor": ("LLM",),
@@ -163,7 +163,7 @@ def _one_pass(trained: Trained, llm: LLM, given: Mapping[str, Any], share: Share
     return finefilter_one_pass(llm, share(pruner), **options)
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> SystemEntry:
     """What there is to say of a system by its name: one of `ragsieve.systems`, or a trained filter.
 
     Raises:
@@ -176,7 +176,7 @@ def entry(name: str) -> Entry:
         raise InputError(unknown(name, "a trained filter's folder or hub id"))
     make = SYSTEMS[read(_found(name)).system if here else "finefilter"]
     summary = "Keep the fewest sentences that the generator answers from, by trained models"
-    return Entry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
+    return SystemEntry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
 
 
 def build(

@@ -53,7 +53,7 @@ def complete_models(*kinds: str) -> Completer:
     return complete
 
 
-def _entry(ctx: click.Context) -> systems.registry.Entry | None:
+def _entry(ctx: click.Context) -> systems.registry.SystemEntry | None:
     name = ctx.params.get("system") or "finefilter"
     try:
         return artifacts.entry(name)

@@ -2,7 +2,7 @@
 
 A new data set is an entry of ``table.toml`` and, where the hub has it, a function in
 `ragsieve.datasets.columns`. Another package adds one by an entry point of the group
-``ragsieve.datasets``: its name is the data set's, and it names an `DatasetEntry`.
+``ragsieve.datasets``: its name is the data set's, and it names an `Entry`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve.datasets import columns
-from ragsieve.datasets.base import Dataset, DatasetEntry, Hub
+from ragsieve.datasets.base import Dataset, Entry, Hub
 from ragsieve.errors import InputError, MissingExtra, check_choice, nearest
 
 __all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
@@ -31,10 +31,10 @@ _FOLDER = Path(__file__).parent
 _log = logging.getLogger(__name__)
 
 
-class Datasets(Mapping[str, DatasetEntry]):
+class Datasets(Mapping[str, Entry]):
     """Every data set by its name: those of ragsieve first, then those of other packages."""
 
-    def __getitem__(self, name: str) -> DatasetEntry:
+    def __getitem__(self, name: str) -> Entry:
         return _bundled()[name] if name in _bundled() else _others()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -48,25 +48,25 @@ DATASETS = Datasets()
 
 
 @cache
-def _bundled() -> dict[str, DatasetEntry]:
+def _bundled() -> dict[str, Entry]:
     table = tomllib.loads((_FOLDER / "table.toml").read_text(encoding="utf-8"))
     return {name: _entry(**values) for name, values in table.items()}
 
 
-def _entry(*, hub: dict[str, Any] | None = None, file: str = "", **values: Any) -> DatasetEntry:
+def _entry(*, hub: dict[str, Any] | None = None, file: str = "", **values: Any) -> Entry:
     if hub:
         values["hub"] = Hub(convert=getattr(columns, hub.pop("layout")), **hub)
-    return DatasetEntry(**values, file=_FOLDER / file if file else None)
+    return Entry(**values, file=_FOLDER / file if file else None)
 
 
 @cache
-def _others() -> dict[str, DatasetEntry]:
+def _others() -> dict[str, Entry]:
     """Entries of other packages; one that cannot be imported is logged as a warning."""
-    entries: dict[str, DatasetEntry] = {}
+    entries: dict[str, Entry] = {}
     for point in entry_points(group=GROUP):
         try:
             entry = point.load()
-            if not isinstance(entry, DatasetEntry):
+            if not isinstance(entry, Entry):
                 raise InputError(f"{point.value} must be a ragsieve.datasets.Entry, got {entry!r}")
             entries[point.name] = entry
         except Exception as error:  # whatever another package raises when it is imported
@@ -109,7 +109,7 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
     )
 
 
-def _named(name: str, entry: DatasetEntry, folder: str | Path | None, place: Place) -> Dataset:
+def _named(name: str, entry: Entry, folder: str | Path | None, place: Place) -> Dataset:
     looked = []
     if place != "hub":
         where = os.environ.get("RAGSIEVE_DATA") if folder is None else folder
@@ -132,7 +132,7 @@ def _named(name: str, entry: DatasetEntry, folder: str | Path | None, place: Pla
     )
 
 
-def _on_hub(name: str, entry: DatasetEntry) -> Dataset:
+def _on_hub(name: str, entry: Entry) -> Dataset:
     if entry.hub is None:
         raise InputError(f"no copy of {name} on the hub is known")
     from ragsieve.datasets import hub

@@ -39,7 +39,7 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class DatasetEntry:
+class Entry:
     """A row of the table of data sets.
 
     Args:
@@ -75,10 +75,10 @@ class Dataset:
     origin: str
     read: Callable[[], Lines] = field(repr=False)
     split: str = ""
-    entry: DatasetEntry | None = field(default=None, repr=False)
+    entry: Entry | None = field(default=None, repr=False)
 
     @classmethod
-    def from_file(cls, path: Path, *, name: str = "", entry: DatasetEntry | None = None) -> Dataset:
+    def from_file(cls, path: Path, *, name: str = "", entry: Entry | None = None) -> Dataset:
         """The lines of a JSONL file, which may be ``.gz``; named after it where not said."""
         stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
         return cls(name or stem, str(path), lambda: lines(path), entry=entry)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ragsieve.datasets.base import Dataset, DatasetEntry, Hub
+from ragsieve.datasets.base import Dataset, Entry, Hub
 from ragsieve.errors import InputError, needs_extra
 
 with needs_extra("hub"):
     import datasets
 
 
-def load(name: str, hub: Hub, entry: DatasetEntry | None = None) -> Dataset:
+def load(name: str, hub: Hub, entry: Entry | None = None) -> Dataset:
     """A data set of the hub; fetched at the first pass, then taken from the library's cache.
 
     Args:

@@ -50,7 +50,7 @@ Make = TypeVar("Make", bound=Callable[..., System])
 
 
 @dataclass(frozen=True)
-class Entry:
+class SystemEntry:
     """A system by name.
 
     Args:
@@ -93,13 +93,13 @@ class Entry:
         return "source" in signature(self.make).parameters
 
 
-_ENTRIES: dict[str, Entry] = {}  # of the modules that were imported so far
+_ENTRIES: dict[str, SystemEntry] = {}  # of the modules that were imported so far
 
 
 def system(
     name: str, summary: str = "", *, needs: str = "nothing", paper: str = ""
 ) -> Callable[[Make], Make]:
-    """Register the function below as the system ``name``; its arguments are those of `Entry`.
+    """Register the function below as the system ``name``; its arguments are those of `SystemEntry`.
 
     Its summary is the first line of its docstring where ``summary`` is empty.
 
@@ -109,7 +109,7 @@ def system(
 
     def register(make: Make) -> Make:
         line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
-        _register(name, Entry(make, summary or line, needs, paper))
+        _register(name, SystemEntry(make, summary or line, needs, paper))
         return make
 
     return register
@@ -143,10 +143,12 @@ def preset(
         raise InputError(f"preset {name!r} must be of a function registered by system, got {make}")
     check_options(name, known[0], options)
     configured = partial(make, **options) if options else make
-    _register(name, Entry(configured, summary, needs or known[0].needs, paper or known[0].paper))
+    _register(
+        name, SystemEntry(configured, summary, needs or known[0].needs, paper or known[0].paper)
+    )
 
 
-def _register(name: str, entry: Entry) -> None:
+def _register(name: str, entry: SystemEntry) -> None:
     if not _NAME.fullmatch(name):
         raise InputError(f"a system's name must be of a-z, 0-9 and dashes, got {name!r}")
     known, own = _ENTRIES.get(name), entry.function
@@ -156,10 +158,10 @@ def _register(name: str, entry: Entry) -> None:
     _ENTRIES[name] = entry
 
 
-class Systems(Mapping[str, Entry]):
+class Systems(Mapping[str, SystemEntry]):
     """Every system by its name; modules are imported on demand."""
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> SystemEntry:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise KeyError(name)
         spelt = f"{name}-".replace("-", "_")
@@ -209,7 +211,7 @@ def _import_others() -> None:
             _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
 
 
-def find(name: str) -> Entry:
+def find(name: str) -> SystemEntry:
     """The system ``name``.
 
     Raises:
@@ -238,7 +240,7 @@ def nearest(name: str) -> str:
     return errors.nearest(name, SYSTEMS)
 
 
-def check_options(name: str, entry: Entry, options: Mapping[str, Any] | None) -> None:
+def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
     """Raise `InputError` where the system ``name`` has no such option."""
     for option in options or ():
         if option not in entry.options:
