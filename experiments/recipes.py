@@ -3,8 +3,8 @@
     python experiments/recipes.py --data ../shared/data
     python experiments/recipes.py --data ../shared/data --only winnowrag chunkrag --limit 3
 
-Runs in the current folder, where it first makes what recipes name: indexes, routers and filters,
-each from few questions. What exists is not made again; a recipe starts anew.
+Runs in the repository's folder, where it first makes what recipes name: indexes, routers and
+filters, each from few questions. What exists is not made again; a recipe starts anew.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 INDEXED = ("popqa", "nq", "hotpotqa", "multihoprag")
 ROUTED = ("popqa", "multihoprag", "nq")
 EPSILONS = ("0", "0.3", "0.4", "0.5")
@@ -78,9 +79,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[""], help="beginnings of recipes' names")
     parser.add_argument("--limit", type=int, default=1, help="questions of each data set")
     options = parser.parse_args()
+    options.data = options.data.absolute()
+    os.chdir(HERE.parent)  # where recipes look for their sources
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    if not Path("experiments").exists():  # where recipes look for their sources
-        Path("experiments").symlink_to(HERE)
     for recipe in sorted(HERE.glob("*.toml")):
         if recipe.stem.startswith(tuple(options.only)):
             prepare(recipe.read_text(encoding="utf-8"), options.data)
