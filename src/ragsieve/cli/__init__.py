@@ -32,15 +32,20 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # files are named where they 
 _LOGGERS = ("ragsieve.models", "ragsieve.evaluate")  # whose warnings are shown
 
 
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return text if record.levelno < logging.WARNING else f"warning: {text}"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: exit code 0 done, 1 a model or source failed, 2 bad input.
 
     A command without its subcommand prints its help to standard error, with exit code 2.
     """
-    for level in (logging.WARNING, logging.ERROR):
-        logging.addLevelName(level, "warning: ")
-    logging.addLevelName(logging.INFO, "")
-    logging.basicConfig(level=logging.ERROR, format="%(levelname)s%(message)s")
+    stderr = logging.StreamHandler()
+    stderr.setFormatter(_Formatter())
+    logging.basicConfig(level=logging.ERROR, handlers=[stderr])
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:  # some libraries' loggers let everything through
