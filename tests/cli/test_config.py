@@ -108,6 +108,18 @@ def test_quiet_prints_errors_alone(ragsieve: Command) -> None:
     assert "q.jsonl line 2" in ended.err
 
 
+def test_a_model_that_the_folder_sets_is_named(ragsieve: Command, home: Path) -> None:
+    """It may be on another server; the own file of a user needs no word."""
+    (home / "ragsieve.toml").write_text('llm = "fake:echo"\n')
+    run = ("filter", *QUESTION, "--system", "all", "a.txt")
+    assert "is set by" not in ragsieve(*run).err
+
+    Path("ragsieve.toml").write_text('llm = "fake:echo"\nembedder = "fake:hashing"\n')
+    assert ["llm is set by ragsieve.toml"] == [
+        line for line in ragsieve(*run).err.splitlines() if "is set by" in line
+    ]
+
+
 def test_verbose_says_what_is_loaded(ragsieve: Command) -> None:
     """Models, and settings with their places."""
     Path("ragsieve.toml").write_text('llm = "fake:echo"\n')

@@ -17,7 +17,7 @@ from ragsieve.cli.ask import ask_command, filter_command
 from ragsieve.cli.base import INFO, describe, info, printable
 from ragsieve.cli.bench import bench_command, report_command
 from ragsieve.cli.calibrate import calibrate_command
-from ragsieve.cli.config import config_command, defaults, settings
+from ragsieve.cli.config import FILE, config_command, defaults, settings
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import datasets_command, models_group, systems_command
 from ragsieve.cli.mcp import mcp_command
@@ -121,8 +121,9 @@ def cli(verbose: bool, quiet: bool) -> None:
             logging.getLogger(name).setLevel(level)
         for handler in logging.getLogger().handlers:
             handler.setLevel(level)
-    for name, (_, origin) in settings().items() if verbose else ():
-        info(f"{name} is set by {origin}", "dim")
+    for name, (_, origin) in settings().items():
+        if verbose or (origin == FILE and name.startswith("llm")):  # it may name another server
+            info(f"{name} is set by {origin}", "dim")
 
 
 for command in (

@@ -32,7 +32,7 @@ function makeRun(view, number, all) {
   return run;
 }
 
-// Lists of segments that repeat another are not told twice; what cannot be cut again is no cut.
+// Lists of segments that repeat another are not repeated here; what cannot be cut again has no slider.
 function unfold(view) {
   let handed = [];
   for (const step of view.steps) {
