@@ -54,7 +54,7 @@ clean: ## remove what the commands above have made
 .venv/done: pyproject.toml benchmarks/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[agents,local,openai,bench,documents,html,hub,index,peers,records,rerank,serve,train,langchain,llama-index,haystack,mcp,opentelemetry,docs,dev]'
+	$(PIP) --editable '.[agents,arrow,local,openai,bench,documents,html,hub,index,peers,ray,records,rerank,serve,train,langchain,llama-index,haystack,mcp,openai-agents,opentelemetry,docs,dev]'
 	$(PIP) --no-deps --editable ./benchmarks
 	$(PIP) --no-deps dspy $(DSPY)
 	touch $@

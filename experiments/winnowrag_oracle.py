@@ -3,6 +3,7 @@
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web simpleqa_web
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --poisoned
     python experiments/winnowrag_oracle.py --data ../shared/data popqa --index windows/popqa
+    python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --llm smollm2
 
 An ideal agent answers with the gold answer where a document of its cluster holds it, else with
 words of its first title, so that wrong agents disagree. Documents are embedded with their
@@ -10,7 +11,8 @@ question, by MiniLM unless said. Figures are means over questions that have a go
 share of the gold documents kept, the share of what is kept that is gold, and how often the
 best-ranked gold document stays. No generator runs: this is what merging costs by itself.
 ``--poisoned`` puts the false documents of a question among its own; ``--index`` takes the best 50
-chunks of an index (``ragsieve index build``) in their place. Needs `benchmarks/` installed.
+chunks of an index (``ragsieve index build``) in their place. ``--llm`` has a model be agents and
+critic in the ideal ones' place. Needs `benchmarks/` installed.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from ragsieve_benchmarks.oracles import winnowrag_oracle
 
 from ragsieve import datasets, models
 from ragsieve.evaluate.questions import poisoned
-from ragsieve.models.base import Embedder, Prompt
+from ragsieve.models.base import LLM, Embedder, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.indexes import open_index
+from ragsieve.systems.winnowrag import winnowrag
 from ragsieve.text import contains_answer
 from ragsieve.types import Document, Example, Segment
 
@@ -49,10 +52,13 @@ def ideal(answers: Mapping[str, Sequence[str]]) -> ScriptedLLM:
     return ScriptedLLM(reply, context=10**7)
 
 
-def measured(examples: Sequence[Example], embedder: Embedder) -> list[tuple[float, float, float]]:
+def measured(
+    examples: Sequence[Example], embedder: Embedder, llm: LLM | None
+) -> list[tuple[float, float, float]]:
     """Gold documents kept, precision, and whether the best-ranked stays, for each question."""
     answers = {example.query.text: example.answers for example in examples}
-    system = winnowrag_oracle(ideal(answers), embedder, answers)
+    ideals = winnowrag_oracle(ideal(answers), embedder, answers)
+    system = winnowrag(llm, embedder) if llm else ideals
     rows = []
     for example in examples:
         gold = [d.id for d in example.documents[:RETRIEVED] if _holds(d, example.answers)]
@@ -60,7 +66,8 @@ def measured(examples: Sequence[Example], embedder: Embedder) -> list[tuple[floa
             result = system(example.query, example.documents)
             kept = {segment.document.id for segment in result.kept}
             right = kept & {*gold}
-            rows.append((len(right) / len(gold), len(right) / len(kept), float(gold[0] in kept)))
+            precision = len(right) / len(kept) if kept else 0.0
+            rows.append((len(right) / len(gold), precision, float(gold[0] in kept)))
     return rows
 
 
@@ -88,7 +95,9 @@ def main() -> None:
     parser.add_argument("--poisoned", action="store_true", help="with false documents")
     parser.add_argument("--index", help="folder of an index of the set's passages")
     parser.add_argument("--embedder", default="minilm", help="minilm, fake:hashing, PREFIX:MODEL")
+    parser.add_argument("--llm", help="agents and critic, as smollm2; ideal ones where not given")
     options = parser.parse_args()
+    llm = models.load(options.llm) if options.llm else None
     embedder = models.load(options.embedder)
     for name in options.sets:
         dataset = datasets.load(name, folder=options.data)
@@ -96,7 +105,7 @@ def main() -> None:
         examples = [e for _, e in islice(dataset.examples(), options.limit)]
         if options.index:
             examples = indexed(examples, options.index, embedder)
-        rows = measured(examples, embedder)
+        rows = measured(examples, embedder, llm)
         kept, precision, best = np.mean(rows, axis=0)
         print(f"{name}: {len(rows)} questions with a gold document, of {len(examples)}")
         print(f"  gold kept {kept:.1%}, precision {precision:.1%}, best-ranked kept {best:.1%}")

@@ -81,6 +81,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Expected": lambda: score.Expected(ScriptedLLM(["unused"])),
     "score.Helpful": lambda: score.Helpful(ScriptedLLM(["unused"], choices=fewer)),
     "score.Hybrid": lambda: score.Hybrid((score.BM25(), score.Cosine(HashingEmbedder()))),
+    "score.InContext": lambda: score.InContext(HashingEmbedder()),
     "score.Inclusion": lambda: score.Inclusion({QUERY.text: ("Seals",)}),
     "score.Likelihood": lambda: score.Likelihood(ScriptedLLM(["unused"])),
     "score.Listwise": lambda: score.Listwise(Permuting(ScriptedLLM(ordered)), 3, 2),

@@ -19,7 +19,11 @@ ROLES = {
     "agent_answer": ["system", "user"],
     "agent_argue": ["system", "user"],
     "asks": ["user"],
+    "aspects": ["system", "user"],
     "asks_closed": ["user"],
+    "compact": ["user"],
+    "compact_trained": ["user"],
+    "compact_trained_next": ["user"],
     "critic_judge": ["user"],
     "critic_pick": ["user"],
     "critic_same": ["user"],
@@ -28,9 +32,9 @@ ROLES = {
     "extract_write": ["user"],
     "filter_noise": ["user"],
     "helpful": ["system", "user"],
+    "helpful_published": ["user"],
     "hyde": ["system", "user"],
     "judge": ["user"],
-    "pe_rank": ["user"],
     "permute": ["system", "user"],
     "query_aware": ["user"],
     "rationale": ["system", "user"],
@@ -59,6 +63,7 @@ ROLES = {
     "summarise": ["user"],
     "threshold": ["user"],
     "truncate": ["user"],
+    "truncate_documents": ["user"],
 }
 PLACES = ["question", "document", "documents", "sentences", "most", "answers", "output", "passage"]
 PLACES += ["notes", "segment", "source", "text"]

@@ -43,6 +43,20 @@ def pe_rank() -> Any:
     return ranker(save(_folder()))
 
 
+def token_classifier(make: str) -> Any:
+    from ragsieve.models.token_classifier import LocalTokenClassifier
+
+    from ..conftest import save_encoder
+    from ..models import test_token_classifier
+
+    folder = getattr(test_token_classifier, make)(_folder(), partial(save_encoder, _folder()))
+    return LocalTokenClassifier(str(folder), dtype="float32", device="cpu")
+
+
+def llmlingua_2(make: str) -> System:
+    return build("llmlingua-2", echo(), options={"classifier": token_classifier(make)})
+
+
 def _folder() -> Path:
     return Path(tempfile.mkdtemp())
 
@@ -52,6 +66,8 @@ SYSTEMS: dict[str, Callable[[], System]] = {
     "self-crag": lambda: build("self-crag", self_rag_model(), HashingEmbedder(32), {"depth": 2}),
     "provence bert": lambda: build("provence", echo(), pruner=provence("bert")),
     "provence deberta": lambda: build("provence", echo(), pruner=provence("deberta")),
+    "llmlingua-2 bert": lambda: llmlingua_2("bert"),
+    "llmlingua-2 roberta": lambda: llmlingua_2("roberta"),
     "pe-rank": lambda: build("pe-rank", echo(), options={"ranker": pe_rank()}),
 }
 

@@ -21,6 +21,7 @@ NAMES = {
     "transformers:org/model": "Transformers",
     "sentence_transformers:org/model": "SentenceTransformer",
     "cross_encoder:org/model": "LocalCrossEncoder",
+    "token_classifier:org/model": "LocalTokenClassifier",
     "pruner": "Pruner",
     "pruner:some/folder": "Pruner",
 }

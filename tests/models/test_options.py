@@ -19,7 +19,10 @@ pytest.importorskip("openai")
 DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
 PLACE = r"prompt must have a place \$documents"
 BROKEN: list[tuple[str, dict[str, Any], str]] = [
-    *((name, {"dtype": "int8"}, DTYPE) for name in ("transformers:a", "pe_rank:a", "provence:a")),
+    *(
+        (f"{prefix}:a", {"dtype": "int8"}, DTYPE)
+        for prefix in ("transformers", "pe_rank", "provence", "token_classifier")
+    ),
     ("transformers:a", {"batch_size": 0}, "batch_size must be at least 1, got 0"),
     ("transformers:a", {"max_context": 0}, "max_context must be at least 1, got 0"),
     ("transformers:a", {"prefix_mb": -1}, "prefix_mb must not be negative, got -1"),

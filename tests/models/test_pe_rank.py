@@ -194,12 +194,29 @@ def test_a_projector_is_what_the_configuration_says(tmp_path: Path, kind: str) -
     torch.testing.assert_close(expected, model._projector(vector))
 
 
+def test_it_is_asked_as_its_authors_ask(folder: Path) -> None:
+    """The question stands before and behind the list, and the turn ends with two line ends."""
+    text = ranker(folder)._tokenizer.decode(ranker(folder)._tokens("Who?", 2))
+
+    assert (
+        "<s>[INST] I will provide you with 2 passages, each with a special token representing the "
+        "passage enclosed in [], followed by original text.\n"
+        "Rank the passages based on their relevance to the search query: Who?.\n"
+        f"Passage 1: [{PLACE}]\n\n"
+        f"Passage 2: [{PLACE}]\n\n"
+        "Search Query: Who?.\n"
+        "Rank the 2 relatively ordered passages above based on their relevance to the search "
+        "query, output the ranking in descending order. Only output the 2 unique special token in "
+        "the ranking.\n\n [/INST]"
+    ) == text
+
+
 def test_other_words_may_be_asked(folder: Path) -> None:
     """Those that the weights were trained on; they are part of the identity."""
     model = ranker(folder, prompt="$most texts:\n$documents\nBest for $question?")
     text = model._tokenizer.decode(model._tokens("Who?", 2))
 
-    assert f"[INST] 2 texts:\nPassage 1: [{PLACE}]\nPassage 2: [{PLACE}]\nBest for Who?" in text
+    assert f"[INST] 2 texts:\nPassage 1: [{PLACE}]\n\nPassage 2: [{PLACE}]\nBest for Who?" in text
     assert model.identity != ranker(folder).identity
     assert model.identity.startswith(f"pe_rank:{folder}@")
 

@@ -23,7 +23,7 @@ from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Passage, Pruned, SentencePruner  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.provence import Provence  # noqa: E402
-from ragsieve.models.provence_net import TwoHeads, WordTokenizer  # noqa: E402
+from ragsieve.models.provence_net import TwoHeads, WordTokenizer, load_net  # noqa: E402
 from ragsieve.models.window_cache import NOTHING  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 
@@ -73,7 +73,29 @@ def deberta(folder: Path, _: object) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=[bert, deberta])
+def xlm_roberta(folder: Path, _: object) -> Path:
+    """XProvence: an XLM-RoBERTa that keeps its own pooler."""
+    pieces = [(mark, 0.0) for mark in ("<s>", "<pad>", "</s>", "<unk>")] + [("▁", -4.0)]
+    pieces += [(mark, -3.0) for mark in ":.?"] + [(f"▁{word}", -2.0) for word in WORDS]
+    made = Tokenizer(kinds.Unigram(pieces, unk_id=3))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    names = {"cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(folder)
+    config = transformers.XLMRobertaConfig(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=POSITIONS + 2, vocab_size=len(pieces), initializer_range=0.3,
+        type_vocab_size=1,
+    )  # fmt: skip
+    save(TwoHeads(transformers.XLMRobertaModel(config), scores=2), "roberta.", folder)
+    tensors = load_file(folder / "model.safetensors")
+    moved = {n.replace("pooler.", "roberta.pooler."): tensor for n, tensor in tensors.items()}
+    save_file(moved, folder / "model.safetensors")
+    own = {"model_type": "XProvence", "architectures": ["XProvence"]}
+    (folder / "config.json").write_text(json.dumps({**config.to_dict(), **own}))
+    return folder
+
+
+@pytest.fixture(scope="module", params=[bert, deberta, xlm_roberta])
 def folder(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -87,22 +109,51 @@ def folder(
 def by_hand(folder: Path, rows: list[list[str]]) -> tuple[float, list[float]]:
     """Score and mean keep-probability of each sentence of a short passage, by plain torch."""
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
-    known = tokenizer.get_vocab()
 
     def tokens(text: str) -> list[int]:
         return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    ids = [known["[CLS]"], *tokens(QUESTION), known["[SEP]"]]
+    ids = [tokenizer.cls_token_id, *tokens(QUESTION), tokenizer.sep_token_id]
     spans = []
     for words in rows:
         start = len(ids)
         ids += [token for word in words for token in tokens(word)]
         spans.append((start, len(ids)))
-    net = TwoHeads.load(folder).eval()
+    net = load_net(folder)
     with torch.no_grad():
-        both = net(torch.tensor([[*ids, known["[SEP]"]]]), torch.ones(1, len(ids) + 1))[0]
+        both = net(torch.tensor([[*ids, tokenizer.sep_token_id]]), torch.ones(1, len(ids) + 1))[0]
     keep = torch.sigmoid(both[:, 0])
     return float(both[0, 1]), [float(keep[a:b].mean()) for a, b in spans]
+
+
+def test_xprovence_is_the_formula_of_its_authors(
+    tmp_path: Path, make_encoder: Callable[..., Path]
+) -> None:
+    """``<s> question </s> passage </s>``; the encoder's own pooler, then a linear map, scores."""
+    folder = xlm_roberta(tmp_path, make_encoder)
+    tensors = load_file(folder / "model.safetensors")
+    config = transformers.XLMRobertaConfig.from_json_file(folder / "config.json")
+    encoder = transformers.XLMRobertaModel(config).eval()
+    inside = {n.removeprefix("roberta."): t for n, t in tensors.items() if n.startswith("roberta.")}
+    encoder.load_state_dict(inside)
+    read = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    question, passage = (
+        read(text, add_special_tokens=False)["input_ids"] for text in (QUESTION, said(CITY))
+    )
+    with torch.no_grad():
+        out = encoder(torch.tensor([[0, *question, 2, *passage, 2]]))  # of <s> and </s>
+    score = out.pooler_output @ tensors["classifier.weight"].T + tensors["classifier.bias"]
+    both = out[0] @ tensors["token_classifier.weight"].T + tensors["token_classifier.bias"]
+    keep = both.softmax(-1)[0, 2 + len(question) : -1, 1]
+    first = len(read(CITY.sentences[0], add_special_tokens=False)["input_ids"])
+    model = Provence(str(folder), dtype="float32")
+    untitled = Passage("", CITY.sentences)
+
+    assert model.score([(QUESTION, said(CITY))])[0] == pytest.approx(float(score[0, 0]), abs=1e-5)
+    assert sentences(model, untitled) == pytest.approx(
+        [float(keep[:first].mean()), float(keep[first:].mean())], abs=1e-5
+    )
+    assert 0.1 == model.min_score
 
 
 def sentences(model: SentencePruner, *passages: Passage, asked: str = QUESTION) -> list[float]:
@@ -173,7 +224,8 @@ def test_hostile_text_is_text(folder: Path) -> None:
     odd = Passage("\ud800", ["[SEP] [CLS]", "\x00\x1f", " ", "\u202e", "a" * 10_000])
     found = sentences(model, odd, asked="\udfff")
     tokenizer = WordTokenizer(folder, POSITIONS)
-    ((window,),) = tokenizer.lay("[SEP]", [["[PAD]", "a", "[SEP]", "[CLS]"]]).windows
+    names = ["<pad>", "a", "</s>", "<s>", "[PAD]", "a", "[SEP]", "[CLS]"]
+    ((window,),) = tokenizer.lay("[SEP] </s>", [names]).windows
     start, *inside, end = window.ids
     inside.remove(end)  # behind the question
 
@@ -233,7 +285,7 @@ def broken(folder: Path, tmp_path: Path, **changes: Any) -> Path:
     ("changes", "message"),
     [
         ({"token_classifier.weight": None}, "token_classifier.weight"),
-        ({"pooler.dense.weight": torch.zeros(3, 3)}, "size mismatch for pooler.dense.weight"),
+        ({"classifier.weight": torch.zeros(3, 3)}, "size mismatch for classifier.weight"),
         ({"other.weight": torch.zeros(1)}, "other.weight"),
     ],
 )

@@ -72,6 +72,39 @@ def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransfo
         assert np.allclose(together, found, atol=1e-5)
 
 
+def test_a_span_is_the_mean_of_its_tokens_states(embedder: SentenceTransformer) -> None:
+    """Read in its text, which is read once where it fits; of unit length, by transformers' own."""
+    texts = ["the cat runs. the dog sleeps.", "", "paris is the capital."]
+    spans = [[(0, 13), (14, 29), (13, 14)], [], [(0, 5)]]
+    found = embedder.embed_spans(texts, spans)
+    tokenizer, encoder = embedder._model.tokenizer, embedder._model[0]
+    with torch.inference_mode():
+        batch = tokenizer([texts[0]], return_tensors="pt")
+        states = encoder(dict(batch))["token_embeddings"][
+            0, 1:-1
+        ]  # the cat runs . the dog sleeps .
+    expected = [states[:4].mean(0), states[4:].mean(0)]
+
+    assert [3, 0, 1] == [len(some) for some in found]
+    for row, mean in zip(found[0], expected, strict=False):
+        assert np.allclose((mean / mean.norm()).numpy(), row, atol=1e-5)
+    assert not np.any(found[0][2])
+    assert np.allclose(found[2], embedder.embed_spans(texts[2:], spans[2:])[0], atol=1e-5)
+
+
+def test_a_long_text_is_read_in_windows(embedder: SentenceTransformer) -> None:
+    """Of 30 tokens: a span that starts behind them is as in a text that begins with it."""
+    words = (WORDS * 3)[:40]
+    text, tail = " ".join(words), " ".join(words[30:])
+    start = len(text) - len(tail)
+    with step("a step", []) as record:
+        (behind,) = embedder.embed_spans([text], [[(0, 3), (start, len(text))]])
+        embedder.embed_spans([text], [[(0, len(text))]])
+
+    assert np.allclose(embedder.embed_spans([tail], [[(0, len(tail))]])[0][0], behind[1], atol=1e-5)
+    assert ["a sentence has over 30 tokens: only these count"] == record.messages
+
+
 def test_scores_agree_alone_and_together(scorer: LocalCrossEncoder) -> None:
     """To 1e-4 of a logit for batches of every size from one to nine; of equal pairs exactly."""
     pairs = [(text, "the cat sleeps") for text in TEXTS]

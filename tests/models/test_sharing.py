@@ -10,6 +10,7 @@ from ragsieve.errors import ModelError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
+from ragsieve.models.pruner import Pruner
 from ragsieve.models.sharing import sharing
 
 
@@ -37,3 +38,14 @@ def test_what_it_made_ends_with_the_block() -> None:
         llm = share(ScriptedLLM(["x"]))
     with pytest.raises(ModelError, match="closed"):
         llm.complete([[]])
+
+
+def test_a_model_whose_calls_share_the_processors_waits_for_no_batch(tmp_path: Path) -> None:
+    """Passages of several questions fill the cores that one leaves idle; a cache is still one."""
+    pruner = Pruner()
+    with sharing(3) as share, sharing(3, cache=tmp_path / "c") as remember:
+        remembered = remember(pruner)
+
+        assert pruner is share(pruner)
+        assert isinstance(remembered, Cached)
+        assert pruner is remembered.model

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.helpful import Helpful
@@ -46,6 +47,21 @@ def test_each_sentence_is_read_in_its_whole_document() -> None:
     assert [LEFT.key, WIND.id, SANG.key, LEFT.key] == [
         s.key if s.document == SONG else s.document.id for s in scored
     ]
+
+
+def test_published_weights_are_asked_in_their_words() -> None:
+    """Texts as they are, the title on a line of its own."""
+    llm = judge()
+    Helpful(llm, wording="published")(QUERY, [SANG, Segment.whole(WIND)])
+    ask = 'Is this sentence useful in answering the query? Answer only "Yes" or "No".'
+    query, song = "Query:\nWho sang Summer Breeze?", "Songs\nSeals sang it. It rained. She left."
+
+    assert [
+        ("user", f"{query}\nFull context:\n{song}\nSentence:\nSeals sang it.\n{ask}"),
+        ("user", f"{query}\nFull context:\nA breeze.\nSentence:\nA breeze.\n{ask}"),
+    ] == [message for prompt in llm.prompts for message in prompt]
+    with pytest.raises(InputError, match="wording must be one of own, published, got 'x'"):
+        Helpful(llm, wording="x")  # type: ignore[arg-type]
 
 
 def test_prompts_of_a_document_begin_alike() -> None:

@@ -97,6 +97,16 @@ def test_top_sentences_keeps_the_nearest_as_they_stand() -> None:
     ]
 
 
+def test_a_reranker_may_rank_sentences() -> None:
+    """One has 2 of the question's 4 words, others 1: the first of them, not the nearest."""
+    system = top_sentences(llm(), HashingEmbedder(), k=2, reranker=OverlapCrossEncoder())
+    kept = system(QUESTION, DOCUMENTS).kept
+
+    assert {"Summer Breeze was sung by Seals and Crofts.": 2 / 4, "A breeze is a wind.": 1 / 4} == {
+        s.text: s.score for s in kept
+    }
+
+
 def test_top_sentences_within_a_budget() -> None:
     """The better one has 9 tokens, the other 4: only one fits in 12, with none to spare in 13."""
     system = top_sentences(llm(), HashingEmbedder(), k=2, max_tokens=12)

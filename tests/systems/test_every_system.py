@@ -18,7 +18,7 @@ from ragsieve.systems import SYSTEMS, build
 
 pytest.importorskip("sklearn")
 
-OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
+OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
 NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]
 WORDS = ("Song", "Breeze", "Wind", "Rain", "Paris", "Rome", "Seals", "Crofts")
 DOCUMENTS = [
@@ -26,6 +26,9 @@ DOCUMENTS = [
     for word in WORDS
 ]
 RULES: list[tuple[str, dict[str, Any], str]] = [
+    ("adacomp", {"documents": 0}, "documents must be at least 1, got 0"),
+    ("adacomp", {"max_words": 0}, "max_words must be at least 1, got 0"),
+    ("adacomp", {"min_keep": -1}, "min_keep must not be negative, got -1"),
     ("bottleneck", {"documents": -1}, "k must not be negative, got -1"),
     ("bottleneck", {"written_tokens": 0}, "written_tokens must be at least 1, got 0"),
     ("chunkrag", {"min_similarity": 2}, "min_similarity must be from -1 to 1, got 2"),
@@ -39,6 +42,10 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("chunkrag", {"rating": "stars"}, "rating must be one of scale, likelihood, got 'stars'"),
     ("chunkrag", {"rating": ""}, "rating must be one of scale, likelihood, got ''"),
     ("chunkrag", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
+    ("compact", {"together": 0}, "together must be at least 1, got 0"),
+    ("compact", {"written_tokens": 0}, "written_tokens must be at least 1, got 0"),
+    ("compact", {"prompt": "x"}, "prompt must be one of auto, trained, instructed, got 'x'"),
+    ("cpc", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
     ("crag", {"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
     ("crag", {"upper": math.nan}, "thresholds must be finite, got 0.3, nan"),
     ("crag", {"min_score": math.inf}, "min_score must be finite, got inf"),
@@ -55,6 +62,9 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("llmlingua", {"sentences": 0.0}, "sentences must be at least 1, got 0.0"),
     ("longllmlingua", {"spread": 2.0}, "spread must be from 0 to 1, got 2.0"),
     ("pruningrag", {"pages": "some"}, "pages must be one of few, many, hybrid, sp.*, got 'some'"),
+    ("richrag", {"aspects": 0}, "aspects must be at least 1, got 0"),
+    ("richrag", {"keep": -1}, "keep must not be negative, got -1"),
+    ("richrag", {"k": 0}, "k must be at least 1, got 0"),
     ("selective-context", {"unit": "word"}, "unit must be one of sentence, ph.*, got 'word'"),
     ("selective-context", {"percent": 101}, "percent must be from 0 to 100, got 101"),
     ("self-ask", {"follow_ups": 0}, "follow_ups must be at least 1, got 0"),

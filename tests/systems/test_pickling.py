@@ -22,7 +22,7 @@ from ragsieve.systems import SYSTEMS, build
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[2] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
 DOCUMENTS = [json.loads(line) for line in LINES.splitlines()]
-OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
+OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
 NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]
 
 

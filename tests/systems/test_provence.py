@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragsieve import models
+from ragsieve.models.base import SentencePruner
+from ragsieve.models.cache import Cached
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.systems.provence import provence
@@ -52,6 +54,20 @@ def test_some_sentences_may_be_kept_anyway() -> None:
     result = provence(LLM, OverlapPruner(), min_score=1, min_keep=1)(QUESTION, TEXTS)
 
     assert ["He sang summer breeze."] == [s.text for s in result.kept]
+
+
+def test_weights_may_say_where_to_cut() -> None:
+    """Also behind a cache; an option comes first, and 0.1 where they say nothing."""
+
+    class Published(OverlapPruner):
+        min_score = 0.6
+
+    def kept(pruner: SentencePruner, **options: float) -> int:
+        return len(provence(LLM, pruner, k=1, **options)(QUESTION, TEXTS).kept)
+
+    assert 1 == kept(Cached(Published()))
+    assert 2 == kept(Published(), min_score=0.5)
+    assert 2 == kept(OverlapPruner())
 
 
 def test_the_bundled_pruner_runs_it_by_one_pass() -> None:

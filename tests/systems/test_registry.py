@@ -105,7 +105,7 @@ def test_the_default_comes_first_and_plain_systems_last() -> None:
     names = [*SYSTEMS]
     plain = [name for name in names if not SYSTEMS[name].paper]
 
-    assert ["finefilter", "finefilter-point", "finefilter-write", "bottleneck"] == names[:4]
+    assert ["finefilter", "finefilter-point", "finefilter-write", "adacomp"] == names[:4]
     assert sorted(plain) == plain == names[-len(plain) :]
     assert len(SYSTEMS) == len({*names})
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.selective_context import Joined, selective_context
+from ragsieve.systems.lingua import Joined
+from ragsieve.systems.selective_context import selective_context
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Who sang Summer Breeze?"

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import count
 
 from ragsieve.answer.parts import bare, parts, schema, text
-from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
-from ragsieve.prompts import quoted, render, shown
+from ragsieve.prompts import FRAME, quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 

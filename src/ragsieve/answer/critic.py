@@ -10,10 +10,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.answer.agent import Argument
 from ragsieve.answer.parts import agree, bare, is_answer, number_lists, parts, plain, schema, text
-from ragsieve.answer.reader import FRAME
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed, readable
-from ragsieve.prompts import quoted, render, shown
+from ragsieve.prompts import FRAME, quoted, render, shown
 from ragsieve.trace import note
 from ragsieve.types import Query
 

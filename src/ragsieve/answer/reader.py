@@ -10,12 +10,11 @@ from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Message, Prompt, streamed
 from ragsieve.pipeline import fit
-from ragsieve.prompts import context, render
+from ragsieve.prompts import FRAME, context, render
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment
 
-FRAME = 64  # tokens of the chat format around the contents, at most
-TURN = 16  # and around each turn of an example
+TURN = 16  # tokens of the chat format around each turn of an example
 
 
 @dataclass(frozen=True)

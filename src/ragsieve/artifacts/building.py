@@ -39,6 +39,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "critic": ("LLM",),
     "evaluator": ("cross-encoder", "LLM"),
     "ranker": ("LLM", "listwise reranker"),
+    "classifier": ("token classifier",),
+    "predictor": ("LLM",),
     "judge": ("LLM",),
     "pruner": ("LLM",),
     "writer": ("LLM",),

@@ -130,6 +130,19 @@ class Embedder(Protocol):
         """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
 
 
+Span = tuple[int, int]
+"""A span of a text: its first character, and one past its last."""
+
+
+class SpanEmbedder(Embedder, Protocol):
+    """A bi-encoder that embeds spans of a text as they are read in it."""
+
+    def embed_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> list[list[list[float]]]:
+        """For each text the vectors of its spans, of unit length; zeros where one has no token."""
+
+
 class CrossEncoder(Protocol):
     """A cross-encoder."""
 
@@ -150,6 +163,36 @@ class ListwiseReranker(Protocol):
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """For each question the places of its texts, from 0, each once, the best first."""
+
+
+class ClassifiedToken(NamedTuple):
+    """A token of a text, and how probable it is that it should be kept.
+
+    Args:
+        start: Its first character in the text.
+        end: One past its last.
+        keep: The probability, in [0, 1].
+        begins: Whether a word begins with it.
+    """
+
+    start: int
+    end: int
+    keep: float
+    begins: bool
+
+
+class TokenClassifier(Protocol):
+    """An encoder that reads a text and says of each of its tokens whether it should be kept."""
+
+    @property
+    def identity(self) -> str:
+        """Identity of the model, weights and precision that probabilities depend on."""
+
+    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
+        """The tokens of each text in order; each text is read by itself.
+
+        No token begins or ends with white space; one that stands for white space is empty.
+        """
 
 
 class Passage(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 from filelock import FileLock
 
 from ragsieve.errors import check_range
-from ragsieve.models.base import Nats, Pruned
+from ragsieve.models.base import ClassifiedToken, Nats, Pruned
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.trace import Usage, collect_step, note, record_usage
@@ -52,9 +52,11 @@ _FORMS: Mapping[str, Any] = {  # of an item's result in JSON, by method
     "loglik": list[float],
     "surprisals": list[Nats],
     "embed": bytes,  # little-endian float32
+    "embed_spans": list[list[float]],
     "score": float,
     "prune": tuple[_Probabilities, _Probabilities],
     "rank": list[int],
+    "classify": list[ClassifiedToken],
 }
 
 
@@ -66,7 +68,8 @@ class Cached(Wrapper):
     that cannot be read or written costs a warning, never an answer.
 
     Args:
-        model: An LLM, an embedder, a cross-encoder, a sentence pruner or a listwise reranker.
+        model: An LLM, an embedder, a cross-encoder, a sentence pruner, a listwise reranker or a
+            token classifier.
         path: The SQLite file; created, with its folder, where missing. None: memory alone.
         most: Results that are kept in memory, at least 1; those used longest ago go first.
         timeout_s: Seconds to wait for other processes' writing before going on without.
@@ -150,7 +153,7 @@ class Cached(Wrapper):
             if key in paid:
                 paid.remove(key)
             else:
-                embedded = method == "embed"
+                embedded = method in ("embed", "embed_spans")
                 usages.append(Usage(self.identity, tokens_in, tokens_out, True, text, embedded))
         record_usage(usages)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError, check_range
-from ragsieve.models.base import Nats, Passage, Prompt, Pruned, check_fits, lacking
+from ragsieve.models.base import Nats, Passage, Prompt, Pruned, Span, check_fits, lacking
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import sentence_spans
@@ -231,6 +231,18 @@ class HashingEmbedder:
             vectors[place] = counts / np.sqrt(np.square(counts).sum())
         record_usage([Usage(self.identity, len(counted), embedded=True) for counted in words])
         return vectors
+
+    def embed_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> list[list[list[float]]]:
+        """The vector of each span with half of its text's, of unit length."""
+        check_columns([texts, spans])
+        results = []
+        for text, some in zip(texts, spans, strict=True):
+            parts = [text[start:end] for start, end in some]
+            mixed = self.embed(parts) + self.embed([text]) / 2 if some else np.zeros((0, self.dim))
+            results.append((mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).tolist())
+        return results
 
 
 @dataclass(frozen=True)

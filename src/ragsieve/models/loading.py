@@ -19,6 +19,7 @@ with needs_extra("local"):
     import torch
     from huggingface_hub import snapshot_download
     from tokenizers import Tokenizer
+    from torch.nn.utils.rnn import pad_sequence
     from transformers.utils import logging as _logging
 
 from ragsieve.models import reflection, store
@@ -27,6 +28,7 @@ from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
 
 SMALL = 500_000_000
+TOGETHER = 16  # rows of tokens that an encoder computes together
 Dtype = Literal["auto", "bfloat16", "float32"]
 _ADAPTER = "adapter_model.safetensors"
 
@@ -158,6 +160,19 @@ def precision(dtype: str, device: str) -> str:
     return "float32" if torch.device(device).type == "cpu" else "bfloat16"
 
 
+def batches(
+    rows: Sequence[Sequence[int]], pad: int, device: Any
+) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+    """Rows of token ids, those of about one length together: their places, ids and mask."""
+    order = sorted(range(len(rows)), key=lambda n: len(rows[n]))  # little padding
+    for at in range(0, len(order), TOGETHER):
+        part = order[at : at + TOGETHER]
+        tensors = [torch.tensor(rows[n], device=device) for n in part]
+        ids = pad_sequence(tensors, batch_first=True, padding_value=pad)
+        mask = pad_sequence([torch.ones_like(row) for row in tensors], batch_first=True)
+        yield part, ids, mask
+
+
 def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:
     """A copy of a fast tokenizer's inside that neither pads nor truncates.
 
@@ -175,9 +190,14 @@ def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:
     return own
 
 
+def over(limit: int) -> str:
+    """What the trace says of a text that is longer than what is read of it."""
+    return f"a text has over {limit} tokens: only these count"
+
+
 def record_texts(identity: str, sizes: Sequence[int], limit: int, *, embedded: bool) -> None:
     """Record the tokens of texts that are read up to ``limit``; a note says which are longer."""
-    note = f"a text has over {limit} tokens: only these count"
+    note = over(limit)
     record_usage(
         [
             Usage(identity, min(size, limit), note=note * (size > limit), embedded=embedded)

@@ -18,16 +18,27 @@ with needs_extra("local"):
     from safetensors import safe_open
 
 from ragsieve.models import store
-from ragsieve.models.base import Embedder, Message, Prompt, check_fits
+from ragsieve.models.base import Embedder, check_fits
 from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once, pretrained
 from ragsieve.models.wrap import check_columns
-from ragsieve.prompts import render
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
 PUBLISHED = "liuqi6777/pe-rank-mistral-jina"
 PLACE = "<PLACEHOLDER>"  # the token in whose place a passage's vector is read
 CONTEXT = 4096  # tokens, where a model does not say how many it was made for
+TRAINED = """\
+I will provide you with $most passages, each with a special token representing the passage \
+enclosed in [], followed by original text.
+Rank the passages based on their relevance to the search query: $question.
+$documents
+
+Search Query: $question.
+Rank the $most relatively ordered passages above based on their relevance to the search query, \
+output the ranking in descending order. Only output the $most unique special token in the ranking.
+
+"""
+"""The words in which the authors' code asks the published weights, without passages' texts."""
 _MLP = re.compile(r"mlp([1-9])x_gelu")
 
 
@@ -47,8 +58,7 @@ class PERank(PreciseModel):
         encoder: Embeds passages as the projector was trained on; of the name in ``config.json``
             where None.
         prompt: The user's message, with ``$question``, ``$most`` for how many, and ``$documents``
-            for the list: the words that the weights were trained on. Those of the template
-            ``pe_rank`` where empty.
+            for the list: the words that the weights were trained on.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
@@ -58,21 +68,20 @@ class PERank(PreciseModel):
         ContextOverflow: If question and list do not fit its context.
 
     Source: PE-Rank (arXiv 2406.14848), section 3, and "Dynamic-Constrained Decoding" there.
-    Differs: Asked in words of our own unless ``prompt`` says the ones trained on. Passages are
-        read by their vectors alone, never with their text beside. Not tried on the published
-        weights.
+    Differs: Passages are read by their vectors alone, never with their text beside; the authors'
+        code has both. Not tried on the published weights.
     """
 
     model: str = PUBLISHED
     encoder: Embedder | None = field(default=None, kw_only=True)
-    prompt: str = field(default="", kw_only=True)
+    prompt: str = field(default=TRAINED, kw_only=True)
 
     _files = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         named = Template(self.prompt)
-        if self.prompt and not (named.is_valid() and "documents" in named.get_identifiers()):
+        if not (named.is_valid() and "documents" in named.get_identifiers()):
             raise InputError(f"prompt must have a place $documents, got {self.prompt!r:.80}")
         if unknown := {*named.get_identifiers()} - {"question", "most", "documents"}:
             raise InputError(f"prompt cannot have a place ${min(unknown)}")
@@ -80,7 +89,7 @@ class PERank(PreciseModel):
     @once
     def identity(self) -> str:
         """Model, encoder, precision and words: what orders depend on."""
-        prompt = f":{self.prompt!r}" if self.prompt else ""
+        prompt = f":{self.prompt!r}" if self.prompt != TRAINED else ""
         return f"pe_rank:{marked(self.model)}+{self._encoder.identity}:{self._dtype}{prompt}"
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
@@ -101,21 +110,15 @@ class PERank(PreciseModel):
         question = safe(question)
         for token in tokenizer.get_added_vocab():
             question = question.replace(token, f"{token[0]} {token[1:]}")
-        listed = "\n".join(f"Passage {n}: [{PLACE}]" for n in range(1, count + 1))
-        ids: list[int] = tokenizer(
-            _framed(tokenizer, self._rendered(question, listed, count)), add_special_tokens=False
-        )["input_ids"]
+        listed = "\n\n".join(f"Passage {n}: [{PLACE}]" for n in range(1, count + 1))
+        values = {"question": question, "documents": listed, "most": str(count)}
+        asked = Template(self.prompt).substitute(values)
+        ids: list[int] = tokenizer(_framed(tokenizer, asked), add_special_tokens=False)["input_ids"]
         if ids.count(self._place) != count:
             raise ModelError(f"model {self.model!r} must read {PLACE} as one token, it does not")
         limit = getattr(self._config, "max_position_embeddings", None) or CONTEXT
         check_fits([len(ids)], count, limit, self.model)
         return ids
-
-    def _rendered(self, question: str, documents: str, count: int) -> Prompt:
-        values = {"question": question, "documents": documents, "most": str(count)}
-        if not self.prompt:
-            return render("pe_rank", **values)
-        return (Message("user", Template(self.prompt).substitute(values)),)
 
     @once
     def _values(self) -> dict[str, Any]:
@@ -252,9 +255,9 @@ def named_encoder(values: dict[str, Any]) -> Embedder:
     return SentenceTransformer(name)
 
 
-def _framed(tokenizer: Any, prompt: Prompt) -> str:
-    """The prompt in the model's chat format; its contents alone where it has none."""
-    turns = [turn._asdict() for turn in prompt]
+def _framed(tokenizer: Any, prompt: str) -> str:
+    """A user's message in the model's chat format; by itself where it has none."""
     if tokenizer.chat_template:
+        turns = [{"role": "user", "content": prompt}]
         return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
-    return (tokenizer.bos_token or "") + "\n\n".join(turn.content for turn in prompt) + "\n"
+    return f"{tokenizer.bos_token or ''}{prompt}\n"

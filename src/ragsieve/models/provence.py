@@ -1,26 +1,34 @@
 """Published Provence models: one pass of a cross-encoder scores a passage and all its tokens.
 
-A model is a folder, or a repository of the hub, with ``config.json``, a tokenizer and
-``model.safetensors``: the encoder's tensors below its usual name (``bert.``, ``deberta.``), and
-two heads, ``pooler.dense`` with ``classifier`` on the first token for the passage, and
-``token_classifier`` on every token: drop or keep.
+A model is a folder, or a repository of the hub, with ``config.json``, ``tokenizer.json`` and
+``model.safetensors``, laid out in one of two ways:
+
+- Provence and XProvence: the encoder's tensors below its usual name (``bert.``, ``deberta.``,
+  ``roberta.``), and two heads, ``pooler.dense`` (above the encoder or in it) with ``classifier`` on
+  the first token for the passage, and ``token_classifier`` on every token: drop or keep.
+- OpenProvence, and semantic highlighting by Zilliz: a reranker below ``ranking_model.``, whose
+  configuration is ``base_model_config``, and ``pruning_head.classifier`` on every token.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError, ModelError, check_range
 from ragsieve.models.base import Passage
 from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once
-from ragsieve.models.provence_net import WEIGHTS, TwoHeads, Words, WordTokenizer
+from ragsieve.models.provence_net import WEIGHTS, PairNet, Words, WordTokenizer, load_net
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Laid, Window
 from ragsieve.text import safe
+
+MIN_SCORE = 0.1  # the careful cut of Provence's paper, and of the code of both
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,9 @@ class Provence(WindowPruner, PreciseModel):
     pass. Weights are safetensors; no code is run.
 
     Args:
-        model: A folder, or a hub id as ``"naver/provence-reranker-debertav3-v1"``.
+        model: A folder, or a hub id: ``"naver/provence-reranker-debertav3-v1"``,
+            ``"naver/xprovence-reranker-bgem3-v1"``, ``"hotchpotch/open-provence-reranker-v1"`` and
+            its other sizes, ``"zilliz/semantic-highlight-bilingual-v1"``, or one trained so.
         vote: From which keep-probability a token votes to keep, in [0, 1]: a sentence then has the
             share of its tokens that do. None: the mean of their probabilities.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
@@ -43,11 +53,13 @@ class Provence(WindowPruner, PreciseModel):
         InputError: If an option breaks its rule.
         ModelError: If the model cannot be loaded.
 
-    Source: Provence (arXiv 2501.16214), section 3; the heads are those of its code
-        (naver/bergen, scripts/provence).
+    Source: Provence (arXiv 2501.16214), section 3; XProvence (arXiv 2601.18886); the tensors and
+        inputs are those of their code (naver/bergen, scripts/provence and scripts/xprovence), and
+        of OpenProvence's (hotchpotch/open_provence).
     Differs: Words are tokenized one by one, each behind a space, and a question is read as it was
-        typed. ``naver/provence-reranker-debertav3-v1`` has these tensors by its code; its figures
-        were not reproduced here.
+        typed. A title stands before its passage as ``TITLE:``. Windows of a long passage begin with
+        the end of the one before. No published weights were tried here, only tiny ones laid out
+        like them.
     """
 
     vote: float | None = field(default=None, kw_only=True)
@@ -64,6 +76,15 @@ class Provence(WindowPruner, PreciseModel):
         """Model, weights, precision and vote: what numbers depend on."""
         vote = "" if self.vote is None else f":vote={self.vote}"
         return f"provence:{marked(self.model)}:{self._dtype}{vote}"
+
+    @once
+    def min_score(self) -> float:
+        """The probability from which its authors keep a sentence, in [0, 1].
+
+        Raises:
+            ModelError: If ``config.json`` cannot be read, or has something else in its place.
+        """
+        return float(loaded(self.model, _min_score, self._folder / "config.json"))
 
     def threshold(self, keep_answer: float) -> float:
         """None is known: published models were not calibrated.
@@ -97,15 +118,26 @@ class Provence(WindowPruner, PreciseModel):
 
     @once
     def _tokenizer(self) -> WordTokenizer:
-        positions = self._net.encoder.config.max_position_embeddings
-        tokenizer: WordTokenizer = loaded(self.model, WordTokenizer, self._folder, positions)
+        net: PairNet = self._net
+        options = {"size": net.size, "paired": net.paired}
+        tokenizer: WordTokenizer = loaded(self.model, WordTokenizer, self._folder, **options)
         return tokenizer
 
     @once
-    def _net(self) -> TwoHeads:
+    def _net(self) -> PairNet:
         options = self._folder, self._dtype, self._device
-        net: TwoHeads = compute(loaded, self.model, TwoHeads.load, *options)
+        net: PairNet = compute(loaded, self.model, load_net, *options)
         return net
+
+
+def _min_score(config: Path) -> float:
+    """What a ``config.json`` says: OpenProvence's has it, misspelt; the paper's has none."""
+    values = json.loads(config.read_text(encoding="utf-8"))
+    found = [values.get(name) for name in ("default_threadshold", "default_threshold")]
+    value = next((value for value in found if value is not None), MIN_SCORE)
+    if not 0 <= value <= 1:
+        raise ModelError(f"default_threshold must be in [0, 1], got {value!r}")
+    return float(value)
 
 
 def _parts(passage: Passage) -> list[Words]:

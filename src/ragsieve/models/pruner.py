@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -69,6 +69,8 @@ class Pruner(WindowPruner):
     Source: One pass for ranking and pruning as in Provence (arXiv 2501.16214), section 3.
     Differs: A sentence goes by the mean of its tokens' logits, not by a vote of its tokens.
     """
+
+    is_concurrent: ClassVar[bool] = True
 
     model: str = "pruner"
     threads: int | None = field(default=None, kw_only=True)

@@ -17,8 +17,23 @@ with needs_extra("local"):
     import torch
 
 from ragsieve.models import store
-from ragsieve.models.loading import LocalModel, adapted, compute, loaded, marked, once, record_texts
+from ragsieve.models.base import Span
+from ragsieve.models.loading import (
+    LocalModel,
+    adapted,
+    batches,
+    compute,
+    loaded,
+    marked,
+    once,
+    over,
+    own_tokenizer,
+    record_texts,
+)
+from ragsieve.models.span_windows import windows_of
+from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
+from ragsieve.trace import Usage, record_usage
 
 STEP = 8  # texts of a batch differ by less than so many tokens: padding costs time on a CPU
 
@@ -36,6 +51,7 @@ class _Encoder(LocalModel):
 
     batch_size: int = field(default=64, kw_only=True)
     _embeds: ClassVar[bool] = False
+    _backend: ClassVar[str] = "sentence_transformers"
 
     def __post_init__(self) -> None:
         check_range(self, batch_size=(1, None))
@@ -43,7 +59,7 @@ class _Encoder(LocalModel):
     @once
     def identity(self) -> str:
         """Model and weights: what numbers depend on."""
-        return f"sentence_transformers:{marked(self.model)}"
+        return f"{self._backend}:{marked(self.model)}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
         return compute(
@@ -63,7 +79,19 @@ class _Encoder(LocalModel):
         limit: int,
         forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
     ) -> NDArray[np.float32]:
-        """``forward`` over batches of the different inputs by length; rows in their order."""
+        """Rows of `_rows`, charged to the trace."""
+        rows, sizes = self._rows(inputs, tokenizer, limit, forward)
+        record_texts(self.identity, sizes, limit, embedded=self._embeds)
+        return rows
+
+    def _rows(
+        self,
+        inputs: Sequence[Any],
+        tokenizer: Any,
+        limit: int,
+        forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    ) -> tuple[NDArray[np.float32], list[int]]:
+        """``forward`` over batches of the different inputs by length; rows and sizes in order."""
         different = list(dict.fromkeys(inputs))
         with self._lock:  # truncation is a state that a tokenizer's callers share
             encoded = tokenizer(different, truncation=False, padding=False, verbose=False)
@@ -81,9 +109,8 @@ class _Encoder(LocalModel):
         outs = compute(_forwarded, forward, batches)
         rows = dict(zip((different[i] for i in order), chain(*outs), strict=True))
         sizes = dict(zip(different, lengths, strict=True))
-        tokens = [sizes[item] for item in inputs]
-        record_texts(self.identity, tokens, limit, embedded=self._embeds)
-        return np.stack([rows[item] for item in inputs]).astype(np.float32)
+        stacked = np.stack([rows[item] for item in inputs]).astype(np.float32)
+        return stacked, [sizes[item] for item in inputs]
 
 
 @torch.inference_mode()
@@ -111,7 +138,7 @@ class SentenceTransformer(_Encoder):
     @once
     def identity(self) -> str:
         """Model, weights and adapter: what vectors depend on."""
-        return f"sentence_transformers:{marked(self.model, self.adapter)}"
+        return f"{self._backend}:{marked(self.model, self.adapter)}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``, with the model's own prompt if any."""
@@ -119,14 +146,69 @@ class SentenceTransformer(_Encoder):
         if not texts:
             return np.zeros((0, model.get_embedding_dimension()), np.float32)
         prompt = model.prompts.get("query" if query else "document") or ""
-        device = model.device
+        return self._run([prompt + safe(text) for text in texts], *self._reading())
+
+    def _reading(self) -> tuple[Any, int, Callable[[dict[str, torch.Tensor]], torch.Tensor]]:
+        """The tokenizer, how many tokens are read, and what makes vectors of them."""
+        model = self._model
 
         def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-            output = model({key: value.to(device) for key, value in batch.items()})
-            return torch.nn.functional.normalize(output["sentence_embedding"], dim=-1)
+            output = model({key: value.to(model.device) for key, value in batch.items()})
+            vectors: torch.Tensor = output["sentence_embedding"]
+            return torch.nn.functional.normalize(vectors, dim=-1) if self._embeds else vectors
 
-        limit = int(model.max_seq_length or 512)
-        return self._run([prompt + safe(text) for text in texts], model.tokenizer, limit, forward)
+        return model.tokenizer, int(model.max_seq_length or 512), forward
+
+    def embed_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> list[list[list[float]]]:
+        """The mean of the last states of each span's tokens, of unit length.
+
+        A text is read once, in windows of whole spans where it is longer than the model reads; a
+        span that is longer counts by its first tokens, and the trace says so. Made for models that
+        pool by the mean.
+        """
+        check_columns([texts, spans])
+        if not any(spans):
+            return [[] for _ in texts]
+        tokenizer, limit = self._model.tokenizer, int(self._model.max_seq_length or 512) - 2
+        inside = own_tokenizer(tokenizer, plain=True)
+        encodings = inside.encode_batch([safe(text) for text in texts], add_special_tokens=False)
+        laid = [
+            windows_of(e.offsets, some, limit) for e, some in zip(encodings, spans, strict=True)
+        ]
+        around = tokenizer("")["input_ids"]
+        rows = [
+            [around[0], *encoding.ids[window.start : window.end], around[-1]]
+            for encoding, windows in zip(encodings, laid, strict=True)
+            for window in windows
+        ]
+        states = iter(compute(self._states, rows))
+        sizes = [sum(w.end - w.start for w in windows) for windows in laid]
+        longest = [max((b - a for w in windows for a, b in w.spans), default=0) for windows in laid]
+        note = f"a sentence has over {limit} tokens: only these count"
+        usages = zip(sizes, longest, strict=True)
+        record_usage(
+            [
+                Usage(self.identity, n, note=note * (most > limit), embedded=True)
+                for n, most in usages
+            ]
+        )
+        return [
+            [_mean(own, a, b) for w in windows for own in [next(states)] for a, b in w.spans]
+            for windows in laid
+        ]
+
+    @torch.inference_mode()
+    def _states(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+        """The last states of each row's tokens but the outer two, ``(n_tokens, dim)``."""
+        encoder, pad = self._model[0], self._model.tokenizer.pad_token_id
+        states: dict[int, torch.Tensor] = {}
+        for places, ids, mask in batches(rows, pad, self._model.device):
+            out = encoder({"input_ids": ids, "attention_mask": mask})["token_embeddings"]
+            for n, row in zip(places, out.float().cpu(), strict=True):
+                states[n] = row[1 : len(rows[n]) - 1]
+        return [states[n] for n in range(len(rows))]
 
     @once
     def _model(self) -> Any:
@@ -136,9 +218,46 @@ class SentenceTransformer(_Encoder):
         return model
 
 
+def _mean(states: torch.Tensor, start: int, end: int) -> list[float]:
+    """The mean of some states, of unit length; zeros of none."""
+    mean = states[start:end].sum(0) / max(1, end - start)
+    vector: list[float] = torch.nn.functional.normalize(mean, dim=0).tolist()
+    return vector
+
+
+@dataclass(frozen=True)
+class DotProduct(SentenceTransformer):
+    """A bi-encoder whose vectors' length counts, as a `ragsieve.models.base.CrossEncoder`.
+
+    Source: RECOMP (arXiv 2310.04408), section 3.1, and its code: Contriever's mean over tokens, and
+        the inner product.
+    """
+
+    _embeds: ClassVar[bool] = False
+    _backend: ClassVar[str] = "dot"
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The inner product of both texts' vectors, ``(len(pairs),)``; any real number."""
+        if not pairs:
+            return np.zeros(0, np.float32)
+        texts = [safe(text) for column in zip(*pairs, strict=True) for text in column]
+        reading = self._reading()
+        rows, sizes = self._rows(texts, *reading)
+        limit, sides = reading[1], np.reshape(sizes, (2, len(pairs)))
+        read = np.minimum(sides, limit).sum(0).tolist()
+        notes = [over(limit) * bool(most > limit) for most in sides.max(0)]
+        record_usage(
+            [Usage(self.identity, n, note=note) for n, note in zip(read, notes, strict=True)]
+        )
+        first, second = rows.reshape(2, len(pairs), -1)
+        return np.asarray((first * second).sum(-1), np.float32)
+
+
 @dataclass(frozen=True)
 class LocalCrossEncoder(_Encoder):
     """A cross-encoder with one output: `ragsieve.models.base.CrossEncoder`."""
+
+    _between: ClassVar[str] = ""  # where both texts are read as one: what stands between them
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The model's logit for each pair, ``(len(pairs),)``; any real number, higher is better."""
@@ -152,7 +271,9 @@ class LocalCrossEncoder(_Encoder):
             return output.logits[:, 0]  # type: ignore[no-any-return]
 
         limit = int(model.max_seq_length or 512)
-        inputs = [(safe(a), safe(b)) for a, b in pairs]
+        inputs: list[Any] = [(safe(a), safe(b)) for a, b in pairs]
+        if self._between:
+            inputs = [self._between.join(both) for both in inputs]
         return self._run(inputs, model.tokenizer, limit, forward)
 
     @once
@@ -166,3 +287,18 @@ class LocalCrossEncoder(_Encoder):
                 f"model {self.model!r} must have one output, it has {model.num_labels}"
             )
         return model
+
+
+@dataclass(frozen=True)
+class CRAGEvaluator(LocalCrossEncoder):
+    """CRAG's evaluator: a T5 for classification, near 1 of right documents and near -1 of others.
+
+    Its thresholds are `ragsieve.systems.crag.PAPER`.
+
+    Source: CRAG (arXiv 2401.15884), section 4.2, and its code: "question [SEP] document" as one
+        text, of 512 tokens at most.
+    Differs: A strip of under four words is scored like others; the code gives it -1.
+    """
+
+    _between: ClassVar[str] = " [SEP] "
+    _backend: ClassVar[str] = "crag"

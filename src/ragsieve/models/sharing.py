@@ -9,6 +9,7 @@ from typing import Any
 
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
+from ragsieve.models.wrap import is_concurrent
 
 Share = Callable[[Any], Any]
 
@@ -33,7 +34,7 @@ def sharing(
             elif any(hasattr(model, call) for call in ("prune", "rank")):
                 size, wait = 1, 0.0  # one question at a time
             model = inner(model) if inner else model
-            if callers > 1:
+            if callers > 1 and not is_concurrent(model):
                 shared = DynamicBatcher(model, max_batch=size, wait_s=wait, callers=callers)
                 model = stack.enter_context(shared)
             return stack.enter_context(Cached(model, cache)) if cache else model

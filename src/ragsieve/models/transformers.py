@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ragsieve.errors import InputError, ModelError, check_range, needs_extra
@@ -63,7 +64,8 @@ class Transformers(PreciseModel):
     may choose another word where two lie within 1e-4 of a logit, in bfloat16 within 0.5.
 
     Args:
-        model: A named model (`ragsieve models list`), a folder, or a hub id.
+        model: A named model (`ragsieve models list`), a folder, or a hub id; ``MODEL+ADAPTER`` with
+            the ``adapter``.
         adapter: A folder or hub id of a PEFT adapter to merge into it.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
         batch_size: Replies decoded together.
@@ -89,6 +91,10 @@ class Transformers(PreciseModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        base, plus, adapter = self.model.rpartition("+")
+        if plus and not self.adapter and not Path(self.model).is_dir():
+            object.__setattr__(self, "model", base)
+            object.__setattr__(self, "adapter", adapter)
         check_range(self, batch_size=(1, None), max_context=(1, None), prefix_mb=(0, None))
 
     @once

@@ -55,11 +55,19 @@ class Window:
 
 
 class Marks(NamedTuple):
-    """Token ids of the control tokens and the colon."""
+    """Token ids of the control tokens and the colon.
+
+    Args:
+        cls: Before the question.
+        sep: Behind it, and behind the passage.
+        colon: Behind a title.
+        gap: More control tokens between question and passage, where the tokenizer has them.
+    """
 
     cls: int
     sep: int
     colon: int
+    gap: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ class Layout:
     ) -> list[Window]:
         """Windows in which every sentence that has tokens is scored, from all token ids."""
         head = [marks.cls, *question[: self.question], marks.sep]
-        front = [*head, *title[: self.title], *([marks.colon] if title else [])]
+        front = [*head, *marks.gap, *title[: self.title], *([marks.colon] if title else [])]
         space = self.size - len(front) - 1
         text = [token for sentence in sentences for token in sentence]
         units = _units(sentences, space)

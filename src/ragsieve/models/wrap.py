@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, ModelError, Unsupported
 from ragsieve.models.base import (
     LLM,
+    ClassifiedToken,
     CrossEncoder,
     Embedder,
     Nats,
@@ -20,6 +21,7 @@ from ragsieve.models.base import (
     Prompt,
     Pruned,
     SentencePruner,
+    Span,
 )
 
 Model = LLM | Embedder | CrossEncoder | SentencePruner
@@ -93,6 +95,12 @@ class Wrapper(ABC):
         """The vectors that the embedder inside gives, ``(len(texts), dim)``."""
         return np.asarray(self._call("embed", [texts], {"query": query}), dtype=np.float32)
 
+    def embed_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> list[list[list[float]]]:
+        """The vectors of spans that the embedder inside gives."""
+        return list(self._call("embed_spans", [texts, spans], {}))
+
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores that the cross-encoder inside gives, ``(len(pairs),)``."""
         return np.asarray(self._call("score", [pairs], {}), dtype=np.float32)
@@ -115,6 +123,10 @@ class Wrapper(ABC):
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """The orders that the listwise reranker inside gives."""
         return list(self._call("rank", [questions, texts], {}))
+
+    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
+        """The tokens and probabilities that the token classifier inside gives."""
+        return list(self._call("classify", [texts], {}))
 
     def __repr__(self) -> str:
         return repr(self.model)  # as in a trace: no wrapper changes what a stage does
@@ -145,6 +157,11 @@ def unwrap(model: Any) -> Any:
 def is_small(llm: Any) -> bool:
     """Whether an LLM is a local one with so few weights that it does not reason."""
     return bool(getattr(unwrap(llm), "is_small", False))
+
+
+def is_concurrent(model: Any) -> bool:
+    """Whether calls of several threads share the processors by themselves, and need no batches."""
+    return bool(getattr(unwrap(model), "is_concurrent", False))
 
 
 def counts_by_request(counter: Any) -> bool:

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from string import Template
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import LLM, Message, Prompt
+from ragsieve.trace import note
 from ragsieve.types import Segment
+
+FRAME = 64  # tokens of the chat format around the contents, at most
+WORD = 8  # characters that count as a word, where a text has no spaces
 
 _TURN = re.compile(r"^## (system|user|assistant)\n", re.MULTILINE)
 
@@ -91,3 +95,29 @@ def quoted(text: str) -> str:
 def shown(text: str, chars: int) -> str:
     """The same of a text's first so many characters, with a mark where there are more."""
     return quoted(text if len(text) <= chars else f"{text[:chars]} …")
+
+
+def first_words(text: str, words: int) -> str:
+    """The first so many words of a text, on one line."""
+    return " ".join(text[: WORD * words].split()[:words])
+
+
+def fitting(llm: LLM, make: Callable[[int], Prompt], words: int, reply: int) -> Prompt:
+    """What ``make`` gives for so many words of each passage, fewer where they do not fit.
+
+    Args:
+        llm: Whose context prompt and reply share.
+        make: The prompt with the first so many words of each passage.
+        words: So many at most; at least 1, which is tried last.
+        reply: Tokens of the reply.
+    """
+    budget, most = llm.context - reply - FRAME, words
+    while True:
+        prompt = make(words)
+        size = sum(llm.count([turn.content for turn in prompt]))
+        if size <= budget or words == 1:
+            break
+        words = max(1, min(words - 1, words * budget // size))
+    if words < most:
+        note(f"{words} words of each passage are read: more do not fit the context")
+    return prompt

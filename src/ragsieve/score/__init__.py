@@ -2,7 +2,7 @@
 
 from ragsieve.score.calibrated import Calibrated
 from ragsieve.score.combine import Hybrid, Mean
-from ragsieve.score.embedding import Cosine
+from ragsieve.score.embedding import Cosine, InContext
 from ragsieve.score.helpful import Helpful
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.score.judge import Critique, Reflection, Relevance
@@ -23,6 +23,7 @@ __all__ = [
     "Expected",
     "Helpful",
     "Hybrid",
+    "InContext",
     "Inclusion",
     "Likelihood",
     "Listwise",

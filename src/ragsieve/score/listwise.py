@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -12,15 +13,13 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError, ModelError, check_choice, check_range
 from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
-from ragsieve.prompts import numbered, render, titled
+from ragsieve.prompts import first_words, fitting, numbered, render, titled
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment, rounded
 
 Mode = Literal["write", "first"]
 
-FRAME = 64  # tokens of the chat format around the contents, at most
-WORD = 8  # characters that count as a word, where a text has no spaces
 _CHAIN = re.compile(r"\[\d{1,9}\](?:[\s,>]*\[\d{1,9}\])*[\s,>]*(?:\[\d*)?\.?")  # may be cut
 _PLACE = re.compile(r"\[(\d{1,9})\]")
 
@@ -145,17 +144,8 @@ class Permuting:
 
     def _fitting(self, question: str, texts: Sequence[str]) -> Prompt:
         """The prompt with as many words of each text as fit."""
-        budget = self.llm.context - _order_tokens(len(texts)) - FRAME
-        words = self.max_words
-        while True:
-            prompt = _prompt(question, texts, words)
-            size = sum(self.llm.count([turn.content for turn in prompt]))
-            if size <= budget or words == 1:
-                break
-            words = max(1, min(words - 1, words * budget // size))
-        if words < self.max_words:
-            note(f"{words} words of each passage are read: more do not fit the context")
-        return prompt
+        make = partial(_prompt, question, texts)
+        return fitting(self.llm, make, self.max_words, _order_tokens(len(texts)))
 
 
 def _order_tokens(size: int) -> int:
@@ -164,8 +154,7 @@ def _order_tokens(size: int) -> int:
 
 
 def _prompt(question: str, texts: Sequence[str], words: int) -> Prompt:
-    heads = [" ".join(text[: WORD * words].split()[:words]) for text in texts]
-    plain = [_PLACE.sub(r"(\1)", head) for head in heads]
+    plain = [_PLACE.sub(r"(\1)", first_words(text, words)) for text in texts]
     return render("permute", question=question, documents=numbered(plain), most=str(len(texts)))
 
 

@@ -83,15 +83,18 @@ def top_sentences(
     *,
     documents: int | None = None,
     k: int = 5,
+    reranker: CrossEncoder | None = None,
     max_tokens: int | None = None,
 ) -> System:
     """Keep the 5 sentences nearest to the question by embedding, as they stand in the text.
 
     Args:
         llm: The generator.
-        embedder: Ranks by cosine; each sentence is embedded behind its document's title.
+        embedder: Ranks by cosine; each sentence is embedded behind its document's title. Not used
+            where there is a ``reranker``.
         documents: So many of the first documents are read; all where None, not negative.
         k: So many sentences stay.
+        reranker: Ranks instead, as ``"dot:FOLDER"`` of RECOMP's own weights.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -100,14 +103,14 @@ def top_sentences(
     Source: With an embedder of ``ragsieve train recomp`` and the first 5 documents the extractive
         compressor of RECOMP (arXiv 2310.04408), section 3.1: 1 sentence for NQ and TriviaQA, 2 for
         HotpotQA.
-    Differs: From RECOMP: cosine, not the inner product, so weights of the authors may rank a little
-        differently; sentences stand in the order of the text.
+    Differs: From RECOMP: cosine, not the inner product, without a ``reranker``; sentences are read
+        behind their titles and stand in the order of the text.
     """
     return System(
         Pipeline(
             *([] if documents is None else [select.TopK(documents)]),
             split.Sentences(),
-            score.Cosine(embedder),
+            score.Pair(reranker) if reranker else score.Cosine(embedder),
             select.TopK(k),
             select.Order("document"),
         ),

@@ -177,9 +177,10 @@ def crag(
     Args:
         llm: The generator; rewrites the question for ``fallback``.
         embedder: Its cosine judges where there is no ``evaluator``.
-        evaluator: Judges documents and strips: a cross-encoder, which needs its own thresholds; a
-            `Pipeline` that ends in `score.Calibrated`; or an LLM that rates them as
-            `score.Relevance` says (small ones rate all alike).
+        evaluator: Judges documents and strips: a cross-encoder, which needs its own thresholds
+            (``"crag:FOLDER"`` of the paper's weights: `PAPER`); a `Pipeline` that ends in
+            `score.Calibrated`; or an LLM that rates them as `score.Relevance` says (small ones
+            rate all alike).
         fallback: Another source, such as a web search; without one there is nothing else to read.
         rewrite: Whether ``fallback`` is asked by a rewritten question.
         upper: Score from which a document makes the verdict correct; 0.6 for a cosine, a rating or
@@ -196,11 +197,12 @@ def crag(
     Source: CRAG (arXiv 2401.15884), section 4, algorithm 1, and appendix B: upper and lower 0.59
         and -0.99 on PopQA, 0.5 and -0.91 on PubHealth and ARC-Challenge, 0.95 and -0.91 on
         Biography; strips from -0.5, the best 5.
-    Differs: The paper's evaluator is a T5-large fine-tuned to say 1 or -1 of "question [SEP] text",
-        its thresholds (`PAPER`) are that model's and no other's; those for cosine, rating
-        and probability are ours. Its fallback is
-        a web search by keywords that a larger model writes; here it is any source, asked by the
-        question in other words. Documents and what the fallback finds share the best k strips.
+    Differs: The paper's evaluator is a T5-large fine-tuned to say 1 or -1
+        (`ragsieve.models.sentence_transformers.CRAGEvaluator` reads it), its thresholds (`PAPER`)
+        are that model's and no other's; those for cosine, rating and probability are ours. Its
+        fallback is a web search by keywords that a larger model writes; here it is any source,
+        asked by the question in other words. Documents and what the fallback finds share the best
+        k strips.
     """
     judge, is_share = _judge(embedder, evaluator)
     cuts = _cuts(is_share, upper=upper, lower=lower, min_score=min_score)

@@ -6,7 +6,7 @@ from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.score.helpful import Helpful
+from ragsieve.score.helpful import Helpful, Wording
 from ragsieve.systems.registry import system
 
 
@@ -18,6 +18,7 @@ def exit_sentences(
     min_score: float = 0.5,
     min_keep: int = 0,
     window: int = 512,
+    wording: Wording = "own",
     max_tokens: int | None = None,
 ) -> System:
     """Keep the sentences of which an LLM says Yes, each read in its document.
@@ -30,6 +31,8 @@ def exit_sentences(
         min_score: From which probability a sentence stays, in [0, 1]; the paper's τ.
         min_keep: At least so many sentences stay, the most probable ones.
         window: Tokens of a document that are read with a sentence.
+        wording: ``"published"`` for an ``extractor`` of the paper's weights, as
+            ``"transformers:google/gemma-2b-it+doubleyyh/exit-gemma-2b"``: its words.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -38,13 +41,13 @@ def exit_sentences(
     Source: EXIT (arXiv 2412.12559), section 3: splitting, classification in context, threshold,
         reassembly; τ = 0.5.
     Differs: The paper tunes Gemma-2B with HotpotQA's supporting sentences; without tuning a small
-        model's probabilities say little. Its published adapter learnt the paper's words, and is
-        asked in ours here: not tried. `ragsieve.score.Helpful` says how long documents are read.
+        model's probabilities say little. The published adapter was not tried here.
+        `ragsieve.score.Helpful` says how long documents are read.
     """
     return System(
         Pipeline(
             split.Sentences(),
-            Helpful(extractor or llm, window),
+            Helpful(extractor or llm, window, wording),
             select.Threshold(min_score, min_keep),
             select.Order("document"),
         ),

@@ -1,4 +1,4 @@
-"""Shared parts of LLMLingua and LongLLMLingua: documents, sentences and tokens cut to a budget."""
+"""Shared parts of the LLMLinguas: documents, sentences and tokens cut to a budget."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Nats
 from ragsieve.pipeline import ReaderLike, best_first, fit
 from ragsieve.score.surprisal import Expected, Surprisal
+from ragsieve.systems.budget import check_keep, tokens_of
 from ragsieve.text import batched_by_size, sentence_spans
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
@@ -66,7 +67,7 @@ class Prune:
     window: int = field(default=200, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self.keep)
+        check_keep(self.keep)
         check_range(self, coarse=(1, None), sentences=(1, None), spread=(0, 1), window=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
@@ -75,7 +76,7 @@ class Prune:
                 record_drop(segment, "it is blank")
         documents = list({s.key: s for s in segments if s.text.strip()}.values())
         total = _length(self.reader, documents)
-        budget = _tokens(self.keep, total)
+        budget = tokens_of(self.keep, total)
         if total <= budget:
             return [s.scored("worth", 0.0) for s in documents]
         best = self._until(best_first(documents), self.coarse * budget)
@@ -147,7 +148,7 @@ class Keep:
     keep: int | float
 
     def __post_init__(self) -> None:
-        _check(self.keep)
+        check_keep(self.keep)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         kept = []
@@ -157,19 +158,10 @@ class Keep:
             else:
                 level = _LEVELS.get(list(segment.scores)[-1], "segment")
                 record_drop(segment, f"{-segment.score:.3g} below the least {level} that stays")
-        return fit(kept, _tokens(self.keep, _length(self.reader, segments)), self.reader)
+        return fit(kept, tokens_of(self.keep, _length(self.reader, segments)), self.reader)
 
 
 _LEVELS = {"document": "document", "sentence": "sentence", "worth": "token of its document"}
-
-
-def _check(keep: float) -> None:
-    if keep < 0 or (isinstance(keep, float) and not keep <= 1):
-        raise InputError(f"keep must be tokens or a share from 0 to 1, got {keep!r}")
-
-
-def _tokens(keep: float, total: int) -> int:
-    return keep if isinstance(keep, int) else int(keep * total)
 
 
 def _length(reader: ReaderLike, segments: Sequence[Segment]) -> int:
@@ -179,6 +171,27 @@ def _length(reader: ReaderLike, segments: Sequence[Segment]) -> int:
 def _short(difference: float) -> float:
     """A difference to the least that stays, below 0 also where both are equal."""
     return min(difference, -_LEAST)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Join segments with nothing but white space between to one, whose score is the highest."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        joined: list[Segment] = []
+        for segment in segments:
+            last = joined[-1] if joined else None
+            if last is not None and _follows(last, segment):
+                best = max(last, segment, key=lambda s: s.score)
+                joined[-1] = Segment(last.document, last.start, segment.end, best.scores)
+            else:
+                joined.append(segment)
+        return joined
+
+
+def _follows(one: Segment, other: Segment) -> bool:
+    same = one.document == other.document and one.end <= other.start
+    return same and not one.document.text[one.end : other.start].strip()
 
 
 class TapePart(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, CrossEncoder, SentencePruner
+from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.registry import system
 
@@ -16,7 +17,7 @@ def provence(
     *,
     reranker: CrossEncoder | None = None,
     k: int = 5,
-    min_score: float = 0.1,
+    min_score: float | None = None,
     min_keep: int = 0,
     max_tokens: int | None = None,
 ) -> System:
@@ -31,8 +32,9 @@ def provence(
             the package, or `ragsieve.models.provence.Provence` with published weights.
         reranker: Scores the documents in its place.
         k: So many documents stay.
-        min_score: From which probability a sentence stays, in [0, 1]; 0.1 is the paper's careful
-            cut, 0.5 the short one, both of its own weights.
+        min_score: From which probability a sentence stays, in [0, 1]; where None, what the
+            configuration of published weights says, else 0.1: the paper's careful cut, of its own
+            weights (0.5 is the short one).
         min_keep: At least so many sentences stay, the most probable ones.
         max_tokens: Budget of the context, in the generator's tokens.
 
@@ -43,6 +45,8 @@ def provence(
     Differs: A title is read in front of its passage but is never kept for itself: it stands before
         the kept sentences anyhow. Sentences are those of our splitter.
     """
+    if min_score is None:
+        min_score = getattr(unwrap(pruner), "min_score", 0.1)
     return System(
         Pipeline(
             score.Pair(reranker or pruner),

@@ -16,6 +16,7 @@ from ragsieve.errors import check_choice, check_range
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.surprisal import Per, Surprisal
+from ragsieve.systems.lingua import Joined
 from ragsieve.systems.registry import system
 from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment, rounded
@@ -144,24 +145,3 @@ class Phrases:
             phrases = self._spacy.noun_phrases(text[start:end])
             spans += [(start + first, start + last) for first, last in phrases]
         return spans
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Join segments with nothing but white space between to one, whose score is the highest."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        joined: list[Segment] = []
-        for segment in segments:
-            last = joined[-1] if joined else None
-            if last is not None and _follows(last, segment):
-                best = max(last, segment, key=lambda s: s.score)
-                joined[-1] = Segment(last.document, last.start, segment.end, best.scores)
-            else:
-                joined.append(segment)
-        return joined
-
-
-def _follows(one: Segment, other: Segment) -> bool:
-    same = one.document == other.document and one.end <= other.start
-    return same and not one.document.text[one.end : other.start].strip()

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ragsieve.answer.reader import FRAME
 from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
 from ragsieve.pipeline import Stage, System
-from ragsieve.prompts import context
+from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
 from ragsieve.systems.crag import crag
 from ragsieve.systems.iterating import SHOWN, Search, iterating

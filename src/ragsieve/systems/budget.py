@@ -1,0 +1,53 @@
+"""A budget in tokens, or as a share of all tokens, for the best segments."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ragsieve.errors import InputError
+from ragsieve.pipeline import ReaderLike, best_first
+from ragsieve.trace import record_drop
+from ragsieve.types import Query, Segment
+
+
+def check_keep(keep: float) -> None:
+    """Raise `InputError` unless ``keep`` is tokens, an int, or a share from 0 to 1."""
+    if keep < 0 or (isinstance(keep, float) and not keep <= 1):
+        raise InputError(f"keep must be tokens or a share from 0 to 1, got {keep!r}")
+
+
+def tokens_of(keep: float, total: int) -> int:
+    """The tokens that ``keep`` is of so many in all."""
+    return keep if isinstance(keep, int) else int(keep * total)
+
+
+@dataclass(frozen=True)
+class Best:
+    """Keep the best segments up to a budget, each counted by itself; the order stays.
+
+    Args:
+        reader: Counts tokens; the budget is in its tokens.
+        keep: The budget: tokens, where it is an int, else the share of all tokens, in [0, 1].
+
+    Raises:
+        InputError: If ``keep`` breaks its rule, or a segment has no score yet.
+    """
+
+    reader: ReaderLike
+    keep: int | float
+
+    def __post_init__(self) -> None:
+        check_keep(self.keep)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        ranked = best_first(segments)
+        sums = [*accumulate(self.reader.count([s.text for s in ranked]))]
+        budget = tokens_of(self.keep, sums[-1] if sums else 0)
+        most = bisect_right(sums, budget)
+        for segment in ranked[most:]:
+            record_drop(segment, f"{segment.score:.2f}: better ones have the {budget} tokens")
+        kept = {s.key for s in ranked[:most]}
+        return [s for s in segments if s.key in kept]
