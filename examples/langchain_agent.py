@@ -1,18 +1,19 @@
 import json
 from pathlib import Path
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models import FakeMessagesListChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ragsieve.integrations.langchain_agents import ToolResultFilter
 
 
 class Model(FakeMessagesListChatModel):  # yours: "openai:gpt-5-mini", ChatOllama(…) …
-    def bind_tools(self, tools, **_):
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
         return self
 
-    def _generate(self, messages, *more, **options):
+    def _generate(self, messages: list[BaseMessage], *more: Any, **options: Any) -> Any:
         print(f"the model reads {sum(len(m.text) for m in messages)} characters")
         return super()._generate(messages, *more, **options)
 

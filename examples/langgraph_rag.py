@@ -1,24 +1,24 @@
 import json
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 
 import ragsieve
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     question: str
     documents: list[dict[str, str]]
     context: str
 
 
-def retrieve(state: State) -> State:  # your retriever
+def retrieve(state: State) -> dict[str, Any]:  # your retriever
     lines = Path(__file__).with_name("eiffel.jsonl").read_text("utf-8").splitlines()
     return {"documents": [json.loads(line) for line in lines]}
 
 
-def sieve(state: State) -> State:
+def sieve(state: State) -> dict[str, Any]:
     result = filter_(state["question"], state["documents"])
     print(f"kept {result.tokens.after} of {result.tokens.before} tokens")
     return {"context": result.text}
@@ -30,4 +30,5 @@ graph.add_node("retrieve", retrieve)
 graph.add_node("sieve", sieve)
 for start, end in ((START, "retrieve"), ("retrieve", "sieve"), ("sieve", END)):
     graph.add_edge(start, end)
-print(graph.compile().invoke({"question": "Who drew the first design?"})["context"])
+question: State = {"question": "Who drew the first design?", "documents": [], "context": ""}
+print(graph.compile().invoke(question)["context"])

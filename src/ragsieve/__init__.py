@@ -12,8 +12,8 @@ from ragsieve.types import Answer, Document, Example, Query, Segment
 
 if TYPE_CHECKING:
     from ragsieve import answer, artifacts, models, score, select, split, systems
-    from ragsieve.artifacts import load
     from ragsieve.systems.finefilter import finefilter
+    from ragsieve.typed import load
 
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
 # for. OpenMP reads this once, when torch is imported.

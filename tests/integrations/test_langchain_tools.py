@@ -190,7 +190,7 @@ def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources() -> None:
     (written,) = last.artifact["ragsieve"]["written"]
 
     assert [NOTHING, f"{FRUIT}\n\nHe drew it."] == contents(filtered)
-    assert ("fake", [["0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
+    assert ("fake", [["c0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
 
 
 def test_a_chain_reads_filtered_results() -> None:

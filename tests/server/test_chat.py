@@ -471,3 +471,65 @@ def test_a_broken_filter_costs_no_result(
 
     assert "forwarded unfiltered: it broke" == reply.headers["x-ragsieve-error"]
     assert agent("search", "browse") == upstream.messages
+
+
+def items(*names: str) -> list[dict[str, Any]]:
+    """The same as items of OpenAI's Responses."""
+    calls = [
+        {"type": "function_call", "call_id": f"c{n}", "name": name, "arguments": "{}"}
+        for n, name in enumerate(names)
+    ]
+    results = [
+        {"type": "function_call_output", "call_id": f"c{n}", "output": [PAGE, RAIN][n % 2]}
+        for n, _ in enumerate(names)
+    ]
+    return [*QUESTION, *calls, *results]
+
+
+def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstream: Asked) -> None:
+    """By OpenAI's client: items keep their places and calls; all else is as it came."""
+    told = settings(upstream, filter_tools=("web_*",))
+    url = serve(create_app({"nearest": system}, settings=told))
+    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    given: Any = items("web_search", "web_browse", "calc")
+    create = asked.responses.with_raw_response.create
+    reply = create(model="m", input=given, instructions="Be brief.", previous_response_id="r0")
+    sent = json.loads(upstream.bodies[-1])
+
+    assert (REPLY, ["/v1/responses"]) == (reply.content, upstream.paths)
+    assert ("18", "5", "1/2") == tuple(
+        reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tokens-before", "tokens-after", "documents")
+    )
+    assert ("Be brief.", "r0") == (sent["instructions"], sent["previous_response_id"])
+    assert {"model", "input", "instructions", "previous_response_id"} == {*sent}
+    assert ["Seals sang Summer Breeze.", NOTHING] == [one["output"] for one in sent["input"][4:6]]
+    for item, name in zip(sent["input"], given, strict=True):
+        assert {k: v for k, v in name.items() if k != "output"}.items() <= item.items()
+    assert given[6] == sent["input"][6]
+
+
+def test_documents_in_responses_are_filtered(client: MakeClient, upstream: Asked) -> None:
+    """Those of the field, and those in tags of an input that is one text."""
+    asked = client(settings=settings(upstream))
+    asked.post("/v1/responses", json={"input": TAGGED[0]["content"]})
+    parts = [{"type": "input_text", "text": "Who sang Summer Breeze?"}]
+    message = {"role": "user", "content": parts}
+    asked.post("/v1/responses", json={"input": [message], "documents": DOCUMENTS})
+    tagged, field = [json.loads(body)["input"][0]["content"] for body in upstream.bodies]
+
+    assert ["Seals sang Summer Breeze."] == [d.text for d in blocks(tagged)[0].documents]
+    assert ["input_text", "input_text"] == [part["type"] for part in field]
+    assert ["Seals sang Summer Breeze."] == [d.text for d in blocks(field[0]["text"])[0].documents]
+
+
+def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
+    """Byte by byte, as does a request with nothing to filter."""
+    asked = client(settings=settings(upstream, filter_tools=("*",)))
+    body = b'{ "stream": true, "input": "Who?"}'
+    headers = {"content-type": "application/json"}
+    reply = asked.post("/v1/responses", content=body, headers=headers)
+
+    assert body == upstream.bodies[0]
+    assert chunk("Se") + chunk("als") + b"data: [DONE]\n\n" == reply.content
+    assert reply.headers["content-type"].startswith("text/event-stream")

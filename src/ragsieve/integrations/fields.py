@@ -28,13 +28,13 @@ class AdapterFields(BaseModel):
         InputError: If an option breaks its rule.
     """
 
-    system: Any  # a System or a name, which Adapter checks: pydantic would look into its fields
-    llm: str | None
-    embedder: str | None
-    options: Mapping[str, Any]
-    max_tokens: int | None
-    on_error: OnError
-    on_result: Callable[[Result], object] | None = Field(exclude=True)
+    system: Any = "finefilter"  # Adapter checks it: pydantic would look into a System's fields
+    llm: str | None = None
+    embedder: str | None = None
+    options: Mapping[str, Any] = Field(default_factory=dict)
+    max_tokens: int | None = None
+    on_error: OnError = "keep"
+    on_result: Callable[[Result], object] | None = Field(default=None, exclude=True)
     _adapter: Adapter = PrivateAttr()
 
     def __init__(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragsieve.errors import MissingExtra
 from ragsieve.integrations.base import KEY, Adapter, Kept, read_document
-from ragsieve.integrations.tools import NOTHING, is_chosen, texts, with_texts
+from ragsieve.integrations.tools import ToolText, filtered, is_chosen, texts, with_texts
 from ragsieve.result import Result
 
 try:
@@ -49,15 +47,6 @@ def _write(document: Document | None, kept: Kept) -> Document:
     return document.model_copy(update={"page_content": kept.text, "metadata": metadata})
 
 
-class _Part(NamedTuple):
-    """A text of a tool message: places of the message and in its content; -1 of a new text."""
-
-    message: int
-    place: int | None
-    text: str
-    about: Mapping[str, Any]
-
-
 def filter_tool_messages(
     messages: Sequence[BaseMessage],
     sieve: Adapter,
@@ -83,59 +72,21 @@ def filter_tool_messages(
         sieve: The filter. Where it fails, and has ``on_error="keep"``, all messages are returned as
             they were, and one warning is logged.
         tools: Patterns of the names of tools whose results are filtered, as ``web_*``.
-        on_result: Called with the filter's result.
+        on_result: Called with the filter's result, whose documents have the ids of the calls.
     """
     calls = [call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls]
     called = {call["id"]: call["name"] for call in calls}
-    parts = [
-        _Part(number, place, text, {})
+    returned = [
+        ToolText(number, place, m.tool_call_id, text)
         for number, m in enumerate(messages)
         if isinstance(m, ToolMessage) and m.status != "error"
         if is_chosen(m.name or called.get(m.tool_call_id, ""), tools)
         for place, text in texts(m.content)
         if text.strip()
     ]
-    if not parts:
-        return [*messages]
     question = next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
-    filtered = sieve(str(question), parts, _read_part, _write_part, on_result)
-    if filtered.result is None:
-        return [*messages]
-    changes = _changes(parts, filtered.documents, filtered.result)
+    changes = filtered(returned, str(question), sieve, on_result)
     return [_changed(m, changes[n]) if n in changes else m for n, m in enumerate(messages)]
-
-
-def _read_part(part: _Part) -> dict[str, Any]:
-    return {"text": part.text}
-
-
-def _write_part(part: _Part | None, kept: Kept) -> _Part:
-    message, place, _, _ = part or (-1, None, "", {})
-    return _Part(message, place, kept.text, kept.about)
-
-
-def _changes(
-    parts: Sequence[_Part], kept: Sequence[_Part], result: Result
-) -> dict[int, tuple[dict[int | None, str], dict[str, Any]]]:
-    """By the messages' places: the texts of their contents, and the provenance."""
-    own = {(part.message, part.place): part.text for part in kept}
-    rows = sorted(result.rows, key=itemgetter("document"))
-    spans = {name: [*group] for name, group in groupby(rows, itemgetter("document"))}
-    changes: dict[int, tuple[dict[int | None, str], dict[str, Any]]] = {}
-    for part, document in zip(parts, result.documents, strict=False):  # stages may find more
-        contents, about = changes.setdefault(part.message, ({}, {"kept": [], "dropped": []}))
-        contents[part.place] = own.get((part.message, part.place), NOTHING)
-        for row in spans.get(document.id, ()):
-            more = () if row["kept"] else ("stage", "reason")
-            span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
-            about["kept" if row["kept"] else "dropped"].append({"part": part.place, **span})
-    if new := [part for part in kept if part.message < 0]:
-        last = parts[-1]
-        contents, about = changes[last.message]
-        before = [own[key] for key in [(last.message, last.place)] if key in own]
-        contents[last.place] = "\n\n".join([*before, *(part.text for part in new)])
-        about["written"] = [part.about for part in new]
-    return changes
 
 
 def _changed(

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: filter the documents, forward everything else unchanged."""
+"""`/v1/chat/completions`, `/v1/responses`: filter the documents, forward all else unchanged."""
 
 from __future__ import annotations
 
@@ -36,25 +36,21 @@ _EXAMPLE = {
     "messages": [{"role": "user", "content": "Who sang Summer Breeze?"}],
     "documents": ["Summer Breeze was sung by Seals and Crofts.", "Rome is a city."],
 }
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"type": "object", "required": ["messages"]},
-                "example": _EXAMPLE,
-            }
-        },
-    }
-}
+_RESPONSE = {"input" if name == "messages" else name: value for name, value in _EXAMPLE.items()}
 _STREAMED = "text/event-stream"
+
+
+def _body(field: str, example: Any) -> dict[str, Any]:
+    """The schema of a request whose conversation is in a field."""
+    content = {"schema": {"type": "object", "required": [field]}, "example": example}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 
 def chats(service: Service) -> APIRouter:
     """The routes that forward."""
     router = APIRouter(responses={**REFUSALS, 504: {"description": "The upstream is silent."}})
 
-    @router.post("/v1/chat/completions", openapi_extra=_BODY)
+    @router.post("/v1/chat/completions", openapi_extra=_body("messages", _EXAMPLE))
     async def chat(request: Request) -> Response:
         """Forward a chat, of its documents only what matters; the reply is the upstream's.
 
@@ -66,24 +62,16 @@ def chats(service: Service) -> APIRouter:
         that name. Where the filter fails, all documents are forwarded, and ``X-Ragsieve-Error``
         says why.
         """
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            raise Fault(415, "invalid_request", "Content-Type must be application/json")
-        raw = await request.body()
-        body = await parse_body(service.work, raw)
-        if not isinstance(body, dict):
-            raise Fault(422, "invalid_request", f"the body must be an object, got {body!r:.80}")
-        _upstream(service.settings)
-        own = body.pop("ragsieve", None)
-        options = _options(own)
-        name = service.named(options.system)
-        filtered, headers, result = await _filtered(service, name, options.max_tokens, body)
-        content = raw if filtered is own is None else as_json(filtered or body).encode()
-        reply = await _forward(request, service.settings, "/chat/completions", content)
-        reply.headers.update(_ascii(headers))
-        if result and options.trace and not isinstance(reply, StreamingResponse):
-            added = {"ragsieve": result_dict(result, name, trace=True)}
-            return _with_fields(reply, added)
-        return reply
+        return await _replied(service, request, "/chat/completions", "messages")
+
+    @router.post("/v1/responses", openapi_extra=_body("input", _RESPONSE))
+    async def responses(request: Request) -> Response:
+        """Forward a request for a response, as chats are: its conversation is the field ``input``.
+
+        Results of tools are its items of type ``function_call_output``. What the upstream itself
+        holds of a conversation (``previous_response_id``) is not filtered.
+        """
+        return await _replied(service, request, "/responses", "input")
 
     @router.get("/v1/models")
     async def models(request: Request) -> Response:
@@ -91,6 +79,40 @@ def chats(service: Service) -> APIRouter:
         return await _forward(request, service.settings, "/models", b"")
 
     return router
+
+
+async def _replied(service: Service, request: Request, path: str, field: str) -> Response:
+    """The upstream's reply to a request whose conversation is in a field."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        raise Fault(415, "invalid_request", "Content-Type must be application/json")
+    raw = await request.body()
+    body = await parse_body(service.work, raw)
+    if not isinstance(body, dict):
+        raise Fault(422, "invalid_request", f"the body must be an object, got {body!r:.80}")
+    _upstream(service.settings)
+    own = body.pop("ragsieve", None)
+    options = _options(own)
+    name = service.named(options.system)
+    chat = _as_chat(body, field)
+    filtered, headers, result = await _filtered(service, name, options.max_tokens, chat)
+    if filtered and field != "messages":
+        filtered[field] = filtered.pop("messages")
+    content = raw if filtered is own is None else as_json(filtered or body).encode()
+    reply = await _forward(request, service.settings, path, content)
+    reply.headers.update(_ascii(headers))
+    if result and options.trace and not isinstance(reply, StreamingResponse):
+        added = {"ragsieve": result_dict(result, name, trace=True)}
+        return _with_fields(reply, added)
+    return reply
+
+
+def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:
+    """A request with its conversation as ``messages``."""
+    if field == "messages":
+        return body
+    given = body.get(field)
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    return {**{k: v for k, v in body.items() if k != field}, "messages": messages}
 
 
 def _upstream(settings: Settings) -> Upstream:

@@ -7,10 +7,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.integrations.tools import NOTHING, is_chosen, texts, with_texts
+from ragsieve.integrations.tools import (
+    NOTHING,
+    ToolText,
+    results_of,
+    texts,
+    with_contents,
+    with_texts,
+)
 from ragsieve.prompts import joined
 from ragsieve.result import Result
 from ragsieve.types import Document, Segment
@@ -98,7 +105,7 @@ def documents_of(body: dict[str, Any], tools: Sequence[str] = ()) -> ChatDocumen
 
     Args:
         body: The request.
-        tools: Patterns of the names of tools whose results count, too; see `is_chosen`.
+        tools: Patterns of the names of tools whose results count, too; as ``web_*``.
 
     Raises:
         InputError: If documents cannot be read; the message says why.
@@ -115,41 +122,12 @@ def documents_of(body: dict[str, Any], tools: Sequence[str] = ()) -> ChatDocumen
         chat = _of_field(body, users[-1], question, values) if question else None
     else:
         chat = _of_message(body, users[-1])
-    results = _results(messages, tools)
+    results = results_of(messages, tools)
     return _with_results(body, chat, question, results) if results and question else chat
 
 
-class _ToolResult(NamedTuple):
-    """A text that a tool returned: places of the message and in its content, and the call's id."""
-
-    message: int
-    place: int | None
-    call: str
-    text: str
-
-
-def _results(messages: Sequence[Any], tools: Sequence[str]) -> list[_ToolResult]:
-    """Texts that tools returned which match one of some patterns."""
-    turns = [(n, message) for n, message in enumerate(messages) if isinstance(message, dict)]
-    called = {
-        str(call.get("id")): str(call["function"].get("name"))
-        for _, message in turns
-        if isinstance(calls := message.get("tool_calls"), list)
-        for call in calls
-        if isinstance(call, dict) and isinstance(call.get("function"), dict)
-    }
-    return [
-        _ToolResult(n, place, name, text)
-        for n, message in turns
-        if message.get("role") == "tool"
-        if is_chosen(called.get(name := str(message.get("tool_call_id")), ""), tools)
-        for place, text in texts(message.get("content"))
-        if text.strip()
-    ]
-
-
 def _with_results(
-    body: dict[str, Any], chat: ChatDocuments | None, question: str, results: Sequence[_ToolResult]
+    body: dict[str, Any], chat: ChatDocuments | None, question: str, results: Sequence[ToolText]
 ) -> ChatDocuments:
     """The same with results of tools, which stay in the messages that they stand in."""
     before = chat.documents if chat else ()
@@ -163,11 +141,7 @@ def _with_results(
             more = others if chat is None and result is results[-1] else ()
             text = "\n\n".join([*own, *more]) or NOTHING
             contents.setdefault(result.message, {})[result.place] = text
-        messages = [
-            {**m, "content": with_texts(m["content"], contents[n])} if n in contents else m
-            for n, m in enumerate(filled["messages"])
-        ]
-        return {**filled, "messages": messages}
+        return {**filled, "messages": with_contents(filled["messages"], contents)}
 
     returned = [{"id": result.call, "text": result.text} for result in results]
     return ChatDocuments(body, chat.query if chat else question, (*before, *returned), fill)
@@ -306,7 +280,9 @@ def _with_lead(message: dict[str, Any], text: str) -> dict[str, Any]:
     content = message["content"]
     if isinstance(content, str):
         return {**message, "content": f"{text}\n\n{content}"}
-    return {**message, "content": [{"type": "text", "text": text}, *content]}
+    kinds = {part.get("type") for part in content if isinstance(part, dict)}
+    kind = "input_text" if "input_text" in kinds else "text"
+    return {**message, "content": [{"type": kind, "text": text}, *content]}
 
 
 def _escaped(text: str) -> str:

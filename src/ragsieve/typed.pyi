@@ -1,0 +1,735 @@
+"""`ragsieve.load` for type checkers: what `python -m tests.typing.stub` writes.
+
+With options, a name has to be one of these, or a folder's path; `ragsieve.artifacts.load` takes any
+string with any options, as of another package's system.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict, overload
+
+from ragsieve.answer.critic import Judge
+from ragsieve.models.base import LLM, CrossEncoder, ListwiseReranker, TokenClassifier
+from ragsieve.models.sharing import Share
+from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.retriever import AnySource
+from ragsieve.select.cut import Cut
+
+class FinefilterOnePassOptions(TypedDict, total=False):
+    keep_answer: float
+    cut: Cut | None
+    min_keep: int
+    order: Literal["document", "score", "ends"]
+    max_tokens: int | None
+
+class FinefilterOptions(TypedDict, total=False):
+    extractor: LLM | None
+    reranker: CrossEncoder | Literal["cosine", "bm25", "none"]
+    truncator: LLM | Cut | Literal["llm", "none"]
+    mode: Literal["point", "write"]
+    min_keep: int
+    order: Literal["document", "score", "ends"]
+    max_tokens: int | None
+
+class AdacompOptions(TypedDict, total=False):
+    predictor: LLM | None
+    documents: int
+    min_keep: int
+    max_words: int
+    max_tokens: int | None
+
+class BottleneckOptions(TypedDict, total=False):
+    writer: LLM | None
+    documents: int
+    written_tokens: int
+    max_tokens: int | None
+
+class ChunkragOptions(TypedDict, total=False):
+    critic: LLM | None
+    reranker: CrossEncoder | None
+    splitter: Stage | None
+    min_similarity: float
+    max_chars: int
+    rewrite: bool
+    retrieval: Literal["hybrid", "dense", "bm25"]
+    k: int
+    max_similarity: float
+    rating: Literal["scale", "likelihood"]
+    reflection: bool
+    critique: bool
+    calibration: str
+    threshold: Literal["llm", "statistics"] | float
+    epsilon: float
+    allow_empty: bool
+    max_tokens: int | None
+
+class CompactOptions(TypedDict, total=False):
+    writer: LLM | None
+    prompt: Literal["auto", "trained", "instructed"]
+    documents: int
+    together: int
+    written_tokens: int
+    max_tokens: int | None
+
+class CpcOptions(TypedDict, total=False):
+    rate: float
+    max_tokens: int | None
+
+class CragOptions(TypedDict, total=False):
+    evaluator: CrossEncoder | LLM | Pipeline | None
+    fallback: AnySource | None
+    rewrite: bool
+    upper: float | None
+    lower: float | None
+    min_score: float | None
+    sentences: int
+    k: int
+    max_tokens: int | None
+
+class ExitSentencesOptions(TypedDict, total=False):
+    extractor: LLM | None
+    min_score: float
+    min_keep: int
+    window: int
+    wording: Literal["own", "published"]
+    max_tokens: int | None
+
+class FilcoOptions(TypedDict, total=False):
+    extractor: LLM | None
+    documents: int
+    min_keep: int
+    max_tokens: int | None
+
+class FilcoLexicalOptions(TypedDict, total=False):
+    documents: int
+    k: int
+    max_tokens: int | None
+
+class HydeOptions(TypedDict, total=False):
+    prune: str | Stage | None
+    k: int
+    max_tokens: int | None
+
+class TopDocumentsOptions(TypedDict, total=False):
+    k: int | None
+    shots: int
+    examples: str
+    max_tokens: int | None
+
+class InstructragIclOptions(TypedDict, total=False):
+    shots: int
+    examples: str
+    max_tokens: int | None
+
+class IterRetgenOptions(TypedDict, total=False):
+    prune: str | Stage | None
+    iterations: int
+    k: int
+    max_tokens: int | None
+
+class LlmlinguaOptions(TypedDict, total=False):
+    pruner: LLM | None
+    rate: float
+    coarse: float
+    sentences: float | None
+    max_tokens: int | None
+
+class Llmlingua2Options(TypedDict, total=False):
+    classifier: TokenClassifier | None
+    rate: float
+    force: str
+    digits: bool
+    pool: Literal["mean", "first"]
+    max_tokens: int | None
+
+class LongllmlinguaOptions(TypedDict, total=False):
+    pruner: LLM | None
+    rate: float
+    coarse: float
+    sentences: float | None
+    spread: float
+    order: Literal["document", "score", "ends"]
+    max_tokens: int | None
+
+class PeRankOptions(TypedDict, total=False):
+    ranker: ListwiseReranker | None
+    k: int
+    window: int
+    step: int
+    max_tokens: int | None
+
+class ProvenceOptions(TypedDict, total=False):
+    reranker: CrossEncoder | None
+    k: int
+    min_score: float | None
+    min_keep: int
+    max_tokens: int | None
+
+class PruningragOptions(TypedDict, total=False):
+    pages: Literal["few", "many", "hybrid", "sparse"]
+    window: int
+    overlap: int
+    k: int
+    examples: int
+    same_domain: bool
+    cot: bool | None
+    domain: str
+    memory_first: bool
+    max_tokens: int | None
+
+class RankgptOptions(TypedDict, total=False):
+    ranker: LLM | ListwiseReranker | None
+    mode: Literal["write", "first"]
+    k: int
+    window: int
+    step: int
+    max_words: int
+    max_tokens: int | None
+
+class TopSentencesOptions(TypedDict, total=False):
+    documents: int | None
+    k: int
+    reranker: CrossEncoder | None
+    max_tokens: int | None
+
+class RecompAbstractiveOptions(TypedDict, total=False):
+    writer: LLM | None
+    prompt: Literal["auto", "plain", "instructed"]
+    documents: int
+    summary_tokens: int
+    max_tokens: int | None
+
+class RewriteRetrieveReadOptions(TypedDict, total=False):
+    prune: str | Stage | None
+    k: int
+    max_tokens: int | None
+
+class RichragOptions(TypedDict, total=False):
+    prune: str | Stage | None
+    ranker: LLM | ListwiseReranker | None
+    aspects: int
+    k: int
+    keep: int
+    max_tokens: int | None
+
+class SailOptions(TypedDict, total=False):
+    max_tokens: int | None
+
+class SelectiveContextOptions(TypedDict, total=False):
+    pruner: LLM | None
+    unit: Literal["sentence", "phrase", "token"]
+    percent: float
+    per: Literal["sum", "mean"]
+    max_tokens: int | None
+
+class SelfAskOptions(TypedDict, total=False):
+    prune: str | Stage | None
+    follow_ups: int
+    k: int
+    max_tokens: int | None
+
+class SelfRagOptions(TypedDict, total=False):
+    prune: str | Stage | None
+    reflection: Literal["tokens", "prompted"]
+    beam: int
+    depth: int
+    w_relevant: float
+    w_supported: float
+    w_useful: float
+    threshold: float
+    corrective: bool
+    k: int
+    max_tokens: int | None
+
+class WinnowragOptions(TypedDict, total=False):
+    critic: LLM | Judge | None
+    documents: int
+    clusters: int
+    rounds: int
+    seed: int
+    max_tokens: int | None
+    max_calls: int | None
+    max_llm_tokens: int | None
+    max_seconds: float | None
+
+class NearestDocumentsOptions(TypedDict, total=False):
+    k: int
+    reranker: CrossEncoder | None
+    max_tokens: int | None
+
+@overload
+def load(
+    name: Literal["finefilter"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: FinefilterOnePassOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep what the answer may need, as often as promised, by one reading of each passage."""
+
+@overload
+def load(
+    name: Literal["finefilter-point"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: FinefilterOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Have an LLM name clue sentences by number; rank them, keep the fewest that answer."""
+
+@overload
+def load(
+    name: Literal["finefilter-write"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: FinefilterOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """The same as printed in the paper: clues are written out, and read best first."""
+
+@overload
+def load(
+    name: Literal["adacomp"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: AdacompOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep as many of the first 5 documents as an LLM says that the question needs."""
+
+@overload
+def load(
+    name: Literal["bottleneck"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: BottleneckOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Have a model copy out or write what the answer needs; keep nothing where it writes nothing."""
+
+@overload
+def load(
+    name: Literal["chunkrag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: ChunkragOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Have an LLM and a critic rate semantic chunks; keep those above a threshold for the scores."""
+
+@overload
+def load(
+    name: Literal["chunkrag-likelihood"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: ChunkragOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """The same for small LLMs: chunks are rated by how probable they make the question."""
+
+@overload
+def load(
+    name: Literal["compact"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: CompactOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Have a model sum up five documents after another, until its summary can answer."""
+
+@overload
+def load(
+    name: Literal["cpc"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: CpcOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the sentences nearest to the question, each embedded within its document."""
+
+@overload
+def load(
+    name: Literal["crag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: CragOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Judge the documents; cut right ones to their best strips, look elsewhere for wrong ones."""
+
+@overload
+def load(
+    name: Literal["exit"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: ExitSentencesOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the sentences of which an LLM says Yes, each read in its document."""
+
+@overload
+def load(
+    name: Literal["filco"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: FilcoOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the sentences that a filter model writes out of the documents, each where it stands."""
+
+@overload
+def load(
+    name: Literal["filco-lexical"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: FilcoLexicalOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the sentence that shares most words with the question."""
+
+@overload
+def load(
+    name: Literal["hyde"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: HydeOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Search by a passage that the model makes up as the answer."""
+
+@overload
+def load(
+    name: Literal["icl"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep every document whole, after worked questions with their answers."""
+
+@overload
+def load(
+    name: Literal["all"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep every document whole."""
+
+@overload
+def load(
+    name: Literal["closed-book"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep no document: the model by itself."""
+
+@overload
+def load(
+    name: Literal["top-documents"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the first 5 documents as they were retrieved, whole."""
+
+@overload
+def load(
+    name: Literal["instructrag-ft"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: InstructragIclOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep every document whole, for an LLM of `train generator --target rationale`."""
+
+@overload
+def load(
+    name: Literal["instructrag-icl"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: InstructragIclOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep every document whole; the model says which help before it answers, after examples."""
+
+@overload
+def load(
+    name: Literal["iter-retgen"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: IterRetgenOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Search by the question, then by the answer so far with the question, three times."""
+
+@overload
+def load(
+    name: Literal["llmlingua"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: LlmlinguaOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the tokens that a language model does not expect, whatever is asked."""
+
+@overload
+def load(
+    name: Literal["llmlingua-2"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: Llmlingua2Options | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the words that an encoder calls worth keeping, whatever is asked."""
+
+@overload
+def load(
+    name: Literal["longllmlingua"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: LongllmlinguaOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep documents that make the question expected, and of them the tokens it explains."""
+
+@overload
+def load(
+    name: Literal["pe-rank"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: PeRankOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the first 5 documents in the order of a model that reads each as one vector."""
+
+@overload
+def load(
+    name: Literal["provence"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: ProvenceOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Rank documents and prune their sentences by one pass of a cross-encoder."""
+
+@overload
+def load(
+    name: Literal["pruningrag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: PruningragOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the 3 best windows of each source that was asked; reason after worked examples."""
+
+@overload
+def load(
+    name: Literal["rankgpt"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: RankgptOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the first 5 documents in the order that the LLM gives them, 20 at a time."""
+
+@overload
+def load(
+    name: Literal["recomp"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: TopSentencesOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the sentence nearest to the question by a bi-encoder: `ragsieve train recomp` tunes one."""
+
+@overload
+def load(
+    name: Literal["top-sentences"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: TopSentencesOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the 5 sentences nearest to the question by embedding, as they stand in the text."""
+
+@overload
+def load(
+    name: Literal["recomp-abstractive"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: RecompAbstractiveOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Have a model sum up the documents for the question; keep nothing where it writes nothing."""
+
+@overload
+def load(
+    name: Literal["rewrite-retrieve-read"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: RewriteRetrieveReadOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Search by the question in the model's words; read with its own."""
+
+@overload
+def load(
+    name: Literal["richrag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: RichragOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Search by each aspect of the question, and keep the 10 results that cover them together."""
+
+@overload
+def load(
+    name: Literal["sail"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SailOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep every document whole, for an LLM of `train generator --target informative`."""
+
+@overload
+def load(
+    name: Literal["selective-context"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SelectiveContextOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep noun phrases and words that a language model expects less than half of all."""
+
+@overload
+def load(
+    name: Literal["self-ask"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SelfAskOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Ask up to 5 follow-up questions, look each up, then answer."""
+
+@overload
+def load(
+    name: Literal["self-crag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SelfRagOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Self-rag on what crag makes of each search."""
+
+@overload
+def load(
+    name: Literal["self-crag-prompted"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SelfRagOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """The same for any LLM: it is prompted for each judgement."""
+
+@overload
+def load(
+    name: Literal["self-rag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SelfRagOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Retrieve on demand, sentence by sentence, by a model with reflection tokens."""
+
+@overload
+def load(
+    name: Literal["self-rag-prompted"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: SelfRagOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """The same for any LLM: it is prompted for each judgement."""
+
+@overload
+def load(
+    name: Literal["winnowrag"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: WinnowragOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Let clusters of documents answer, a critic winnow; keep those of the answer that stands."""
+
+@overload
+def load(
+    name: Literal["nearest-documents"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: NearestDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the 5 documents nearest to the question by embedding, or best by a cross-encoder."""
+
+@overload
+def load(
+    name: Path,
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    share: Share = ...,
+) -> System:
+    """A trained filter's folder."""
+
+@overload
+def load(name: str, llm: Any = None, embedder: Any = None, *, share: Share = ...) -> System:
+    """A system, or a trained filter: a folder or a hub id."""

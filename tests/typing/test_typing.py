@@ -1,0 +1,60 @@
+"""What type checkers and editors know of the library: pyright as pyproject.toml sets it, mypy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ragsieve
+
+ROOT = Path(__file__).parents[2]
+MISUSE = Path(__file__).with_name("misuse.py")
+Place = tuple[str, int]
+
+
+def mypy() -> set[Place]:
+    """Errors in examples and misuse: the file's name and the line."""
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "examples", str(MISUSE)]
+    own = {**os.environ, "MYPYPATH": str(Path(ragsieve.__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, env=own, cwd=ROOT)
+    found = re.findall(r"([\w.]+):(\d+): error: ", done.stdout)
+    return {(name, int(line)) for name, line in found}
+
+
+def pyright() -> set[Place]:
+    """The same."""
+    pytest.importorskip("pyright")
+    if not shutil.which("node"):
+        pytest.skip("pyright needs Node.js")
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    errors = json.loads(done.stdout)["generalDiagnostics"]
+    return {(Path(e["file"]).name, e["range"]["start"]["line"] + 1) for e in errors}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_misuse_is_reported_where_it_stands(check: Callable[[], set[Place]]) -> None:
+    """And nothing else is: neither in the other lines, nor in the examples."""
+    lines = MISUSE.read_text("utf-8").splitlines()
+    wrong = {("misuse.py", n) for n, line in enumerate(lines, 1) if line.endswith("# wrong")}
+
+    assert len(wrong) > 20
+    assert wrong == check()
+
+
+def test_the_stub_is_up_to_date() -> None:
+    """It names each system with its options; `python -m tests.typing.stub` writes it."""
+    made = runpy.run_path(str(Path(__file__).with_name("stub.py")))
+
+    assert made["STUB"].read_text("utf-8") == made["stub"]()
