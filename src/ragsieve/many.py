@@ -16,6 +16,7 @@ from ragsieve.types import Answer, Example, Query, Segment
 Question = Example | Query | str | tuple[Query | str, Sequence[AnyDocument] | None]
 """A question with its documents, or one alone where the system has a source."""
 
+S = TypeVar("S")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -38,16 +39,18 @@ def run_many(
     """
     if workers < 1:
         raise InputError(f"workers must be at least 1, got {workers!r}")
-    results = _in_order(call, questions, workers)
+    pairs = (_parts(question, place) for place, question in enumerate(questions))
+    results = in_order(lambda pair: call(*pair), pairs, workers)
     return _shown(results, questions) if progress else results
 
 
-def _in_order(call: Call, questions: Iterable[Question], workers: int) -> Iterator[Result]:
-    pending: deque[Future[Result]] = deque()
+def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterator[T]:
+    """``call`` of each item, so many at once, in their order; see `run_many`."""
+    pending: deque[Future[T]] = deque()
     pool = ThreadPoolExecutor(workers)
     try:
-        for place, question in enumerate(questions):
-            pending.append(pool.submit(call, *_parts(question, place)))
+        for item in items:
+            pending.append(pool.submit(call, item))
             while pending and (pending[0].done() or len(pending) >= 2 * workers):
                 yield pending.popleft().result()
         while pending:

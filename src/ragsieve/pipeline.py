@@ -12,13 +12,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Literal, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.result import Result, Tokens
-from ragsieve.retriever import AnySource, as_source
+from ragsieve.retriever import AnySource, as_source, evidence_of
+from ragsieve.tables import map_dataset
 from ragsieve.trace import Kind, Trace, note, record_drop, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
 
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OnError = Literal["raise", "keep"]
-Stage = Callable[[Query, Sequence[Segment]], list[Segment]]
+Stage = Callable[[Query, list[Segment]], list[Segment]]
 Source = Callable[[Query], list[Segment]]
 
 
@@ -306,6 +307,21 @@ class System:
         """`map`, as a list."""
         return [*self.map(questions, answer=answer, workers=workers, progress=progress)]
 
+    def map_dataset(
+        self, dataset: Any, *, answer: bool = False, workers: int = 8, num_proc: int | None = None
+    ) -> Any:
+        """Results of a Hugging Face data set, a row a question; see `ragsieve.tables.schema`.
+
+        Args:
+            dataset: Has the columns ``question`` and ``documents``; streaming ones go, too.
+            answer: Whether the reader answers, as by `ask`.
+            workers: Questions at once in a process.
+            num_proc: Processes, of data sets that are not streamed.
+        """
+        return map_dataset(
+            self.ask if answer else self, dataset, workers=workers, num_proc=num_proc
+        )
+
     async def acall(
         self, query: Query | str, documents: Sequence[AnyDocument] | None = None
     ) -> Result:
@@ -349,34 +365,11 @@ class System:
             return taken, StageResult(map(Segment.whole, taken))
         source = cast(Source, self.source)
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
-        found = _recorded(source, "source", [], lambda: _found(source, query), on_error)
+        found = _recorded(source, "source", [], lambda: evidence_of(source, query), on_error)
         return tuple({s.document.id: s.document for s in found}.values()), StageResult.of(found)
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
-
-
-def segments_of(source: Source, query: Query) -> list[Segment]:
-    """What ``source`` finds.
-
-    Raises:
-        InputError: If it is no list of segments.
-    """
-    found = source(query)
-    if not isinstance(found, list) or not all(isinstance(one, Segment) for one in found):
-        raise InputError(f"{source!r} must give a list of segments, got {found!r:.80}")
-    return found
-
-
-def _found(source: Source, query: Query) -> list[Segment]:
-    """What ``source`` finds, if that is evidence: segments of documents with unique ids."""
-    found = segments_of(source, query)
-    documents: dict[str, Document] = {}
-    for segment in found:
-        name = segment.document.id
-        if documents.setdefault(name, segment.document) != segment.document:
-            raise InputError(f"{source!r} must give documents of unique ids, got two of {name!r}")
-    return found
 
 
 def _with_found(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError, SourceError, check_range
-from ragsieve.types import Query, Segment
+from ragsieve.types import Document, Query, Segment
 
 SCORE = "retriever"
 """Name of the score that a retriever gives its documents."""
@@ -121,3 +121,30 @@ def _takes_k(call: Callable[..., Any]) -> bool:
     places = [p for p in parameters if p.kind in by_place]
     needed = [p for p in places if p.default is Parameter.empty]
     return len(needed) > 1 or [p.name for p in places[1:2]] == ["k"]
+
+
+def segments_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
+    """What ``source`` finds.
+
+    Raises:
+        InputError: If it is no list of segments.
+    """
+    found = source(query)
+    if not isinstance(found, list) or not all(isinstance(one, Segment) for one in found):
+        raise InputError(f"{source!r} must give a list of segments, got {found!r:.80}")
+    return found
+
+
+def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
+    """What ``source`` finds: segments of documents with unique ids.
+
+    Raises:
+        InputError: If it finds anything else.
+    """
+    found = segments_of(source, query)
+    documents: dict[str, Document] = {}
+    for segment in found:
+        name = segment.document.id
+        if documents.setdefault(name, segment.document) != segment.document:
+            raise InputError(f"{source!r} must give documents of unique ids, got two of {name!r}")
+    return found

@@ -230,6 +230,8 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("filter --input q.jsonl --output o --json", "--input takes no FILE, --json"),
         ("filter --input none --output o", "'none' does not exist"),
         ("filter --input q.jsonl --output .", "'.' is a directory"),
+        ("filter --input s3://b/*.parquet --output o", "--input must be a file, got 's3://b/"),
+        ("filter --input q.jsonl --output o --engine ray --limit 3", "and no --limit or --cache"),
         ("filter --input q.jsonl --output q.jsonl", "must not be the input"),
         ("filter --input q.jsonl --output a.txt", "must be empty or made by ragsieve"),
         ("filter --input q.jsonl --output o --workers 0", "--workers"),

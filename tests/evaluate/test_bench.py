@@ -28,6 +28,7 @@ from ragsieve.evaluate.records import load_run
 from ragsieve.evaluate.report import summarise
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.models.store import fingerprint
 from ragsieve.systems.indexes import IndexOptions, create_index
 from ragsieve.text import contains_answer
 from ragsieve.types import Document
@@ -159,6 +160,34 @@ def test_a_system_can_have_an_embedder_for_itself(tmp_path: Path) -> None:
     used = [bench._used(cell).keys() for cell in bench.cells]
 
     assert [{"fake:echo", "sentence_transformers:a/b"}, {"fake:echo", "fake:hashing"}] == used
+
+
+def test_a_complete_run_loads_no_model(tmp_path: Path) -> None:
+    """Weights that are the same need no library; others, or a question left, need the model."""
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "config.json").write_text("{}")
+    name = f"transformers:{weights}"
+    config = replace(ONE, generators=(Generator(llm=name),), latency=1)
+    llm = ScriptedLLM(lambda _: "tungsten", identity=f"{name}@{fingerprint(weights)}:float32")
+
+    def start(llm: Any = None) -> list[Any]:
+        bench = Bench(config, tmp_path / "run")
+        if llm:
+            bench._models[json.dumps([name, {}])] = llm
+        bench.prepare()
+        return [*bench.run()]
+
+    first, header = start(llm), (tmp_path / "run" / "run.json").read_text()
+
+    assert len(first) == len(start()) == 13
+    assert header == (tmp_path / "run" / "run.json").read_text()
+    next((tmp_path / "run" / "latency").glob("[!.]*.jsonl")).write_text("")
+    assert [1] == [e.done.line for e in start() if isinstance(e.done.error, ModelError)]
+    start(llm)
+    (weights / "config.json").write_text("{ }")
+    with pytest.raises(InputError, match="was made by"):
+        start()
 
 
 def slow(log: Path) -> ScriptedLLM:

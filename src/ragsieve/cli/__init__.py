@@ -21,6 +21,7 @@ from ragsieve.cli.config import FILE, config_command, defaults, settings
 from ragsieve.cli.index import index_group
 from ragsieve.cli.lists import datasets_command, models_group, systems_command
 from ragsieve.cli.mcp import mcp_command
+from ragsieve.cli.plan import plan_command
 from ragsieve.cli.scorers import scorers_command
 from ragsieve.cli.serve import serve_command
 from ragsieve.cli.train import train_group
@@ -127,7 +128,8 @@ def cli(verbose: bool, quiet: bool) -> None:
 
 
 for command in (
-    *(filter_command, ask_command, bench_command, report_command, annotate_command),
+    *(filter_command, ask_command, plan_command, bench_command, report_command),
+    annotate_command,
     *(train_group, calibrate_command, scorers_command),
     *(serve_command, mcp_command, index_group, config_command),
     *(systems_command, datasets_command, models_group),

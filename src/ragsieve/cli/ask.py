@@ -28,6 +28,7 @@ from ragsieve.cli.base import (
     warn,
     watched,
 )
+from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
 from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import Sections, options_of, taken
 from ragsieve.errors import InputError
@@ -49,13 +50,18 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["-q", "--query"], metavar="TEXT", help="The question."),
     click.Option(
         ["--input", "source"],
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+        type=Place(exists=True, allow_dash=True, path_type=Path),
         help="Many questions: JSONL, a question with its documents a line; may be .gz. -: standard "
         "input; results go to standard output, each as soon as it is there, if not to --output.",
     ),
-    click.Option(["--output"], type=FILE, help="Its results, a line each; goes on if interrupted."),
+    click.Option(
+        ["--output"],
+        type=Place(path_type=Path),
+        help="Its results, a line each; goes on if interrupted.",
+    ),
     click.Option(["--limit"], type=COUNT, help="Only the first lines of --input."),
     click.Option(["--workers"], type=COUNT, default=16, help="Questions at once."),
+    *options_of(Cluster),
     *options_of(SystemOptions, changes=CHANGES),
     click.Option(["--cache"], type=FILE, help="Remember model replies here."),
     click.Option(
@@ -72,6 +78,7 @@ _SECTIONS = {
         *("source", "output"),
     ),
     "Where evidence is searched": ("index", "retrieve", "by", "sources", "router"),
+    "On a Ray cluster": ("engine", "address", "actors", "form"),
     "Models and their options": (
         *("llm_options", "embedder", "pruner", "system_options", "system_models", "cache"),
     ),
@@ -101,7 +108,7 @@ def filter_command(**options: Any) -> int:
       ragsieve filter --input questions.jsonl --output kept.jsonl
       cat questions.jsonl | ragsieve filter --input - | jq .text
     """
-    return _run(answering=False, system=taken(SystemOptions, options), **options)
+    return _run(False, taken(SystemOptions, options), taken(Cluster, options), **options)
 
 
 @click.command(
@@ -127,17 +134,18 @@ def ask_command(**options: Any) -> int:
       ragsieve ask --input questions.jsonl --output answers.jsonl
       cat questions.jsonl | ragsieve ask --input - | jq .answer
     """
-    return _run(answering=True, system=taken(SystemOptions, options), **options)
+    return _run(True, taken(SystemOptions, options), taken(Cluster, options), **options)
 
 
 def _run(
-    *,
     answering: bool,
     system: SystemOptions,
+    cluster: Cluster,
+    *,
     query: str | None,
     files: Sequence[str],
-    source: Path | None,
-    output: Path | None,
+    source: Path | str | None,
+    output: Path | str | None,
     limit: int | None,
     workers: int,
     cache: Path | None,
@@ -159,6 +167,12 @@ def _run(
     chosen = [system, *_compared(system, html, compare)]
     for one in chosen:
         one.check()
+    if cluster.engine == "ray":
+        if output is None or source == _STDIN or limit or cache:
+            raise InputError("--engine ray needs --input and --output, and no --limit or --cache")
+        label = _label(answering, system)
+        return run_on_ray(str(source), str(output), system, cluster, label, answering, workers)
+    source, output = local_file("--input", source), local_file("--output", output)
     if source is not None:
         source = Path("/dev/stdin") if source == _STDIN else source
         batch = Batch(source, output, label=_label(answering, system)) if output else None

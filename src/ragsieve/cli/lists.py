@@ -99,6 +99,7 @@ def models_group() -> None:
       ragsieve models pull            all default weights, about 180 MB, once
       ragsieve models pull smollm2    only these
       ragsieve models list --json
+      ragsieve models convert FOLDER  weights in pytorch_model.bin as safetensors
     """
 
 
@@ -131,3 +132,16 @@ def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
 def models_path(name: str) -> None:
     """Print the folder of named weights, fetched if they are missing."""
     click.echo(store.pull(name))
+
+
+@command("convert", of=models_group)
+def models_convert(folder: str) -> None:
+    """Write FOLDER's pytorch_model.bin, its shards or adapter_model.bin as safetensors beside it.
+
+    ragsieve loads safetensors alone. The pickles are read as tensors and nothing else: one that
+    would run code is refused.
+    """
+    from ragsieve.models.convert import to_safetensors  # torch takes seconds
+
+    for file in to_safetensors(folder):
+        click.echo(file)

@@ -21,6 +21,7 @@ from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.wrap import is_concurrent
 from ragsieve.server.settings import Limits, Settings, Upstream
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Sett
 
 def _batched(model: Any) -> Any:
     """A model whose calls are joined while it is busy: nobody waits for others who may not come."""
-    from ragsieve.models.pruner import Pruner  # imports onnxruntime
-
-    if isinstance(model, Pruner):  # its calls share the processors by themselves
+    if is_concurrent(model):
         return model
     size = 256
     if hasattr(model, "complete"):

@@ -18,6 +18,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ragsieve import artifacts, datasets, models, systems
 from ragsieve.artifacts import building
 from ragsieve.datasets.local import lines, parse_record
@@ -58,6 +60,13 @@ class Progress:
     done: Done
 
 
+class _Earlier(msgspec.Struct, frozen=True):
+    """What is read of the header of an earlier start."""
+
+    started: str
+    models: dict[str, str] = {}
+
+
 @dataclass
 class Bench:
     """A run in a folder.
@@ -80,6 +89,7 @@ class Bench:
     command: Sequence[str] = ()
     retry: bool = False
     _models: dict[str, Any] = field(default_factory=dict, repr=False)
+    _identities: dict[str, str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -108,18 +118,44 @@ class Bench:
                 about[cell.questions_file] = questions.write(
                     path, cell.data, cell.noise, self.config, self.data
                 )
-        used = {name: m.identity for cell in self.cells for name, m in self._used(cell).items()}
+        earlier = self._earlier()
+        with_options = {c.generator.llm for c in self.cells if c.generator.options}
+        self._identities = {
+            name: identity
+            for name, identity in earlier.models.items()
+            if name not in with_options and models.unchanged(name, identity)
+        }
+        if self._identities and any(map(self._unfinished, self.cells)):
+            self._identities = {}
+        used = {name: mark for cell in self.cells for name, mark in self._used(cell).items()}
         for name in {c.system.name for c in self.cells} - {*systems.SYSTEMS}:
             used[name] = artifacts.identity(name)
         values = header(self.config, self.cells, about, used, self.command)
-        path = self.folder / "run.json"
-        if path.exists():  # the first start's time stays
-            try:
-                values["started"] = json.loads(path.read_text(encoding="utf-8"))["started"]
-            except (ValueError, TypeError, LookupError) as error:
-                logger.warning("%s is damaged, and is written anew: %s", path, error)
-        replace_lines(path, [json.dumps(values, indent=2).encode() + b"\n"])
+        values["started"] = earlier.started or values["started"]  # the first start's time stays
+        replace_lines(self._header, [json.dumps(values, indent=2).encode() + b"\n"])
         return {name: counts["questions"] for name, counts in about.items()}
+
+    def _earlier(self) -> _Earlier:
+        """What the header of an earlier start says; nothing where there is none."""
+        if self._header.exists():
+            try:
+                return msgspec.json.decode(self._header.read_bytes(), type=_Earlier)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                logger.warning("%s is damaged, and is written anew: %s", self._header, error)
+        return _Earlier("")
+
+    def _unfinished(self, cell: Cell) -> bool:
+        """Whether a question is left to ask or to time."""
+        for part, limit in {"records": cell.system.questions, "latency": self._timed(cell)}.items():
+            batch = self._batch(cell, part)
+            if limit == 0:
+                continue
+            if not batch.output.exists():
+                return True
+            with batch:
+                if batch.missing(limit):
+                    return True
+        return False
 
     def run(self) -> Iterator[Progress]:
         """Ask every question that has no record; one event a question, earlier ones included."""
@@ -128,10 +164,9 @@ class Bench:
             yield from self._times(cell)
 
     def _records(self, cell: Cell) -> Iterator[Progress]:
-        output = self.folder / "records" / f"{cell.file}.jsonl"
         cache = self.folder / "cache" / f"{cell.file}.sqlite"
         limit, workers = cell.system.questions, self.config.workers
-        batch = Batch(self._questions(cell), output, label=self._label(cell), retry=self.retry)
+        batch = self._batch(cell, "records")
         with batch, sharing(workers, cache=cache) as wrap:
             missing = batch.missing(limit)
             process, failed = self._processes(cell, wrap) if missing else (_none_missing, None)
@@ -158,10 +193,9 @@ class Bench:
         )
 
     def _times(self, cell: Cell) -> Iterator[Progress]:
-        limit = min(self.config.latency, cell.system.questions or self.config.latency)
+        limit = self._timed(cell)
         if not limit:
             return
-        output = self.folder / "latency" / f"{cell.file}.jsonl"
 
         @cache
         def warm() -> System:
@@ -169,7 +203,7 @@ class Bench:
             system.ask("Is the sky blue?", ["The sky is blue. Grass is green."])  # loads the rest
             return system
 
-        with Batch(self._questions(cell), output, label=self._label(cell)) as batch:
+        with self._batch(cell, "latency") as batch:
             for done in batch.run(lambda one: _times(one, warm()), workers=1, limit=limit):
                 yield Progress(cell, "latency", done)
             batch.sort()
@@ -215,13 +249,16 @@ class Bench:
             self._models[key] = models.load(spec, **(options or {}))
         return self._models[key]
 
-    def _used(self, cell: Cell) -> dict[str, Any]:
-        """The models of a cell, by specification."""
-        spec, generator = cell.system, cell.generator
-        used = {generator.llm: self._model(generator.llm, generator.options)}
-        parts, roles = self._named(spec)
+    def _used(self, cell: Cell) -> dict[str, str]:
+        """The identities of a cell's models, by specification."""
+        generator = cell.generator
+        parts, roles = self._named(cell.system)
         names = [*parts.values(), *roles.values(), self.config.judge]
-        return used | {name: self._model(name) for name in names if name}
+        options = {generator.llm: generator.options} | {name: {} for name in names if name}
+        return {
+            name: self._identities.get(name) or self._model(name, own).identity
+            for name, own in options.items()
+        }
 
     def _named(self, spec: SystemSpec) -> tuple[dict[str, str], dict[str, str]]:
         usual = {role: getattr(self.config, role) for role in ROLES}
@@ -230,7 +267,7 @@ class Bench:
     def _label(self, cell: Cell) -> str:
         """Everything that a cell's records depend on beside the questions, in a line."""
         spec, generator = cell.system, cell.generator
-        used = {name: model.identity for name, model in self._used(cell).items()}
+        used = self._used(cell)
         filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
         name = " ".join(n if n in systems.SYSTEMS else artifacts.identity(n) for n in filters)
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
@@ -238,6 +275,19 @@ class Bench:
         parts += cell.data.identity(spec.router, self.data).values()
         parts += ["crag"] if self.config.crag else []
         return json.dumps(without_keys(parts), sort_keys=True)
+
+    def _batch(self, cell: Cell, part: str) -> Batch:
+        output = self.folder / part / f"{cell.file}.jsonl"
+        retry = self.retry and part == "records"
+        return Batch(self._questions(cell), output, label=self._label(cell), retry=retry)
+
+    def _timed(self, cell: Cell) -> int:
+        """Questions that are timed."""
+        return min(self.config.latency, cell.system.questions or self.config.latency)
+
+    @property
+    def _header(self) -> Path:
+        return self.folder / "run.json"
 
     def _questions(self, cell: Cell) -> Path:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"
@@ -281,7 +331,7 @@ def _record(example: Example, system: System, metrics: Sequence[Metric]) -> dict
         }
     except RagsieveError as error:
         raise _Unmeasured(f"not measured: {error}") from error
-    return {**result.to_dict(), "trace": _trace(result), **values}
+    return {**result.to_dict(), "trace": costed_trace(result), **values}
 
 
 def _failure(
@@ -294,7 +344,7 @@ def _failure(
     return {"error": line, "answers": list(example.answers), "metrics": failed(example, metrics)}
 
 
-def _trace(result: Result) -> dict[str, Any]:
+def costed_trace(result: Result) -> dict[str, Any]:
     """The trace, with calls and tokens that a cache has spared counted in: as without one."""
     values = result.trace.to_dict()
     for row, step in zip(values["steps"], result.trace.steps, strict=True):

@@ -41,20 +41,21 @@ class Prices:
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be finite and not negative, got {value!r}")
 
-    def filter(self, cell: RecordTable) -> Values:
-        """Price of each question's filtering, in a million tokens' currency."""
+    def filter(self, read: Values, written: Values) -> Values:
+        """Price of a filter's tokens, each question's or a sum, times a million."""
         price_in = self.price_in if self.filter_in is None else self.filter_in
         price_out = self.price_out if self.filter_out is None else self.filter_out
-        return _price(cell, "llm", price_in, price_out)
+        return np.asarray(price_in * read + price_out * written)
 
-    def generator(self, cell: RecordTable) -> Values:
-        """Price of each question's answer."""
-        return _price(cell, "generator", self.price_in, self.price_out)
+    def generator(self, read: Values, written: Values) -> Values:
+        """The same of the generator's tokens."""
+        return np.asarray(self.price_in * read + self.price_out * written)
 
 
-def _price(cell: RecordTable, role: str, price_in: float, price_out: float) -> Values:
+def _tokens(cell: RecordTable, role: str) -> tuple[Values, Values]:
+    """Tokens that a role reads and writes."""
     read, written = (cell.column("cost", f"{role}_tokens_{way}") for way in ("in", "out"))
-    return np.asarray(price_in * read + price_out * written)
+    return read, written
 
 
 def derived_costs(
@@ -82,8 +83,12 @@ def derived_costs(
         saved = group_mean(other) - group_mean(own)
     return {
         "compression": _compression(cells),
-        "filter_price": group_mean([_finite(prices.filter(c)) for c in cells]) / 1000,
-        "generator_price": group_mean([_finite(prices.generator(c)) for c in cells]) / 1000,
+        "filter_price": group_mean([_finite(prices.filter(*_tokens(c, "llm"))) for c in cells])
+        / 1000,
+        "generator_price": group_mean(
+            [_finite(prices.generator(*_tokens(c, "generator"))) for c in cells]
+        )
+        / 1000,
         "p50": float(p50),
         "p95": float(p95),
         "saved_seconds": saved,
@@ -115,7 +120,7 @@ def break_even(before: Values, spent: Values, kept: float, price_in: float) -> f
 
 def _break_even(cells: Sequence[RecordTable], prices: Prices) -> float:
     before = np.concatenate([cell.column("cost", "tokens_before") for cell in cells])
-    spent = np.concatenate([prices.filter(cell) for cell in cells])
+    spent = np.concatenate([prices.filter(*_tokens(cell, "llm")) for cell in cells])
     known = np.isfinite(before) & np.isfinite(spent) & (before > 0)
     return break_even(before[known], spent[known], 1 / _compression(cells), prices.price_in)
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
-from ragsieve.pipeline import Source, segments_of
+from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
 from ragsieve.retrieve.threads import start
-from ragsieve.retriever import AnySource, as_source
+from ragsieve.retriever import AnySource, as_source, segments_of
 from ragsieve.trace import (
     Step,
     Trace,

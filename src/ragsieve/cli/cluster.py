@@ -1,0 +1,95 @@
+"""`--engine ray` of `ragsieve filter` and `ask`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import click
+
+from ragsieve.cli.base import COUNT, info, progress
+from ragsieve.cli.opening import SystemOptions
+from ragsieve.errors import InputError
+from ragsieve.text import counted
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where questions run; the fields are options.
+
+    Args:
+        engine: ray: on a Ray cluster; --input may be a folder, a pattern or an URL, also of Parquet
+            files, and --output is a folder.
+        address: Of the Ray cluster; without it, this machine is one.
+        actors: Processes of the Ray cluster that filter.
+        form: Of the results of Ray.
+    """
+
+    engine: Literal["local", "ray"] = "local"
+    address: str | None = None
+    actors: Annotated[int, COUNT] = 2
+    form: Literal["jsonl", "parquet"] = "jsonl"
+
+
+class Place(click.Path):
+    """A path; an URL or a pattern as it is."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """See `click.Path`."""
+        if isinstance(value, str) and ("://" in value or "*" in value):
+            return value
+        return super().convert(value, param, ctx)
+
+
+def local_file(flag: str, place: Path | str | None) -> Path | None:
+    """The value of an option that only another engine takes as an URL, a pattern or a folder.
+
+    Raises:
+        InputError: If it is none of a file.
+    """
+    if isinstance(place, str):
+        raise InputError(f"{flag} must be a file, got {place!r}: --engine ray takes others")
+    if place is not None and place.is_dir():
+        raise InputError(f"{flag} must be a file: {str(place)!r} is a directory")
+    return place
+
+
+def run_on_ray(
+    source: str,
+    output: str,
+    options: SystemOptions,
+    cluster: Cluster,
+    label: str,
+    answering: bool,
+    workers: int,
+) -> int:
+    """The exit code of a run over files on a Ray cluster, with a bar over its parts."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
+    from ragsieve.ray import connected, filter_files
+
+    sums: Counter[str] = Counter()
+    with options.opened(1, None) as system, connected(cluster.address, cluster.actors):
+        count, parts = filter_files(
+            source,
+            output,
+            system,
+            label=label,
+            answer=answering,
+            actors=cluster.actors,
+            workers=workers,
+            form=cluster.form,
+        )
+        with progress() as bars:
+            bar = bars.add_task("parts", total=count)
+            for part in parts:
+                sums.update(part)
+                bars.advance(bar)
+    again = f"; {sums['again']} of {count} parts from before" if sums["again"] else ""
+    info(
+        f"{output}: {counted(sums['questions'], 'question')}, {sums['failed']} failed, kept "
+        f"{sums['tokens_after']:,} of {counted(sums['tokens_before'], 'token')}{again}"
+    )
+    return 2 if sums["failed"] else 0

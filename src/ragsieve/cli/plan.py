@@ -1,0 +1,102 @@
+"""`ragsieve plan`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from ragsieve.cli.base import EXISTING_FILE, INFO, Json, Workers, info, table
+from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.text import counted
+
+if TYPE_CHECKING:
+    from ragsieve.evaluate.plan import Plan
+
+_ROLES = {"llm": "LLMs of the filter", "encoder": "encoders", "generator": "generator"}
+
+
+@command(
+    "plan",
+    params=options_of(SystemOptions, changes=CHANGES),
+    short_help="Say what a run will cost.",
+)
+def plan_command(
+    source: Annotated[Path, EXISTING_FILE, {"metavar": "QUESTIONS"}],
+    *,
+    sample: Annotated[int, click.IntRange(2)] = 50,
+    workers: Workers = 16,
+    price_in: float = 1.0,
+    price_out: float = 4.0,
+    filter_price_in: Annotated[float | None, {"show_default": "--price-in"}] = None,
+    filter_price_out: Annotated[float | None, {"show_default": "--price-out"}] = None,
+    as_json: Json = False,
+    **options: Any,
+) -> None:
+    """Say what `ragsieve ask --input QUESTIONS` will cost: calls, tokens, seconds and money.
+
+    Some of the questions are asked now, spread evenly over those in order of length; ± is half of
+    a 95% interval. Break-even is against a generator that reads all documents.
+
+    \b
+      ragsieve plan questions.jsonl --llm openai:NAME --price-in 0.25 --price-out 2
+      ragsieve plan questions.jsonl --system chunkrag --llm openai:NAME --sample 20
+      ragsieve plan questions.jsonl --llm fake:echo --json
+
+    Args:
+        sample: Questions to ask.
+        price_in: Of a million tokens that are read.
+        price_out: Of a million tokens that are written.
+        filter_price_in: For filters' LLMs.
+        filter_price_out: For these, too.
+    """
+    from ragsieve.evaluate.cost import Prices
+    from ragsieve.evaluate.plan import plan
+
+    prices = Prices(price_in, price_out, filter_price_in, filter_price_out)
+    system = taken(SystemOptions, options).with_llm(answering=True)
+    system.check()
+    with system.opened(workers, None) as opened, INFO.status("asking a sample …"):
+        planned = plan(opened, source, sample=sample, workers=workers, prices=prices)
+    if planned.unreadable or planned.failed:
+        failed = counted(planned.failed, "question")
+        info(
+            f"left out: {counted(planned.unreadable, 'line')} that cannot be read, {failed} that "
+            "failed",
+            "yellow",
+        )
+    if as_json:
+        click.echo(json.dumps(planned.to_dict()))
+    else:
+        _print(planned)
+
+
+def _print(planned: Plan) -> None:
+    click.echo(f"{counted(planned.questions, 'question')}, {planned.asked} of them asked\n")
+    table(("", "calls", "tokens read", "tokens written", "price"), [*_rows(planned)])
+    own = {name: planned.costs[name] for name in ("tokens_before", "tokens_after", "seconds")}
+    before, after, seconds = (f"{e.value:,.0f} ± {e.margin:,.0f}" for e in own.values())
+    click.echo(f"\ncontext: {after} of {before} tokens\nseconds: {seconds}")
+    click.echo(f"break-even: {_pays(planned.break_even)}")
+
+
+def _rows(planned: Plan) -> Iterator[tuple[str, ...]]:
+    for role, name in _ROLES.items():
+        sums = [planned.costs[f"{role}_{part}"] for part in ("calls", "tokens_in", "tokens_out")]
+        price = "-" if role == "encoder" else f"{planned.price(role):,.4g}"
+        yield (name, *(f"{e.value:,.0f} ± {e.margin:,.0f}" for e in sums), price)
+    both = planned.price("llm") + planned.price("generator")
+    yield "together", "", "", "", f"{both:,.4g}"
+    yield "a generator that reads all", "", "", "", f"{planned.price('all'):,.4g}"
+
+
+def _pays(tokens: float) -> str:
+    if tokens == 0:
+        return "the filter always costs less than it saves"
+    if tokens < float("inf"):
+        return f"the filter costs less than it saves from {tokens:,.0f} document tokens on"
+    return "the filter never costs less than it saves"

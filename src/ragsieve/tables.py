@@ -1,0 +1,127 @@
+"""Tables in, tables out: data sets, data frames and Arrow tables with a question a row.
+
+A row has ``question`` (or ``query``), ``documents`` (a list of texts or of objects with ``text``),
+and where known ``id``. A row of results is the same everywhere: see `schema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ragsieve.documents import AnyDocument
+from ragsieve.errors import InputError, needs_extra
+from ragsieve.many import in_order
+from ragsieve.result import Result
+from ragsieve.types import Query
+
+Call = Callable[[Query | str, Sequence[AnyDocument] | None], Result]
+
+COLUMNS = (
+    *("id", "question", "text", "verdicts", "tokens_before", "tokens_after"),
+    *("answerable", "answer", "error"),
+)
+BATCH = 64  # questions that are read, filtered and written together
+
+
+def schema() -> Any:
+    """The Arrow schema of results, a row a question.
+
+    ``id``, ``question``; ``text``: the context; ``verdicts``: a row of `Result.rows` for each span,
+    kept or dropped and why; ``tokens_before`` and ``tokens_after`` of the context; ``answerable``:
+    the probability that some document answers, in [0, 1]; ``answer``, where one was asked for;
+    ``error``: one line where the row was no question or the system failed, then all after
+    ``question`` is null.
+
+    Raises:
+        MissingExtra: If pyarrow is not installed.
+    """
+    with needs_extra("arrow"):
+        import pyarrow as pa
+    text, whole, number = pa.string(), pa.int64(), pa.float64()
+    verdict = {
+        **{"document": text, "start": whole, "end": whole, "text": text},
+        **{"kept": pa.bool_(), "score": number, "stage": text, "reason": text},
+    }
+    verdicts = pa.list_(pa.struct([pa.field(name, kind) for name, kind in verdict.items()]))
+    kinds = (text, text, text, verdicts, whole, whole, number, text, text)
+    return pa.schema(dict(zip(COLUMNS, kinds, strict=True)))
+
+
+def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of results, as `schema` has it, of a row with a question; an error is in the row.
+
+    Args:
+        call: A system, or its ``ask``.
+        record: The row.
+    """
+    question = record.get("question", record.get("query"))
+    names = {"id": record.get("id"), "question": question}
+    result = {key: None if value is None else str(value) for key, value in names.items()}
+    empty = dict.fromkeys(COLUMNS)
+    try:
+        if not isinstance(question, str):
+            raise InputError(f"a row must have a question, got the columns {sorted(record)!r:.200}")
+        found = call(question, record.get("documents"))
+    except Exception as error:  # anyone's system: it must not stop the other questions
+        return {**empty, **result, "error": " ".join(f"{type(error).__name__}: {error}".split())}
+    return {
+        **empty,
+        **result,
+        "text": found.text,
+        "verdicts": found.rows,
+        "tokens_before": found.tokens.before,
+        "tokens_after": found.tokens.after,
+        "answerable": found.answerable,
+        "answer": found.answer.text if found.answer else None,
+    }
+
+
+def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | None = None) -> Any:
+    """See `ragsieve.System.map_dataset`."""
+    with needs_extra("hub"):
+        from datasets import Features
+
+    def batch(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        records = (
+            dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)
+        )
+        rows = [*in_order(partial(row, call), records, workers)]
+        return {name: [one[name] for one in rows] for name in COLUMNS}
+
+    return dataset.map(
+        batch,
+        batched=True,
+        batch_size=BATCH,
+        **({"num_proc": num_proc} if num_proc else {}),  # streamed ones have no processes
+        remove_columns=dataset.column_names,
+        features=Features.from_arrow_schema(schema()),
+    )
+
+
+def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
+    """Results of the rows of a frame, in their order, as a frame of the same kind.
+
+    Args:
+        call: A system, or its ``ask``; called from several threads.
+        frame: A data frame of pandas or Polars, or a table of pyarrow.
+        workers: Questions at once; at least 1.
+
+    Raises:
+        InputError: If ``frame`` is none of these.
+        MissingExtra: If pyarrow is not installed.
+    """
+    columns = schema()
+    with needs_extra("arrow"):
+        import pyarrow as pa
+    try:
+        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"a frame must be a table, got {type(frame).__name__}: {error}") from error
+    results = pa.Table.from_pylist(
+        [*in_order(partial(row, call), table.to_pylist(), workers)], schema=columns
+    )
+    if isinstance(frame, pa.Table):
+        return results
+    return results.to_pandas() if hasattr(frame, "iloc") else type(frame)(results)

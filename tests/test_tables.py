@@ -1,0 +1,90 @@
+"""Tables in, tables out."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.fake import OverlapPruner, ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.tables import COLUMNS, map_frame, row, schema
+
+pa = pytest.importorskip("pyarrow")
+
+ROWS = [
+    {
+        "id": str(n),
+        "question": f"Who is {name}?",
+        "documents": [{"text": f"{name} wrote programs. It rained.", "title": "A"}],
+    }
+    for n, name in enumerate(["Ada", "Grace", "Alan"] * 3)
+]
+BAD = {"id": "bad", "question": " ", "documents": []}
+SYSTEM = System(
+    Pipeline(split.Sentences(), score.Pruner(OverlapPruner()), select.TopK(1)),
+    Reader(ScriptedLLM(["she"] * 40)),
+)
+EXPECTED = [row(SYSTEM, one) for one in [*ROWS, BAD]]
+
+
+def test_a_row_says_what_a_result_does() -> None:
+    """The context, every span with its verdict, tokens, and no error."""
+    (question, text), result = ("Who is Ada?", ROWS[0]["documents"]), EXPECTED[0]
+    alone = SYSTEM(question, text)
+
+    assert [*COLUMNS] == [*result]
+    assert alone.text == result["text"]
+    assert "Ada wrote programs." in result["text"]
+    assert alone.rows == result["verdicts"]
+    assert (alone.tokens.before, alone.tokens.after) == (
+        result["tokens_before"],
+        result["tokens_after"],
+    )
+    assert result["error"] is None is result["answer"]
+    assert "she" == row(SYSTEM.ask, ROWS[0])["answer"]
+
+
+def test_a_bad_row_says_why() -> None:
+    """It stops no other row."""
+    assert "InputError: the question must not be blank, got ' '" == EXPECTED[-1]["error"]
+    assert "a row must have a question" in row(SYSTEM, {"documents": []})["error"]
+    assert EXPECTED[-1]["text"] is None
+
+
+def test_arrow_tables_have_the_schema() -> None:
+    """Whatever is null in all of their rows."""
+    table = map_frame(SYSTEM, pa.Table.from_pylist([*ROWS, BAD]), workers=3)
+
+    assert schema() == table.schema
+    assert EXPECTED == table.to_pylist()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_come_back_as_they_are(library: str) -> None:
+    """Of the same kind, in the same order, with the same rows."""
+    frames = pytest.importorskip(library)
+    frame = map_frame(SYSTEM, frames.DataFrame(ROWS), workers=3)
+
+    assert isinstance(frame, frames.DataFrame)
+    assert EXPECTED[:-1] == pa.table(frame).cast(schema()).to_pylist()
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    """With its type."""
+    with pytest.raises(InputError, match="a frame must be a table, got int"):
+        map_frame(SYSTEM, 3)
+
+
+@pytest.mark.parametrize("num_proc", [None, 2])
+def test_data_sets_have_the_schema(num_proc: int | None) -> None:
+    """In one process or two, and streamed."""
+    datasets = pytest.importorskip("datasets")
+    dataset = datasets.Dataset.from_list([*ROWS, BAD])
+    result = SYSTEM.map_dataset(dataset, workers=2, num_proc=num_proc)
+
+    assert schema() == result.features.arrow_schema.remove_metadata()
+    assert EXPECTED == result.to_list()
+    if num_proc is None:
+        assert EXPECTED == [*SYSTEM.map_dataset(dataset.to_iterable_dataset())]
