@@ -42,6 +42,7 @@ SHOWN_IN_BENCHMARK = {
     "langchain-embeddings-filter": "LangChain's EmbeddingsFilter",
     "llama-index-sentence-optimizer": "LlamaIndex's SentenceEmbeddingOptimizer",
 }
+THE_FOUR = ("2502.11811", "2511.04700", "2410.19572", "2409.13694")  # arXiv
 USUAL = {"max_tokens": "Budget of the context, in the generator's tokens."}
 
 
@@ -76,12 +77,31 @@ def names() -> list[str]:
     return [n for n, e in systems.SYSTEMS.items() if e.function.__module__.startswith(ours)]
 
 
+def groups() -> dict[str, list[str]]:
+    """The systems by what they are there for."""
+    found: dict[str, list[str]] = {"The four": [], "What they compare with": [], "Baselines": []}
+    for name in names():
+        entry = artifacts.entry(name)
+        baseline = not entry.paper or (name in systems.SYSTEMS and systems.SYSTEMS[name].knows)
+        ours = any(number in entry.paper for number in THE_FOUR)
+        group = "Baselines" if baseline else "The four" if ours else "What they compare with"
+        found[group].append(name)
+    return found
+
+
 def on_config(config: Any) -> Any:
-    """The site's menu with a page for each system; called by mkdocs."""
+    """The site's menu with a page for each system, and edit links; called by mkdocs."""
+    config["edit_uri"] = "edit/main/docs/" if config["repo_url"] else ""
     for entry in config["nav"]:
         if "Systems" in entry:
-            entry["Systems"] += [{name: f"systems/{name}.md"} for name in names()]
+            for group, members in groups().items():
+                entry["Systems"] += [{group: [{name: f"systems/{name}.md"} for name in members]}]
     return config
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """A page whose search has a name, which the theme gives it not; called by mkdocs."""
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -138,11 +158,19 @@ def limits() -> str:
 
 
 def listing() -> str:
-    """All systems as a table: name, what it does, what it runs, paper."""
-    rows = [(name, artifacts.entry(name)) for name in names()]
-    lines = ["| system | what it does | runs before the generator | paper |", "|---|---|---|---|"]
-    for name, e in rows:
-        lines.append(f"| [{name}]({name}.md) | {cell(e.summary)} | {e.needs} | {link(e.paper)} |")
+    """All systems as a table a group: name, what it does, what it runs, paper."""
+    lines = []
+    for group, members in groups().items():
+        lines += [f"## {group}", ""]
+        lines += [
+            "| system | what it does | runs before the generator | paper |",
+            "|---|---|---|---|",
+        ]
+        for name in members:
+            e = artifacts.entry(name)
+            about = f"{cell(e.summary)} | {e.needs} | {link(e.paper)}"
+            lines.append(f"| [{name}]({name}.md) | {about} |")
+        lines.append("")
     return "\n".join(lines)
 
 

@@ -13,17 +13,18 @@ import ragsieve
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
     ["errors", "types", "schema", "files"],
-    ["text", "fusion", "trace", "cluster", "documents", "result", "retriever", "many", "pipeline"],
+    ["text", "fusion", "trace", "cluster", "documents", "result", "retriever", "many", "tables"],
+    ["pipeline"],
     ["models", "prompts"],
     ["datasets"],
     ["retrieve", "split", "score", "select", "answer"],
     ["systems"],
     ["artifacts"],
     ["trained"],
-    ["evaluate", "train", "integrations", "inspector", "cli", "server", "__main__"],
+    ["evaluate", "train", "integrations", "inspector", "ray", "cli", "server", "__main__"],
 ]
 LAYER = {name: depth for depth, names in enumerate(LAYERS) for name in names}
-STAGE_MODULES = {*LAYERS[4]}
+STAGE_MODULES = {*LAYERS[5]}
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))

@@ -19,7 +19,7 @@ from ragsieve.retrieve.files import read_documents
 from ragsieve.systems import SYSTEMS, build
 from ragsieve.types import Segment
 
-OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
+OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
 PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 TOKENS = ("llmlingua", "longllmlingua", "selective-context")  # a fake gives every token its nats
 NAMES = [name for name in SYSTEMS if name not in (*OWN, *PEERS)]

@@ -46,7 +46,12 @@ BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 INCLUDED = re.compile(r'^--8<-- "(.+)"$')
 OUTPUT = ("text", "json")
 EXTRAS = re.compile(r"ragsieve\[([\w,-]+)\]")
-FAKES = {"LLM": "fake:echo", "sentence pruner": "fake:pruner", "cross-encoder": "fake:overlap"}
+FAKES = {
+    "LLM": "fake:echo",
+    "sentence pruner": "fake:pruner",
+    "cross-encoder": "fake:overlap",
+    "token classifier": "token_classifier:OWNER/NAME",  # loaded when it first reads
+}
 A_MODEL = {part: FAKES[kinds[0]] for part, kinds in building.MODELS.items()}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -369,6 +374,16 @@ def test_every_system_has_a_page() -> None:
     assert {*names, "index"} == {*found}
     for name in names:
         assert parts == re.findall(r"^## (.*)", found[name].read_text(encoding="utf-8"), re.M)
+
+
+def test_systems_are_grouped() -> None:
+    """The four, what they compare with, baselines: each system is in one of them."""
+    four, others, baselines = hooks().groups().values()
+
+    assert {"finefilter", "winnowrag", "chunkrag", "pruningrag"} <= {*four}
+    assert "provence" in others
+    assert "top-sentences" in baselines
+    assert sorted([*four, *others, *baselines]) == sorted(hooks().names())
 
 
 def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:

@@ -53,9 +53,10 @@ LATE = [  # optional, or slow to load and needed by one package only
     "torch",
     "transformers",
 ]
-OWN = ("self-rag", "self-crag", "pe-rank")  # need a model of their own
+OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
 PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 OPTIONAL = [
+    "agents",
     "datasets",
     "docx",
     "dspy",
@@ -74,9 +75,13 @@ OPTIONAL = [
     "matplotlib",
     "mcp",
     "openai",
+    "pandas",
     "peft",
+    "polars",
+    "pyarrow",
     "pypdf",
     "rapidfuzz",
+    "ray",
     "rouge_score",
     "sentence_transformers",
     "sklearn",

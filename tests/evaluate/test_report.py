@@ -156,7 +156,13 @@ def judged(report: Report, value: float, low: float, verdict: str, system: str =
     [
         (0.1, 0.05, "better", "sieve", "Take sieve: accuracy 60.0% against 50.0% of all"),
         (-0.01, -0.03, "tie", "sieve", "at most 5 points worse with 95% confidence."),
-        (-0.01, -0.03, "tie", "sieve", "[-3.0, +1.0], with 25% of its tokens on 30 questions"),
+        (
+            -0.01,
+            -0.03,
+            "tie",
+            "sieve",
+            "with 25% of its tokens and 0.262 s a question to filter, on 30",
+        ),
         (-0.05, -0.12, "tie", "sieve", "cannot tell: sieve ties with all, but may be 12.0 points"),
         (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),
         (0.1, 0.05, "better", "oracle", "Take all: no system beats it in accuracy"),
@@ -485,6 +491,10 @@ def test_the_page_has_plots_and_every_section(tmp_path: Path) -> None:
 
     assert 3 == text.count("<svg")
     assert 'id="failures"' in text
+    assert {"var(--worse)"} == {
+        *re.findall(r"var\(--(?:better|worse|tie)\)", text.split("<svg")[1])
+    }
+    assert 1 == text.count('<details class="set" open>')
     assert re.search(r"<title>sieve: accuracy [\d.]+ % \[[\d.]+, [\d.]+\], [\d.]+ % of", text)
     assert to_html(hostile(tmp_path / "again")).replace("again", "r") == text.replace("again", "r")
 

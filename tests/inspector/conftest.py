@@ -43,10 +43,13 @@ class Shown:
         found: list[int] = self.page.evaluate(f"{spans}.map(s => Number(s.dataset.segment))")
         return found
 
-    def cut(self, control: int, value: float) -> None:
-        """Type a number into the field of a control."""
+    def cut(self, control: int | str, value: float) -> None:
+        """Type a number into the field of a control, by its place or its stage's name."""
+        self.page.evaluate("document.querySelectorAll('.others').forEach(d => d.open = true)")
         fields = self.page.locator(".control input[type=number]")
-        fields.nth(control).fill(format(value, ".17g"))
+        if isinstance(control, str):
+            fields = self.page.get_by_label(f"Number of {control}", exact=True)
+        fields.nth(0 if isinstance(control, str) else control).fill(format(value, ".17g"))
 
     def violations(self) -> list[tuple[str, str]]:
         """What axe complains of: the rule, and where first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,15 +41,16 @@ def kept(made: System, values: dict[str, Any], documents: Any = TEXTS) -> list[i
 
 
 CASES = [
-    ([select.Threshold(0.2, min_keep=1), select.Order("document")], "min_score", 0),
-    ([select.TopK(3), select.Order("document")], "k", 0),
-    ([select.Cut(ODDS), select.Order("ends")], "price", 0),
-    ([select.Distinct(max_similarity=0.9), select.Order("score")], "max_similarity", 0),
-    ([select.TopK(5), select.Threshold(0.2), select.Order("ends")], "min_score", 1),
-    ([select.Threshold(0.1), select.TopK(3), select.Order("score")], "min_score", 0),
-    ([select.Threshold(0.5, min_keep=3)], "min_score", 0),
-    ([select.Cut(ODDS, min_keep=2)], "price", 0),
+    ([select.Threshold(0.2, min_keep=1), select.Order("document")], "min_score"),
+    ([select.TopK(3), select.Order("document")], "k"),
+    ([select.Cut(ODDS), select.Order("ends")], "price"),
+    ([select.Distinct(max_similarity=0.9), select.Order("score")], "max_similarity"),
+    ([select.TopK(5), select.Threshold(0.2), select.Order("ends")], "min_score"),
+    ([select.Threshold(0.1), select.TopK(3), select.Order("score")], "min_score"),
+    ([select.Threshold(0.5, min_keep=3)], "min_score"),
+    ([select.Cut(ODDS, min_keep=2)], "price"),
 ]
+STAGES = {"min_score": "Threshold", "k": "TopK", "price": "Cut", "max_similarity": "Distinct"}
 NUMBERS = {
     "min_score": [0.0, 0.15, 0.2, 0.31, 0.5, 0.62, 0.8, 1.0],
     "k": [0, 1, 3, 6, 99],
@@ -57,9 +59,9 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("stages", "option", "control"), CASES)
+@pytest.mark.parametrize(("stages", "option"), CASES)
 def test_a_moved_cut_keeps_what_the_system_would(
-    show: Show, stages: list[Any], option: str, control: int
+    show: Show, stages: list[Any], option: str
 ) -> None:
     """In the browser, without a model: the same spans in the same order as a run so configured."""
     made = system(*stages)
@@ -69,7 +71,7 @@ def test_a_moved_cut_keeps_what_the_system_would(
 
     assert values["kept"] == shown.kept()
     for number in NUMBERS[option]:
-        shown.cut(control, number)
+        shown.cut(STAGES[option], number)
         said = shown.page.inner_text(".banner")
         assert kept(at(made, option, number), values, texts) == shown.kept(), number
         assert said == "" or "exactly what the system would keep" in said
@@ -118,16 +120,56 @@ def test_what_a_preview_leaves_out_is_said(show: Show, seen: Seen) -> None:
 
 
 def test_a_slider_moves_by_keyboard(show: Show, seen: Seen) -> None:
-    """An arrow key on it is one more."""
+    """Up is more of its number; to the right is less to read, whatever the number means."""
     shown = show([seen(select.TopK(2))])
-    shown.page.locator("input[type=range]").focus()
-    shown.page.keyboard.press("ArrowRight")
+    slider, says = shown.page.locator("input[type=range]"), shown.page.locator(".control output")
+    slider.press("ArrowUp")
 
+    assert "3 of 8 spans stay, 24 tokens in all; the run cut at 2" == says.inner_text()
     assert 3 == len(shown.kept())
-    assert ["read less", "keep more"] == shown.page.locator(".ends span").all_inner_texts()
-    assert "3 of 8 spans stay, 24 tokens of context; the run cut at 2" in shown.page.inner_text(
-        ".control output"
-    )
+    slider.press("ArrowRight")
+    assert 2 == len(shown.kept())
+    assert ["keep more", "read less"] == shown.page.locator(".ends span").all_inner_texts()
+
+
+def test_the_cut_that_drops_most_comes_first(show: Show, seen: Seen) -> None:
+    """The others are folded under it."""
+    page = show([seen(select.TopK(7), select.Threshold(0.5))]).page
+
+    assert ["Threshold"] == page.locator(".cuts > .control label b").all_inner_texts()
+    assert page.locator(".others .control").is_hidden()
+
+
+def test_why_spans_went_is_read_without_pointing(show: Show, seen: Seen) -> None:
+    """Once for spans that follow each other; scores are there on demand; previews say their cut."""
+    shown = show([seen(select.TopK(1))])
+    whys = shown.page.locator(".doc .why:visible")
+
+    assert 3 == whys.count()
+    assert all(re.fullmatch(r"TopK: rank \d to \d is past k=1", t) for t in whys.all_inner_texts())
+    score = "getComputedStyle(document.querySelector('.doc .s'), '::after').content"
+    assert "none" == shown.page.evaluate(score)
+    shown.page.click("text=Show scores")
+    assert "none" != shown.page.evaluate(score)
+    shown.cut(0, 0)
+    assert {"TopK: k = 0"} == {*whys.all_inner_texts()}
+
+
+def test_a_link_keeps_the_cuts(show: Show, seen: Seen) -> None:
+    """Its fragment says them; one that says nonsense changes nothing."""
+    values = seen(select.TopK(2))
+    shown = show([values])
+    shown.cut(0, 5)
+    shown.page.click("#link")
+    shown.page.wait_for_url("**#*")
+    shown.page.reload()
+
+    assert 5 == len(shown.kept())
+    for nonsense in ("%", "[]", '{"at":[{"2/0":"9"}]}', '{"at":[null]}', '{"at":7}', "v0"):
+        shown.page.goto(f"{shown.page.url.split('#')[0]}#{nonsense}")
+        shown.page.reload()
+        assert values["kept"] == shown.kept(), nonsense
+    assert [] == shown.errors
 
 
 def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Seen) -> None:
@@ -151,15 +193,27 @@ def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Seen) -> No
     assert "Dropped by TopK" in shown.page.inner_text("#tip")
 
 
+def test_on_a_phone_the_kept_text_comes_first(show: Show, seen: Seen) -> None:
+    """Behind four figures in one row, on the first screen."""
+    page = show([seen(select.TopK(2))], width=390).page
+    tops = [page.locator(one).first.bounding_box()["y"] for one in (".context", ".cuts", ".docs")]
+    rows = {one.bounding_box()["y"] for one in page.locator(".stat").all()}
+
+    assert tops == sorted(tops)
+    assert tops[0] < 500
+    assert 1 == len(rows)
+
+
 def test_a_price_gives_the_cost(show: Show, seen: Seen) -> None:
     """Of 1,000 questions like this one, before and after; without a price there is none."""
     values = seen(select.TopK(1))
     shown = show([values])
 
-    assert "cost" not in shown.page.inner_text(".stats")
+    assert "Context of 1,000" not in shown.page.inner_text(".run")
+    shown.page.click("text=Settings")
     shown.page.fill("#price", "1000")
     before, after = values["tokens"]["before"], values["tokens"]["after"]
-    assert f"{before:,}.00 → {after:,}.00" in shown.page.inner_text(".stats")
+    assert f"{before:,}.00 → {after:,}.00" in shown.page.inner_text(".run")
 
 
 def test_hostile_text_stays_text(show: Show) -> None:
@@ -193,7 +247,7 @@ def test_a_long_document_is_folded_and_whole(show: Show) -> None:
         shown.page.locator(".doc .more").first.click()
     read = """[...document.querySelectorAll('.doc .text')].map(text => {
         const copy = text.cloneNode(true);
-        copy.querySelectorAll('summary, .n').forEach(one => one.remove());
+        copy.querySelectorAll('summary, .n, .why').forEach(one => one.remove());
         return copy.textContent;
     })"""
 
@@ -252,9 +306,11 @@ def test_axe_finds_nothing(show: Show, seen: Seen, scheme: str, width: int) -> N
     stages = (select.Threshold(0.2, min_keep=1), select.Order("document"))
     views = [seen(*stages, ask=True), seen(select.TopK(2), name="cosine")]
     shown = show(views, width=width, scheme=scheme)
+    shown.page.click("text=Settings")
     shown.page.fill("#price", "2.5")
     shown.cut(0, 0.35)
     shown.cut(1, 4)
+    shown.page.click("text=Show scores")
     shown.page.locator("#v1 .doc .s").first.focus()
 
     assert [] == shown.violations()

@@ -23,6 +23,7 @@ class Handler(BaseHTTPRequestHandler):
     """The page, two systems, and their views for whoever has the token."""
 
     asked: ClassVar[list[Any]] = []
+    wanted: ClassVar[str] = TOKEN
 
     def do_GET(self) -> None:
         if self.path == "/":
@@ -40,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, json.dumps({"views": [view(result, n) for n in body["systems"]]}))
 
     def allowed(self) -> bool:
-        right = self.headers.get("Authorization") == f"Bearer {TOKEN}"
+        right = not self.wanted or self.headers.get("Authorization") == f"Bearer {self.wanted}"
         if not right:
             self.reply(401, json.dumps({"detail": "<b>a token</b>, please"}))
         return right
@@ -78,6 +79,68 @@ def unlock(live: Shown) -> None:
     live.page.wait_for_selector(".system")
 
 
+def test_an_example_shows_its_result_at_once(live: Shown) -> None:
+    """One click, and what is kept stands on the first screen, the form folded above it."""
+    unlock(live)
+    live.page.click("text=Try an example")
+    live.page.wait_for_selector("#v0")
+    context = live.page.locator("#v0 .context").bounding_box()
+
+    assert "Eiffel" in Handler.asked[0]["query"]
+    assert 3 == len(Handler.asked[0]["documents"])
+    assert live.page.locator("#q").is_hidden()
+    assert 0 == live.page.evaluate("scrollY")
+    assert context["y"] + context["height"] < 900
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_axe_finds_nothing_in_the_form(
+    live: Shown, monkeypatch: pytest.MonkeyPatch, width: int, scheme: Any
+) -> None:
+    """Before and after; a server that wants no token is not asked for one."""
+    monkeypatch.setattr(Handler, "wanted", "")
+    live.page.set_viewport_size({"width": width, "height": 900})
+    live.page.emulate_media(color_scheme=scheme)
+    live.page.reload()
+    live.page.wait_for_selector(".system")
+    before = live.violations()
+    live.page.click("text=Try an example")
+    live.page.wait_for_selector("#v0")
+    live.page.click("summary:has-text('Question and documents')")
+
+    assert [] == before == live.violations()
+    assert live.page.locator("#token").is_hidden()
+    assert width >= live.page.evaluate("document.documentElement.scrollWidth")
+
+
+def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
+    """Question, documents, system and cuts come back; the token is in no link."""
+    unlock(live)
+    live.page.fill("#q", QUESTION)
+    live.page.fill("#docs", "\n\n".join(TEXTS))
+    live.page.uncheck("#system-0")
+    live.page.check("#system-1")
+    live.page.click(".go")
+    live.page.wait_for_selector("#v0")
+    live.cut(0, 4)
+    live.page.click("#link")
+    live.page.wait_for_url("**#*")
+    Handler.asked.clear()
+    live.page.reload()
+    unlock(live)
+
+    assert "sesame" not in live.page.url
+    assert [] == Handler.asked
+    assert QUESTION == live.page.input_value("#q")
+    live.page.click(".go")
+    live.page.wait_for_selector("#v0")
+    sent = {"query": QUESTION, "documents": TEXTS, "systems": ["all"], "ask": False}
+    assert [sent] == Handler.asked
+    assert 4 == len(live.kept())
+    assert [] == live.errors
+
+
 def test_two_systems_are_inspected(live: Shown) -> None:
     """With a token, the documents are read as blocks; a third system cannot be chosen."""
     unlock(live)
@@ -98,10 +161,11 @@ def test_two_systems_are_inspected(live: Shown) -> None:
 
 
 def test_what_the_server_refuses_is_said_as_text(live: Shown) -> None:
-    """Without the token, in the server's own words, which are no markup."""
+    """Without the token, in the server's own words, which are no markup; now it asks for one."""
     live.page.wait_for_function("document.querySelector('.error').textContent")
 
     assert "401: <b>a token</b>, please" in live.page.inner_text(".error")
+    assert live.page.locator("#token").is_visible()
     assert [] == live.violations()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ragsieve.evaluate.formatting import number
+from ragsieve.evaluate.formatting import amount, number
 from ragsieve.evaluate.report import Report, Row
 from ragsieve.systems import SYSTEMS
 from ragsieve.text import counted
@@ -31,7 +31,7 @@ def advice(report: Report) -> str:
         return ""
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
     name = metric.replace("_", " ")
-    where = f" on {counted(base.questions, 'question')}"
+    where = f", on {counted(base.questions, 'question')}"
     if better := [row for row in rows if row.differences[metric].verdict == "better"]:
         best = max(better, key=lambda row: row.metrics[metric].value)
         return f"Take {best.label}: {_against(best, base, metric, name)}{where}."
@@ -65,10 +65,13 @@ def _kept(row: Row) -> float:
 
 
 def _against(row: Row, base: Row, metric: str, name: str) -> str:
-    """Quality and tokens of a system beside the baseline's."""
+    """Quality and cost of a system beside the baseline's."""
     difference = row.differences[metric]
     own, other = (number(metric, r.metrics[metric].value) for r in (row, base))
     low, high = (number(metric, v, signed=True) for v in (difference.low, difference.high))
     share = _kept(row) / _kept(base) if _kept(base) else math.nan
-    tokens = f", with {share:.0%} of its tokens" if math.isfinite(share) else ""
-    return f"{name} {own}% against {other}% of {base.label} [{low}, {high}]{tokens}"
+    costs = [f"{share:.0%} of its tokens"] if math.isfinite(share) else []
+    if math.isfinite(seconds := row.figure("cost", "filter_seconds")):
+        costs.append(f"{amount(seconds)} s a question to filter")
+    cost = f", with {' and '.join(costs)}" if costs else ""
+    return f"{name} {own}% against {other}% of {base.label} [{low}, {high}]{cost}"

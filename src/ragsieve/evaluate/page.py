@@ -10,7 +10,7 @@ from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.evaluate.advice import advice
-from ragsieve.evaluate.plots import COLOURS, Line, Point, chart
+from ragsieve.evaluate.plots import Line, Point, chart
 from ragsieve.evaluate.report import Report, Row
 from ragsieve.evaluate.stats import MeanInterval
 from ragsieve.evaluate.tables import Table, tables
@@ -49,7 +49,7 @@ def to_html(report: Report) -> str:
     page = template("ragsieve.evaluate").render(
         report=report,
         advice=advice(report),
-        legend=[(n, label, COLOURS[(n - 1) % len(COLOURS)]) for label, n in numbers.items()],
+        numbers={row.label: numbers[_who(row)] for row in report.rows},
         runs=[_about(header) for header in report.headers],
         sections=[
             Section(
@@ -99,8 +99,8 @@ def _pictures(report: Report, dataset: str, numbers: Mapping[str, int]) -> Itera
     if kept and metric != "tokens_kept":
         points = {_who(row): {0.0: _point(row, metric, row.metrics["tokens_kept"])} for row in kept}
         name = f"{metric.replace('_', ' ').capitalize()} against tokens kept"
-        caption = "Left and up is better; bars are 95% intervals. "
-        caption += "Dotted: no system is better in both."
+        caption = "Up is more right, left is less to read; lines are 95% intervals. "
+        caption += "No system is better in both than those on the dotted line."
         yield picture(name, caption, "tokens kept", points, best=True)
     noisy = [row for row in report.select(dataset, noisy=True) if metric in row.metrics]
     for kind, position in dict.fromkeys((r.noise.kind, r.noise.position) for r in noisy if r.noise):
@@ -114,7 +114,8 @@ def _pictures(report: Report, dataset: str, numbers: Mapping[str, int]) -> Itera
         ordered = {who: dict(sorted(own.items())) for who, own in curves.items()}
         name = f"{kind.replace('_', ' ').capitalize()} noise"
         name += f", answer {position}" if position else ""
-        yield picture(name, "Bars are 95% intervals.", "noise", ordered)
+        caption = "The answers as more of the documents are noise; lines are 95% intervals."
+        yield picture(name, caption, "noise", ordered)
 
 
 def _point(row: Row, metric: str, wide: MeanInterval | None = None) -> Point:
@@ -123,4 +124,6 @@ def _point(row: Row, metric: str, wide: MeanInterval | None = None) -> Point:
     low, high = (100 * (mean.value if math.isnan(v) else v) for v in (mean.low, mean.high))
     across = (100 * wide.low, 100 * wide.high) if wide and not math.isnan(wide.low) else None
     x = wide.value if wide else row.noise.share if row.noise else 0.0
-    return Point(100 * x, 100 * mean.value, low, high, across)
+    difference = row.differences.get(metric)
+    verdict = difference.verdict if difference else ""
+    return Point(100 * x, 100 * mean.value, low, high, across, verdict)

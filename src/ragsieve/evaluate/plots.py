@@ -1,6 +1,8 @@
 """Plots of a report as inline SVG: text and axes take the page's colour, points show a value.
 
-Systems are numbered as in the page's legend, so that neither long nor strange names meet a plot.
+Systems are numbered as in the page's tables, so that neither long nor strange names meet a plot.
+A point's colour is its verdict against the baseline, in the page's own ``--better``, ``--worse``
+and ``--tie``.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours for the colour-blind, but yellow and black, which one scheme swallows
-COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#0072B2", "#999999")
-_SHAPES = ("o", "s", "D")
-_INK = "#010203"  # becomes the page's own colour
+_INK, _PAPER = "#010203", "#010204"  # become the page's own colours
+_VERDICTS = {"better": "#010205", "worse": "#010206", "tie": "#010207", "": _INK}
+_COLOURS = {_INK: "currentColor", _PAPER: "var(--paper)"} | {
+    colour: f"var(--{verdict})" for verdict, colour in _VERDICTS.items() if verdict
+}
+_DASHES = ("-", "--", ":", "-.")
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "ragsieve",
@@ -45,18 +49,22 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Point:
-    """A place with its interval; ``low`` and ``high`` are of y, ``wide`` of x."""
+    """A place with its interval; ``low`` and ``high`` are of y, ``wide`` of x.
+
+    ``verdict`` is "better", "worse" or "tie", empty where nothing is compared.
+    """
 
     x: float
     y: float
     low: float = math.nan
     high: float = math.nan
     wide: tuple[float, float] | None = None
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A system's points, under its number in the legend; 0 where there is but one line."""
+    """A system's points, under its number in the tables; 0 where there is but one line."""
 
     number: int
     label: str
@@ -93,10 +101,10 @@ def chart(lines: Sequence[Line], x: str, y: str, *, shares: bool = True, best: b
             axes.step(*steps, where="post", color=_INK, lw=1, ls=":")
         titles: list[str] = []
         for line in lines:
-            colour, _ = _look(line.number)
             if len(line.points) > 1:
                 places = [(p.x, p.y) for p in line.points]
-                axes.plot(*zip(*places, strict=True), color=colour, lw=1.5)
+                dashes = _DASHES[line.number % len(_DASHES)]
+                axes.plot(*zip(*places, strict=True), color=_INK, lw=1.2, ls=dashes, alpha=0.6)
             for point in line.points:
                 for artist in _drawn(axes, line.number, point):
                     artist.set_gid(f"point-{len(titles)}")
@@ -114,18 +122,17 @@ def _title(label: str, point: Point, x: str, y: str, *, shares: bool) -> str:
 
 def _drawn(axes: Axes, number: int, point: Point) -> Iterator[Artist]:
     """Draw the intervals of a point, and a marker with its number: what shows the title."""
-    colour, shape = _look(number)
+    colour = _VERDICTS[point.verdict]
     axes.vlines(point.x, point.low, point.high, color=colour, lw=1.2, alpha=0.7)
     if point.wide:
         axes.hlines(point.y, *point.wide, color=colour, lw=1.2, alpha=0.7)
     if not number:
         yield from axes.plot(point.x, point.y, "o", ms=5, color=colour)
         return
-    yield from axes.plot(point.x, point.y, shape, ms=12, color=colour, mec=_INK, mew=0.6)
-    ink = "#fff" if colour == COLOURS[5] else "#111"
+    yield from axes.plot(point.x, point.y, "o", ms=12, color=colour, mec=_PAPER, mew=1)
     place = (point.x, point.y)
     yield axes.annotate(
-        str(number), place, ha="center", va="center_baseline", fontsize=8, color=ink
+        str(number), place, ha="center", va="center_baseline", fontsize=8, color=_PAPER
     )
 
 
@@ -136,7 +143,9 @@ def _svg(figure: Figure, name: str, titles: Sequence[str]) -> str:
         warnings.filterwarnings("ignore", message=r"Glyph .* missing")
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     svg = out.getvalue()
-    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    svg = svg[svg.index("<svg") :]
+    for colour, own in _COLOURS.items():
+        svg = svg.replace(colour, own)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"(?<![>\d.])(\d+\.\d\d)\d+", r"\1", svg)  # of places, not of labels
     svg = re.sub(
@@ -147,9 +156,3 @@ def _svg(figure: Figure, name: str, titles: Sequence[str]) -> str:
     head = f'<svg role="img" aria-label="{escape(name)}"'.replace("\\", r"\\")
     svg = re.sub(r'<svg(.*?) width="[^"]*"', rf"{head}\1", svg, count=1)
     return re.sub(r' height="[^"]*pt"', "", svg, count=1)
-
-
-def _look(number: int) -> tuple[str, str]:
-    """The colour and the shape of a number; blue for 0."""
-    place = (number - 1) if number else 5
-    return COLOURS[place % len(COLOURS)], _SHAPES[place // len(COLOURS) % 3]

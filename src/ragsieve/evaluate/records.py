@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -223,13 +223,12 @@ def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
     records = {record.line: record for record in read_records(path)}
     latency = read_records(folder / about.latency) if about.latency else ()
     times = {record.line: _times(record) for record in latency}
-    models = [model for record in records.values() for model in _models(record)]
-    writers = {name for name, costs in models if costs.tokens_out}
+    writers = writers_of(records.values())
     rows = [
         _numbers(record)
         | _peers(record, f"line {line} of {path}")
         | times.get(line, {})
-        | _by_role(record, writers)
+        | by_role(record, writers)
         for line, record in records.items()
     ]
     first: dict[str, int] = {}
@@ -300,7 +299,13 @@ def _models(record: Record) -> Iterator[tuple[str, Costs]]:
         yield from (step.models or {part: step}).items()
 
 
-def _by_role(record: Record, writers: Set[str]) -> dict[Name, float]:
+def writers_of(records: Iterable[Record]) -> set[str]:
+    """Models that ever write something: LLMs, where others only read."""
+    models = (model for record in records for model in _models(record))
+    return {name for name, costs in models if costs.tokens_out}
+
+
+def by_role(record: Record, writers: Set[str]) -> dict[Name, float]:
     """Costs of LLMs, which ever write something, of encoders, and of the generator."""
     parts = [*_parts(record)]
     if not parts:

@@ -21,42 +21,67 @@ function readDocuments(text) {
   return { documents: said.split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean), form: "text, a blank line between" };
 }
 
+const form = {};
+
 function drawLive(box) {
-  const form = {
-    question: el("input", { id: "q", type: "text", required: true, autocomplete: "off" }),
-    documents: el("textarea", { id: "docs", rows: "9", spellcheck: "false", "aria-describedby": "docs-says" }),
+  const link = linked();
+  Object.assign(form, {
+    question: el("input", { id: "q", type: "text", required: true, autocomplete: "off", value: link.question }),
+    documents: el("textarea", { id: "docs", rows: "7", spellcheck: "false", "aria-describedby": "docs-says", value: link.documents }),
     says: el("p", { id: "docs-says", class: "soft" }),
-    systems: el("div", { class: "systems" }),
-    ask: el("input", { id: "ask", type: "checkbox" }),
+    systems: el("fieldset", { hidden: true }),
+    ask: el("input", { id: "ask", type: "checkbox", checked: link.ask }),
     token: el("input", { id: "token", type: "password", autocomplete: "off" }),
     error: el("p", { class: "error", role: "alert" }),
     button: el("button", { type: "submit", class: "go" }, "Inspect"),
-    chosen: [],
-  };
-  const count_ = () => {
-    const { documents, form: how } = readDocuments(form.documents.value);
-    form.says.textContent = documents.length ? count(documents.length, "document") + " read as " + how
-      : "JSON, JSON lines, or texts with a blank line between.";
-  };
-  form.documents.addEventListener("input", count_);
-  count_();
-  form.token.addEventListener("change", () => listSystems(form));
-  box.append(el("form", { class: "panel live", novalidate: true, "aria-label": "Inspect a question", onsubmit: (event) => {
-    event.preventDefault();
-    inspect(form);
-  } },
-    el("h1", {}, "What does it keep, and why?"),
-    el("div", { class: "field" }, el("label", { for: "q" }, "Question"), form.question),
-    el("div", { class: "field" }, el("label", { for: "docs" }, "Documents"), form.documents, form.says),
-    el("fieldset", {}, el("legend", {}, "Systems, one or two"), form.systems),
-    el("div", { class: "row" },
-      el("label", { for: "ask" }, form.ask, " Answer, too"),
-      el("label", { for: "token" }, "Token, if the server wants one ", form.token), form.button),
-    form.error));
-  listSystems(form);
+    chosen: link.systems,
+    at: link.at,
+  });
+  form.wants = el("div", { class: "field", hidden: true }, el("label", { for: "token" }, "Token"), form.token);
+  form.documents.addEventListener("input", countDocuments);
+  form.token.addEventListener("change", listSystems);
+  form.box = el("details", { class: "panel live", open: true }, el("summary", {}, "Question and documents"),
+    el("form", { novalidate: true, "aria-label": "Inspect a question", onsubmit: (event) => {
+      event.preventDefault();
+      inspect();
+    } },
+      el("h1", {}, "What does it keep, and why?"),
+      el("div", { class: "field" }, el("label", { for: "q" }, "Question"), form.question),
+      el("div", { class: "field" }, el("label", { for: "docs" }, "Documents"), form.documents, form.says),
+      form.systems, form.wants, form.error,
+      el("div", { class: "row" }, form.button,
+        el("button", { type: "button", onclick: tryExample }, "Try an example"),
+        el("label", { for: "ask" }, form.ask, " Answer, too"))));
+  box.append(form.box);
+  countDocuments();
+  listSystems();
 }
 
-async function request(form, path, body) {
+function countDocuments() {
+  const { documents, form: how } = readDocuments(form.documents.value);
+  form.says.textContent = documents.length ? count(documents.length, "document") + ", read as " + how
+    : "Texts with a blank line between, JSON, or JSON lines.";
+}
+
+const EXAMPLE = ["Who drew the first design of the Eiffel Tower?", `The Eiffel Tower stands on the Champ de Mars in Paris. It was built for the World's Fair of 1889. More than six million people visit it in a normal year.
+
+Maurice Koechlin was a structural engineer from Alsace. In 1884 he and his colleague Émile Nouguier drew the first design of the Eiffel Tower. He also worked out the iron frame inside the Statue of Liberty.
+
+The Garabit viaduct is a railway bridge in the south of France. It opened to traffic in 1885. Trains still cross it.`];
+
+function tryExample() {
+  [form.question.value, form.documents.value] = EXAMPLE;
+  form.at = [];
+  countDocuments();
+  inspect();
+}
+
+// The form as a link keeps it; never the token.
+function formState() {
+  return { question: form.question.value, documents: form.documents.value, systems: form.chosen, ask: form.ask.checked };
+}
+
+async function request(path, body) {
   const headers = body ? { "Content-Type": "application/json" } : {};
   if (form.token.value) headers.Authorization = "Bearer " + form.token.value;
   const reply = await fetch(path, { method: body ? "POST" : "GET", headers, body: body ? JSON.stringify(body) : undefined });
@@ -64,6 +89,7 @@ async function request(form, path, body) {
   let values = null;
   try { values = JSON.parse(text); } catch { /* told below */ }
   if (reply.ok && values) return values;
+  if (reply.status === 401) form.wants.hidden = false;
   throw new Error(reply.status + ": " + oneLine(reason(values) || text || reply.statusText, 500));
 }
 
@@ -72,34 +98,42 @@ function reason(values) {
   return typeof said === "string" ? said : said ? JSON.stringify(said) : "";
 }
 
-async function listSystems(form) {
+async function listSystems() {
   try {
-    const values = await request(form, "/v1/systems");
+    const values = await request("/v1/systems");
     const list = (Array.isArray(values) ? values : values.systems || []).map((one) =>
       typeof one === "string" ? { name: one, summary: "" } : one);
+    const names = list.map((one) => String(one.name));
     form.error.textContent = "";
-    form.chosen = list.slice(0, 1).map((one) => String(one.name));
-    form.systems.replaceChildren(...list.map((one, n) => systemBox(form, one, n)));
+    form.chosen = form.chosen.filter((name) => names.includes(name)).slice(0, MOST_SYSTEMS);
+    if (!form.chosen.length) form.chosen = names.slice(0, 1);
+    form.systems.hidden = list.length < 2; // one alone needs no choice
+    form.systems.replaceChildren(el("legend", {}, "Systems, one or two"), el("div", { class: "systems" }, list.map(systemBox)));
+    limitSystems();
   } catch (error) {
     form.error.textContent = "The systems could not be listed: " + error.message;
   }
 }
 
-function systemBox(form, one, n) {
+function systemBox(one, n) {
   const id = "system-" + n, systemName = String(one.name);
   const box = el("input", { type: "checkbox", id, checked: form.chosen.includes(systemName) });
   box.addEventListener("change", () => {
     form.chosen = form.chosen.filter((other) => other !== systemName);
     if (box.checked) form.chosen.push(systemName);
-    for (const other of form.systems.querySelectorAll("input")) {
-      other.disabled = !other.checked && form.chosen.length >= MOST_SYSTEMS;
-    }
+    limitSystems();
   });
   return el("label", { for: id, class: "system" }, box, el("span", {}, el("b", {}, oneLine(systemName, 80)),
     one.summary ? el("span", { class: "soft" }, " " + oneLine(String(one.summary), 200)) : null));
 }
 
-async function inspect(form) {
+function limitSystems() {
+  for (const box of form.systems.querySelectorAll("input")) {
+    box.disabled = !box.checked && form.chosen.length >= MOST_SYSTEMS;
+  }
+}
+
+async function inspect() {
   const { documents } = readDocuments(form.documents.value);
   const wrong = !form.question.value.trim() ? "Type a question." : !form.chosen.length ? "Choose a system." : "";
   form.error.textContent = wrong;
@@ -107,11 +141,15 @@ async function inspect(form) {
   form.button.disabled = true;
   form.button.textContent = "Reading …";
   try {
-    const values = await request(form, "/v1/inspect",
+    const values = await request("/v1/inspect",
       { query: form.question.value, documents, systems: form.chosen, ask: form.ask.checked });
-    showViews(values.views);
-    document.querySelector("#views h1").setAttribute("tabindex", "-1");
-    document.querySelector("#views h1").focus();
+    showViews(values.views, form.at);
+    form.at = []; // a link's cuts are of its own run
+    form.box.open = false;
+    const heading = document.querySelector("#views h1");
+    heading.setAttribute("tabindex", "-1");
+    scrollTo(0, 0);
+    heading.focus({ preventScroll: true });
   } catch (error) {
     form.error.textContent = "The server did not inspect it: " + error.message;
   } finally {

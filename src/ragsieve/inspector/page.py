@@ -15,7 +15,7 @@ from typing import Any
 from ragsieve.inspector.views import clean
 from ragsieve.text import safe
 
-SCRIPTS = ("recut.js", "parts.js", "texts.js", "stories.js", "inspector.js", "live.js")
+SCRIPTS = ("recut", "parts", "link", "texts", "cuts", "stories", "inspector", "live")
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -61,7 +61,7 @@ def _template() -> Template:
 
 @cache
 def _script() -> str:
-    return "(() => {\n" + "\n".join(_read(name) for name in SCRIPTS) + "})();\n"
+    return "(() => {\n" + "\n".join(_read(f"{name}.js") for name in SCRIPTS) + "})();\n"
 
 
 @cache

@@ -31,10 +31,6 @@ function score(value) {
   return size && (size < 0.001 || size >= 1e6) ? value.toExponential(2) : num(value, size < 1 ? 4 : 3);
 }
 
-function share(part, whole) {
-  return whole ? Math.round((100 * part) / whole) + "%" : "";
-}
-
 // Of a long text the first characters, without half of a pair.
 function head(text, chars) {
   if (text.length <= chars) return text;
@@ -78,7 +74,7 @@ function moreButton(show, left, what) {
 }
 
 function titleOf(doc) {
-  return oneLine(doc.title || doc.source || doc.id, 120) || "untitled";
+  return oneLine(doc.title || doc.source, 120) || "Document " + oneLine(doc.id, 120);
 }
 
 function ordinal(n) {

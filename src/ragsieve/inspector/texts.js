@@ -68,7 +68,7 @@ function about(run, doc) {
   const facts = [];
   const id = oneLine(doc.id, 80);
   if (doc.asked) facts.push(el("span", { class: "chip" }, "source: " + oneLine(doc.asked, 60)));
-  if (id && id !== titleOf(doc)) facts.push(el("span", {}, "id " + id));
+  if (id && (doc.title || doc.source)) facts.push(el("span", {}, "id " + id));
   if (doc.title.length > 120) facts.push(el("span", {}, ...longText(doc.title, 600)));
   if (doc.source && (doc.title || doc.source.length > 120)) facts.push(el("span", {}, ...longText(doc.source, 200)));
   const lines = [facts.length ? el("p", { class: "about" }, facts) : null];
@@ -103,7 +103,7 @@ function drawPieces(run, parent, list) {
   const some = () => {
     const part = list.slice(done, done + STEP);
     done += part.length;
-    const made = part.flatMap((piece) => drawPiece(run, piece));
+    const made = part.flatMap((piece) => drawPiece(run, piece, parent));
     if (button) button.before(...made); else parent.append(...made);
     return list.length - done;
   };
@@ -115,16 +115,54 @@ function drawPieces(run, parent, list) {
   }
 }
 
-function drawPiece(run, piece) {
+function drawPiece(run, piece, parent) {
   const long = piece.text.length > LONG;
   const [text, more] = long ? longText(piece.text, 1200) : [piece.text, false];
   if (!piece.span) return more ? [text, more] : [text];
   const mark = el("b", { class: "n", hidden: true });
-  const span = el("span", { class: "s", role: "button", tabindex: "-1" }, mark, text);
+  const last = Object.values(piece.span.scores).pop();
+  const span = el("span", { class: "s", role: "button", tabindex: "-1", "data-score": last === undefined ? null : score(last) }, mark, text);
+  const why = el("small", { class: "why", hidden: true });
   const known = run.marks.get(piece.span.segment) || [];
   run.marks.set(piece.span.segment, [...known, { span, mark }]);
+  run.whys.push({ span: piece.span, why, parent });
   wireTip(span, () => tipOf(run, piece.span));
-  return more ? [span, more] : [span];
+  return more ? [span, more, why] : [span, why];
+}
+
+// Why spans went, once behind all that follow each other and went for the same.
+function paintWhys(run) {
+  let same = [], key = null;
+  const flush = () => {
+    if (!same.length) return;
+    const { why, by } = same[same.length - 1];
+    why.textContent = by + ": " + oneLine(merged(same.map((one) => one.reason)), 200);
+    why.hidden = false;
+    same = [];
+  };
+  let parent = null;
+  for (const one of run.whys) {
+    one.why.hidden = true;
+    const { by, reason } = fate(run, one.span);
+    const now = by && by + ": " + reason.replace(NUMBER, "#");
+    if (now !== key || one.parent !== parent) flush();
+    [key, parent] = [now, one.parent];
+    if (by) same.push({ why: one.why, by, reason });
+  }
+  flush();
+}
+
+// Reasons that differ in their numbers as one, with the least and the most of each.
+const NUMBER = /-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/g;
+function merged(reasons) {
+  const all = reasons.map((reason) => reason.match(NUMBER) || []);
+  let n = -1;
+  return reasons[0].replace(NUMBER, () => {
+    n += 1;
+    const values = all.map((numbers) => numbers[n]).sort((a, b) => a - b);
+    const least = values[0], most = values[values.length - 1];
+    return least === most ? least : least + " to " + most;
+  });
 }
 
 // One span of a text is in the tab order; arrow keys go from span to span.
@@ -201,34 +239,35 @@ function motion() {
 function tipOf(run, span) {
   const place = run.now.kept.indexOf(span.segment);
   const [number, start, end, tokens] = run.view.segments[span.segment];
-  const [what, why] = fate(run, span);
+  const { by, reason } = fate(run, span);
+  const preview = run.changed && run.keptBefore.has(span.segment) === !by ? "" : run.changed ? " in this preview" : "";
+  const what = by ? "Dropped" + preview + " by " + by
+    : "Kept" + preview + ": the generator reads it " + ordinal(place + 1) + " of " + run.now.kept.length;
   const scores = Object.entries(span.scores);
   return [
-    el("p", { class: "fate " + (place >= 0 ? "yes" : "no") }, what),
-    why ? el("p", {}, ...longText(why, 500)) : null,
+    el("p", { class: "fate " + (by ? "no" : "yes") }, what),
+    reason ? el("p", {}, ...longText(reason, 500)) : null,
     scores.length ? el("dl", {}, scores.flatMap(([key, value]) => [el("dt", {}, key), el("dd", {}, score(value))])) : null,
     el("p", { class: "soft" }, oneLine(titleOf(run.view.documents[number]), 60) + ", characters "
       + num(start) + " to " + num(end) + ", about " + num(Math.round(tokens)) + " tokens"),
   ];
 }
 
-// What became of a span, and why: in the run, or at the numbers that are set now.
+// The stage that dropped a span, empty where it stays, and why: in the run, or at the numbers set now.
 function fate(run, span) {
-  const place = run.now.kept.indexOf(span.segment);
-  const total = run.now.kept.length;
-  const was = run.keptBefore.has(span.segment);
-  if (place >= 0) {
-    const reads = "the generator reads it " + ordinal(place + 1) + " of " + total;
-    return was ? ["Kept: " + reads, ""] : ["Kept in this preview: " + reads,
-      "In the run: " + stageName(run.view.steps[span.step]) + ": " + span.reason];
+  const step = run.view.steps[span.step];
+  const own = step ? stageName(step) : "a stage";
+  if (run.place.has(span.segment)) {
+    return { by: "", reason: run.keptBefore.has(span.segment) ? "" : "In the run: " + own + ": " + span.reason };
   }
-  const by = run.now.gone.has(span.segment) ? run.now.gone.get(span.segment) : outer(run, span.segment);
-  if (!run.changed || (by === span.step && !was) || by === undefined) {
-    const step = run.view.steps[span.step];
-    return ["Dropped by " + (step ? stageName(step) : "a stage"), span.reason || ""];
-  }
-  const cuts = (run.view.steps[by].cuts || []).map((cut, n) => cut.option + " = " + num(run.at[by + "/" + n], 4));
-  return ["Dropped in this preview by " + stageName(run.view.steps[by]), [...new Set(cuts)].join(", ")];
+  const now = run.now.gone.has(span.segment) ? run.now.gone.get(span.segment) : outer(run, span.segment);
+  if (!run.changed || now === undefined || (now === span.step && !cutsElsewhere(run, now))) return { by: own, reason: span.reason || "" };
+  const cuts = (run.view.steps[now].cuts || []).map((cut, n) => cut.option + " = " + num(run.at[now + "/" + n], 4));
+  return { by: stageName(run.view.steps[now]), reason: [...new Set(cuts)].join(", ") };
+}
+
+function cutsElsewhere(run, number) {
+  return (run.view.steps[number].cuts || []).some((cut, n) => run.at[number + "/" + n] !== cut.at);
 }
 
 // The stage that let the text go of which a span is a part.
