@@ -150,7 +150,7 @@ function paintBanner(run) {
     paint(run);
     run.controls[0].slider.focus();  // the button is gone, and the keyboard's place with it
   } }, "Back to the run");
-  const left = run.now.told;
+  const left = run.now.notes;
   const budget = tokensNow(run) > run.view.tokens.after ? " A token budget, if the system has one, is not applied." : "";
   const exact = left.length ? "not all that follows is done again" : "exactly what the system would keep, token counts estimated";
   return banner.replaceChildren(...[

@@ -63,7 +63,7 @@ function sameList(a, b) {
 // What is kept at the numbers `at` ({"step/cut": number}), in the generator's order; which stage
 // dropped what; in words what the preview could not do again; how many came to a stage and left it.
 function preview(view, at) {
-  const state = { now: [], values: new Map(), unseen: new Set(), gone: new Map(), told: [], flow: new Map() };
+  const state = { now: [], values: new Map(), unseen: new Set(), gone: new Map(), notes: [], flow: new Map() };
   let began = false;
   view.steps.forEach((step, number) => {
     if (!step.before) return;
@@ -85,7 +85,7 @@ function preview(view, at) {
     }
     state.flow.set(number, [came, state.now.length]);
   });
-  return { kept: state.now, gone: state.gone, told: [...new Set(state.told)], flow: state.flow };
+  return { kept: state.now, gone: state.gone, notes: [...new Set(state.notes)], flow: state.flow };
 }
 
 function splits(step, kept) {
@@ -112,7 +112,7 @@ function cutStep(state, step, number, at, same) {
   for (const s of state.now) {
     const n = alone && state.values.has(s) ? 0 : sets.get(s);
     if (n === undefined) {
-      if (state.unseen.has(s)) state.told.push(unscored(step));
+      if (state.unseen.has(s)) state.notes.push(unscored(step));
       kept.push(s);
     } else if (!done.has(n)) {
       done.add(n);
@@ -127,12 +127,12 @@ function cutStep(state, step, number, at, same) {
 function cutGroup(state, step, cut, group, number, same) {
   const values = group.map((s) => (state.values.has(s) ? state.values.get(s) : null));
   if (!same && (cut.keeps === "distinct" || (cut.keeps === "worth" && !sameBest(cut, values)))) {
-    state.told.push(stageName(step) + " is not cut again for other segments: it lets go what it let go in the run");
+    state.notes.push(stageName(step) + " is not cut again for other segments: it lets go what it let go in the run");
     const kept = new Set(step.after), seen = new Set(cut.given);
     return group.filter((s) => kept.has(s) || !seen.has(s));
   }
   if (!same && cut.option === "threshold") {
-    state.told.push(stageName(step) + " keeps its number, though it might choose another for other scores");
+    state.notes.push(stageName(step) + " keeps its number, though it might choose another for other scores");
   }
   return cutAgain(cut, values, number).map((place) => group[place]);
 }
@@ -190,9 +190,9 @@ function passStep(view, state, step, number) {
   }
   if (step.scored) for (const s of [...state.values.keys()]) if (before.has(s)) state.values.delete(s);
   if (step.scored) {
-    state.told.push(stageName(step) + " does not score again: its scores are those of the run"
+    state.notes.push(stageName(step) + " does not score again: its scores are those of the run"
       + (fresh.length ? ", and " + count(fresh.length, "span") + " more has none".replace("has", fresh.length > 1 ? "have" : "has") : ""));
-  } else if (!splitting || fresh.length) state.told.push(stageName(step) + " is not run again");
+  } else if (!splitting || fresh.length) state.notes.push(stageName(step) + " is not run again");
   const place = new Map(step.after.map((s, n) => [s, n]));
   const stood = new Map(step.before.map((s, n) => [s, n]));
   const moved = !splitting && step.after.some((s, n) => n && stood.get(step.after[n - 1]) > stood.get(s));
