@@ -88,7 +88,9 @@ def test_what_cannot_be_planned_is_said(system: System, tmp_path: Path, question
     empty.write_text("no question\n")
     with pytest.raises(InputError, match="sample must be at least 2, workers 1, got 1 and 16"):
         plan(system, questions, sample=1)
-    with pytest.raises(InputError, match="must have 2 questions that are answered"):
+    with pytest.raises(
+        InputError, match="must have 2 questions that are answered, got 0, and 1 lines"
+    ):
         plan(system, empty)
 
 

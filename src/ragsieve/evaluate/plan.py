@@ -120,7 +120,8 @@ def plan(
     records = {chosen[one.line - 1]: read(Record, one.record) for one in done if not one.error}
     if len(records) < 2:
         why = next((f": {one.error}" for one in done if one.error), "")
-        raise InputError(f"{source} must have 2 questions that are answered{why}")
+        rule = f"{source} must have 2 questions that are answered, got {len(records)}"
+        raise InputError(f"{rule}, and {unreadable} lines that cannot be read{why}")
     columns = _columns([*records.values()])
     x = np.array([sizes[number] for number in records], np.float64)
     every = np.array([*sizes.values()], np.float64)
