@@ -106,8 +106,9 @@ def _fields(value: object) -> dict[str, Any]:
         fields: dict[str, Any] = {"id": value.node_id, "text": value.get_content()}
         metadata: Any = value.metadata
     elif isinstance(value, PageDocument):
-        fields = {"id": getattr(value, "id", None), "text": value.page_content}
         metadata = value.metadata
+        own = getattr(value, "id", None)
+        fields = {"id": metadata.get("_id") if own is None else own, "text": value.page_content}
     elif isinstance(value, ContentDocument):
         fields = {"id": getattr(value, "id", None), "text": value.content or ""}
         metadata = value.meta

@@ -263,6 +263,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: FinefilterOnePassOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -274,6 +275,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: FinefilterOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -285,6 +287,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: FinefilterOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -296,6 +299,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: AdacompOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -307,6 +311,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: BottleneckOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -318,6 +323,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: ChunkragOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -329,6 +335,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: ChunkragOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -340,6 +347,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: CompactOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -351,6 +359,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: CpcOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -362,6 +371,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: CragOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -373,6 +383,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: ExitSentencesOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -384,6 +395,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: FilcoOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -395,6 +407,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: FilcoLexicalOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -406,6 +419,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: HydeOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -417,6 +431,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: TopDocumentsOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -428,6 +443,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: TopDocumentsOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -439,6 +455,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: TopDocumentsOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -450,6 +467,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: TopDocumentsOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -461,6 +479,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: InstructragIclOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -472,6 +491,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: InstructragIclOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -483,6 +503,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: IterRetgenOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -494,6 +515,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: LlmlinguaOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -505,6 +527,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: Llmlingua2Options | None = None,
     share: Share = ...,
 ) -> System:
@@ -516,6 +539,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: LongllmlinguaOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -527,6 +551,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: PeRankOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -538,6 +563,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: ProvenceOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -549,6 +575,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: PruningragOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -560,6 +587,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: RankgptOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -571,6 +599,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: TopSentencesOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -582,6 +611,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: TopSentencesOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -593,6 +623,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: RecompAbstractiveOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -604,6 +635,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: RewriteRetrieveReadOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -615,6 +647,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: RichragOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -626,6 +659,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SailOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -637,6 +671,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SelectiveContextOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -648,6 +683,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SelfAskOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -659,6 +695,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SelfRagOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -670,6 +707,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SelfRagOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -681,6 +719,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SelfRagOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -692,6 +731,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: SelfRagOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -703,6 +743,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: WinnowragOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -714,6 +755,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: NearestDocumentsOptions | None = None,
     share: Share = ...,
 ) -> System:
@@ -731,5 +773,12 @@ def load(
     """A trained filter's folder."""
 
 @overload
-def load(name: str, llm: Any = None, embedder: Any = None, *, share: Share = ...) -> System:
+def load(
+    name: str,
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    share: Share = ...,
+) -> System:
     """A system, or a trained filter: a folder or a hub id."""

@@ -21,7 +21,7 @@ import ragsieve
 from ragsieve.artifacts import Base, Part, Trained, building, load, save, sha256_of
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
+from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
 
@@ -287,6 +287,14 @@ def test_a_system_is_loaded_by_its_name_as_a_filter_is() -> None:
     result = system("Who drew it?", ["Koechlin drew it. It is tall.", "Bananas."])
 
     assert ["Koechlin drew it."] == [segment.text for segment in result.kept]
+
+
+@pytest.mark.parametrize("pruner", ["fake:pruner", OverlapPruner()])
+def test_a_pruner_of_ones_own_is_named_or_given(pruner: Any) -> None:
+    """In the place of the bundled one."""
+    system = load("finefilter", "fake:echo", pruner=pruner)
+
+    assert "OverlapPruner" in repr(system.stage)
 
 
 def test_a_system_gets_the_usual_models_where_none_is_named() -> None:

@@ -1,4 +1,4 @@
-"""The scripts of examples/ that show a framework."""
+"""The scripts of examples/."""
 
 from __future__ import annotations
 
@@ -51,6 +51,17 @@ def test_an_agent_reads_what_matters(name: str, needs: str, line: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     assert line in done.stdout.splitlines(), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_a_trained_filter_drops_more_than_before() -> None:
+    """Of a page in the words of one's own trade, which the bundled pruner keeps as a whole."""
+    pytest.importorskip("onnxscript")
+    command = [sys.executable, str(EXAMPLES / "train_filter.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+
+    assert "F22: the drum stays open." == done.stdout.splitlines()[-1], done.stderr
 
 
 @pytest.mark.parametrize("name", NEEDS)

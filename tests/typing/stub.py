@@ -40,6 +40,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: {options} | None = None,
     share: Share = ...,
 ) -> System:
@@ -58,7 +59,14 @@ def load(
     """A trained filter's folder."""
 
 @overload
-def load(name: str, llm: Any = None, embedder: Any = None, *, share: Share = ...) -> System:
+def load(
+    name: str,
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    share: Share = ...,
+) -> System:
     """A system, or a trained filter: a folder or a hub id."""
 '''
 

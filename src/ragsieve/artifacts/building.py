@@ -62,6 +62,7 @@ def load(
     llm: Any = None,
     embedder: Any = None,
     *,
+    pruner: Any = None,
     options: Mapping[str, Any] | None = None,
     share: Share = lambda model: model,
 ) -> System:
@@ -79,6 +80,8 @@ def load(
             (``"openai:…"``). Trained parts keep their own model.
         embedder: Embeds where the system needs it, or the filter has not trained its own: a name, a
             model, or anything that `ragsieve.models.adapt.as_embedder` takes.
+        pruner: Sentence pruner of a system that needs one: a model, or a name, as of one that
+            `ragsieve train pruner` made, ``"pruner:FOLDER"``.
         options: Options other than their defaults, or than the folder says, also in place of
             trained parts.
         share: Wraps every model that is loaded here, as `ragsieve.models.sharing` does.
@@ -93,7 +96,10 @@ def load(
     if not isinstance(name, str) or name not in systems.SYSTEMS:
         folder = _found(name)
         return assembled(folder, read(folder), llm, embedder, options, share)
-    roles = {} if embedder is None else {"embedder": embedder}
+    if isinstance(pruner, str):
+        pruner = share(models.load(pruner))
+    given = {"embedder": embedder, "pruner": pruner}
+    roles = {role: model for role, model in given.items() if model is not None}
     for role in roles_of(name, options or {}):
         if role not in roles:
             roles[role] = share(models.load(USUAL[role]))
