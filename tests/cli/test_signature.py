@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ragsieve.cli.signature import ApiCommand, argument_texts, command, options_of, taken
+from ragsieve.cli.signature import argument_texts, command, options_of, taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +45,8 @@ def run(*arguments: str) -> tuple[int, str]:
 
     changes = {"names": {"flags": ["--name"]}}
     own: list[click.Parameter] = [click.Option(["--more"], default=1)]
-    command = ApiCommand(
-        "train", callback=callback, params=own, api=f"{__name__}:Recipe", changes=changes
-    )
+    options = options_of(Recipe, changes=changes)
+    command = click.Command("train", callback=callback, params=[*options, *own])
     result = CliRunner().invoke(command, arguments, terminal_width=200)
     return result.exit_code, result.output
 

@@ -77,9 +77,8 @@ def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> 
     asked = ragsieve("ask", "-q", "Who ran?", "--system", "made", "--llm", "fake:echo", "a.txt")
 
     assert (0, 0) == (ended.code, asked.code)
-    assert "5 documents: accuracy" in ended.err
-    assert "the filter: accuracy" in ended.err
-    assert "each cut by the labels of other questions" in " ".join(ended.err.split())
+    assert ["questions", "5", "the"] == [line.split()[0] for line in ended.out.splitlines()[:3]]
+    assert "each cut by the labels of the others" in ended.err
     assert "cross-fitted" in Path("made", "README.md").read_text()
     assert Path("made.work", "report.html").is_file()
 
@@ -91,8 +90,8 @@ def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> 
         (("--epsilon", "3"), "epsilon must be from 0 to 2, got 3.0"),
         (("--epsilon", "0.1"), "epsilon needs extractor point or write"),
         (("--llm", "minilm"), "minilm is no LLM"),
-        (("--reranker-lr", "0"), "'--reranker-lr': 0.0 is not in the range x>0"),
-        (("--reranker-temperature", "0"), "'--reranker-temperature': 0.0 is not in the range x>0"),
+        (("--reranker-lr", "0"), "learning_rate must be finite and over 0, got 0.0"),
+        (("--reranker-temperature", "0"), "temperature must be finite and over 0, got 0.0"),
     ],
 )
 def test_a_bad_option_of_a_training_is_named(

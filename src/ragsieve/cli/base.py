@@ -31,7 +31,6 @@ _DATA: dict[str, Any] = {
     "show_envvar": True,
     "help": "Folder of data sets; the Hugging Face hub where none is named.",
 }
-DATA = click.option("--data", type=EXISTING_FOLDER, **_DATA)
 Data = Annotated[Path | None, EXISTING_FOLDER, _DATA]
 Cache = Annotated[Path | None, FILE, {"help": "Remember model replies here."}]
 Count = Annotated[int | None, COUNT]
@@ -88,14 +87,15 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console(highlight=False, width=width).print(grid)
 
 
-def figures(rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, tuple[str, str]]) -> None:
-    """Print numbers by row and key; ``columns`` gives the heading and the format of a key."""
-    cells = [
-        [format(row[key], form) if key in row else "-" for key, (_, form) in columns.items()]
-        for row in rows.values()
-    ]
-    headings = [heading for heading, _ in columns.values()]
-    table(["", *headings], [[name, *some] for name, some in zip(rows, cells, strict=True)])
+def figures(rows: Mapping[str, Mapping[str, float | None]]) -> None:
+    """Print numbers by row under their names: counts as they are, others to three digits."""
+    keys = dict.fromkeys(key for row in rows.values() for key in row)
+    cells = [[name, *(_number(row.get(key)) for key in keys)] for name, row in rows.items()]
+    table(["", *(key.replace("_", " ") for key in keys)], cells)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def progress() -> Progress:

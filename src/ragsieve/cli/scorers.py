@@ -38,7 +38,7 @@ from ragsieve.types import Example
 if TYPE_CHECKING:
     from ragsieve.evaluate.scorers import Figures, Labels, ScoredSegments, Unit
     from ragsieve.score.base import Scorer
-    from ragsieve.train.scores import Fit, Quality
+    from ragsieve.train.scores import Fit
 
 _KINDS = {
     "llm": "LLM",
@@ -308,16 +308,10 @@ def _calibrate(
 
 def _print_fit(fitted: Fit, name: str, method: str) -> None:
     rows = {
-        f"{name} as it is": fitted.before,
         "the same for all": fitted.base,
+        f"{name} as it is": fitted.before,
         f"{name}, {method}": fitted.after,
     }
-    columns = {name: (name.replace("_", " "), ".3f") for name in asdict(fitted.base)}
-    figures({name: _known(quality) for name, quality in rows.items()}, columns)
+    figures({name: asdict(quality) if quality else {} for name, quality in rows.items()})
     if not fitted.before:
         info(f"{name} does not lie in [0, 1]: it is no probability by itself")
-
-
-def _known(quality: Quality | None) -> dict[str, float]:
-    values = asdict(quality) if quality else {}
-    return {name: value for name, value in values.items() if value is not None}

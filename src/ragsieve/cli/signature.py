@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib import import_module
 from inspect import Parameter, cleandoc, signature
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -76,7 +75,8 @@ def _option(
 
 def _changes(hint: Any) -> Mapping[str, Any]:
     """What an annotation says of an option beside its type."""
-    return next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, dict)), {})
+    metadata = getattr(hint, "__metadata__", ())
+    return dict(pair for one in metadata if isinstance(one, dict) for pair in one.items())
 
 
 def _is_tuple(hint: Any) -> bool:
@@ -98,11 +98,7 @@ def command(
     """
 
     def decorate(function: Callable[..., int | None]) -> click.Command:
-        parameters = signature(function).parameters.values()
-        hints = get_type_hints(function, include_extras=True)
-        others = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
-        own = [_argument(p, hints[p.name]) for p in others if p.kind is not p.VAR_KEYWORD]
-        own += options_of(function, [p.name for p in others])
+        own = parameters_of(function)
         text = cleandoc(function.__doc__ or "").partition("\nArgs:\n")[0]
         result = click.Command(name, callback=function, params=[*params, *own], help=text, **more)
         if of:
@@ -110,6 +106,15 @@ def command(
         return result
 
     return decorate
+
+
+def parameters_of(function: Api, skip: Collection[str] = ()) -> list[click.Parameter]:
+    """Click parameters for a function: its keywords are options, its others arguments."""
+    parameters = signature(function).parameters.values()
+    hints = get_type_hints(function, include_extras=True)
+    others = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    arguments = [_argument(p, hints[p.name]) for p in others if p.kind is not p.VAR_KEYWORD]
+    return [*arguments, *options_of(function, [*skip, *(p.name for p in others)])]
 
 
 def _argument(parameter: Parameter, hint: Any) -> click.Parameter:
@@ -154,41 +159,7 @@ def click_type(hint: Any) -> Any:
     return click_type(inner[0]) if origin is tuple else hint
 
 
-def taken(api: Api, options: dict[str, Any]) -> Any:
+def taken(api: Api, options: dict[str, Any], prefix: str = "") -> Any:
     """The result of ``api`` for those of the options that it has; they are taken out."""
-    names = [name for name in signature(api).parameters if name in options]
-    return api(**{name: options.pop(name) for name in names})
-
-
-class ApiCommand(click.Command):
-    """A command whose options are those of an API that is imported when they are first needed.
-
-    Args:
-        api: Where it is, as ``"package.module:Name"``.
-        skip: See `options_of`.
-        changes: The same.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        api: str,
-        skip: Collection[str] = (),
-        changes: Changes | None = None,
-        **more: Any,
-    ) -> None:
-        super().__init__(*args, **more)
-        self._path, self._skip, self._changes = api, skip, changes
-        self._read: list[click.Parameter] = []
-
-    @property
-    def api(self) -> Api:
-        """The API itself."""
-        module, _, name = self._path.partition(":")
-        api: Api = getattr(import_module(module), name)
-        return api
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own arguments and options, with those of the API before them."""
-        self._read = self._read or options_of(self.api, self._skip, self._changes)
-        return [*self._read, *super().get_params(ctx)]
+    names = [name for name in signature(api).parameters if prefix + name in options]
+    return api(**{name: options.pop(prefix + name) for name in names})

@@ -1,68 +1,50 @@
-"""`ragsieve train`: one short command a model, its options those of the model's recipe."""
+"""`ragsieve train`: one short command a model, its options those of the model's plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from ragsieve import datasets
 from ragsieve.cli.base import (
-    COUNT,
-    DATA,
     EXISTING_FILE,
     FOLDER,
     INFO,
+    Data,
+    Questions,
+    Workers,
     figures,
     info,
     progress,
     warn,
     watched,
 )
-from ragsieve.cli.completion import complete_datasets
-from ragsieve.cli.signature import ApiCommand, taken
+from ragsieve.cli.signature import options_of, parameters_of, taken
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Done
+from ragsieve.train import plans
 from ragsieve.train.run import Run
 
-_FOLDER = click.argument("folder", type=FOLDER)
-WORKERS = click.option("--workers", type=click.IntRange(1), default=16, help="Questions at once.")
-_WORK = click.option(
-    "--work",
-    type=FOLDER,
-    help="Folder of questions, labels and checkpoints.",
-    show_default="FOLDER.work",
-)
-_POSITIVE = click.FloatRange(0, min_open=True)
-_RERANKING = (
-    click.option(
-        "--reranker-lr",
-        "reranker_learning_rate",
-        type=_POSITIVE,
-        default=1e-3,
-        help="Of --reranker, at its height.",
-    ),
-    click.option(
-        "--reranker-temperature", type=_POSITIVE, default=0.05, help="Divides its cosines."
-    ),
-    click.option("--reranker-epochs", type=COUNT, default=4, help="Of its pairs."),
-    click.option(
-        "--reranker-negatives",
-        "reranker_extra_negatives",
-        type=click.IntRange(0),
-        default=0,
-        help="So many sentences without an answer a question are to come last, too.",
-    ),
-)
-_CHANGES = {
+_CHANGES: dict[str, dict[str, Any]] = {
     "seed": {"type": click.IntRange(0, 2**32 - 1)},
     "merged": {"flags": ["--merged/--adapter"]},
     "base": {"flags": ["--from"]},
     "generator": {"show_default": "that of --llm"},
 }
+_RERANKING = {
+    "learning_rate": {"flags": ["--reranker-lr"]},
+    "extra_negatives": {"flags": ["--reranker-negatives"]},
+}
+_TOML = click.Option(
+    ["--sources", "toml"],
+    required=True,
+    type=EXISTING_FILE,
+    help="The sources to choose among, as TOML.",
+)
 
 
 @click.group("train", short_help="Train a filter for your generator.")
@@ -70,73 +52,62 @@ def train_group() -> None:
     """Train a filter for your generator, on your questions or on public ones."""
 
 
-def questions(metavar: str) -> Callable[..., Any]:
-    """Files of questions, or names of data sets."""
-    return click.argument(
-        "questions",
-        nargs=-1,
-        required=True,
-        metavar=f"{metavar}...",
-        shell_complete=complete_datasets,
-    )
+def _run(
+    folder: Annotated[Path, FOLDER],
+    questions: Annotated[Questions, {"metavar": "SOURCE..."}],
+    *,
+    data: Data = None,
+    workers: Workers = 16,
+    work: Annotated[Path | None, FOLDER, {"show_default": "FOLDER.work"}] = None,
+) -> Run:
+    """The run of a training.
+
+    Args:
+        work: Folder of questions, labels and checkpoints.
+    """
+    folder = folder.absolute()
+    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
+    if work == folder:
+        raise InputError(f"--work must be another folder than FOLDER, got {work}")
+    return Run([datasets.load(name, folder=data) for name in questions], work, workers, watch, warn)
 
 
 def _training(
-    recipe: str,
-    *options: Callable[..., Any],
+    plan: type,
+    *params: click.Parameter,
     short_help: str,
-    metavar: str = "SOURCE",
     skip: Sequence[str] = (),
-) -> Callable[..., Any]:
-    """Make a function of a folder, a recipe and a `Run` a command of `ragsieve train`.
+) -> Callable[..., click.Command]:
+    """Make a function of a folder, a plan and a `Run` a command of `ragsieve train`.
 
     Args:
-        recipe: The class whose fields are options, as ``"package.module:Name"``.
-        options: Options beside these, which the function gets by name.
+        plan: The class whose fields are options.
+        params: Options beside these, which the function gets by name.
         short_help: The command's line in the list of commands.
-        metavar: The name of a source in the command's usage.
-        skip: Fields that are no options.
+        skip: Fields of the plan, and keywords of `_run`, that are no options.
     """
 
     def decorate(train: Callable[..., str | None]) -> click.Command:
-        def callback(
-            folder: Path,
-            questions: Sequence[str],
-            data: Path | None,
-            work: Path | None,
-            workers: int = 16,
-            **own: Any,
-        ) -> None:
-            plan = taken(command.api, own)
-            sources = [datasets.load(name, folder=data) for name in questions]
-            run = Run(sources, _work(folder, work), workers, watch, warn)
-            summary = train(folder.absolute(), plan, run, **own) or ""
-            info(f"{summary}written: {folder.absolute()}; {run.work} may go")
+        def callback(**options: Any) -> None:
+            folder = options["folder"].absolute()
+            own, run = taken(plan, options), taken(_run, options)
+            summary = train(folder, own, run, **options) or ""
+            info(f"{summary}written: {folder}; {run.work} may go")
 
-        for option in (_WORK, *reversed(options), DATA, questions(metavar), _FOLDER):
-            callback = option(callback)
-        make = click.command(
-            train.__name__.strip("_"),
-            ApiCommand,
-            api=recipe,
-            skip=skip,
-            changes=_CHANGES,
-            help=train.__doc__,
-            short_help=short_help,
+        params_of_all = [*options_of(plan, skip, _CHANGES), *parameters_of(_run, skip), *params]
+        name = train.__name__.strip("_")
+        command = click.Command(
+            name, callback=callback, params=params_of_all, help=train.__doc__, short_help=short_help
         )
-        command: ApiCommand = make(callback)
         train_group.add_command(command)
         return command
 
     return decorate
 
 
-def _work(folder: Path, work: Path | None) -> Path:
-    folder = folder.absolute()
-    work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
-    if work == folder:
-        raise InputError(f"--work must be another folder than FOLDER, got {work}")
-    return work
+def _compare(results: Mapping[str, Any]) -> None:
+    """Print figures before the training, where there are some, and after it."""
+    figures({name: results[name] for name in ("before", "after") if name in results})
 
 
 def watch(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
@@ -145,9 +116,8 @@ def watch(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
 
 
 @_training(
-    "ragsieve.train.plans:FineFilterPlan",
-    *_RERANKING,
-    WORKERS,
+    plans.FineFilterPlan,
+    *options_of(plans.Reranking, ("seed",), _RERANKING, prefix="reranker_"),
     short_help="Extractor, reranker, cut.",
     skip=("reranking",),
 )
@@ -165,21 +135,14 @@ def finefilter(folder: Path, plan: Any, run: Run, **reranking: Any) -> None:
       ragsieve ask --system my-filter -q "Who sang it?" notes.txt
     """
     from ragsieve.train.finefilter import train_finefilter
-    from ragsieve.train.plans import Reranking
 
-    values = {name.removeprefix("reranker_"): value for name, value in reranking.items()}
-    plan = replace(plan, reranking=Reranking(**values))
+    plan = replace(plan, reranking=taken(plans.Reranking, reranking, prefix="reranker_"))
     results = train_finefilter(folder, plan, run).figures
-    for name, what in (("before", "5 documents"), ("after", "the filter")):
-        row = results[name]
-        INFO.print(
-            f"{what}: accuracy {row['accuracy']:.1%} of {row['questions']} validation "
-            f"questions, {row['tokens_kept']:.1%} of the tokens"
-            + (", each cut by the labels of other questions" if name == "after" else "")
-        )
+    figures({"5 documents": results["before"], "the filter": results["after"]})
+    info("on validation questions, each cut by the labels of the others")
 
 
-@_training("ragsieve.train.plans:RecompPlan", WORKERS, short_help="A bi-encoder for system recomp.")
+@_training(plans.RecompPlan, short_help="A bi-encoder for system recomp.")
 def recomp(folder: Path, plan: Any, run: Run) -> None:
     """Train RECOMP's bi-encoder for your generator, and write it to FOLDER.
 
@@ -196,30 +159,18 @@ def recomp(folder: Path, plan: Any, run: Run) -> None:
     """
     from ragsieve.train.recomp import train_recomp
 
-    results = train_recomp(folder, plan, run)
-    columns = {
-        "first": ("best first", ".3f"),
-        "pairs": ("pairs in order", ".3f"),
-        "gain": ("nats by the first", ".3f"),
-        "questions": ("questions", ""),
-    }
-    figures({name: results[name] for name in ("before", "after")}, columns)
+    _compare(train_recomp(folder, plan, run))
 
 
-@_training(
-    "ragsieve.train.plans:GeneratorPlan",
-    WORKERS,
-    short_help="An LLM that answers despite noise.",
-    metavar="QUESTIONS",
-)
-def generator(folder: Path, plan: Any, run: Run) -> str:
+@_training(plans.GeneratorPlan, short_help="An LLM that answers despite noise.")
+def generator(folder: Path, plan: Any, run: Run) -> None:
     """Train a generator to answer from noisy documents, and write it to FOLDER.
 
     Its context is what was retrieved for a question, what was not, or either by chance; it learns
-    to reply with the answer, or first to say which documents help. QUESTIONS are JSONL files of
-    questions with documents and answers, or names of `ragsieve datasets`; a salted hash divides
-    them: half to learn from, a tenth to choose by. An interrupted training goes on where it
-    stopped.
+    to reply with the answer, or first to say which documents help. A source is a JSONL file of
+    questions with documents and answers, or a name of `ragsieve datasets`; a salted hash divides
+    its questions: half to learn from, a tenth to choose by. An interrupted training goes on where
+    it stopped.
 
     \b
       ragsieve train generator my-llm questions.jsonl                                 (SFT)
@@ -230,18 +181,10 @@ def generator(folder: Path, plan: Any, run: Run) -> str:
     """
     from ragsieve.train.generator import train_generator
 
-    results = train_generator(folder, plan, run)
-    names = {"accuracy": "accuracy", "exact_match": "exact match", "f1": "F1"}
-    columns = {name: (heading, ".3f") for name, heading in names.items()}
-    figures({name: results[name] for name in ("before", "after")}, columns)
-    return f"on {results['after']['questions']} other questions; "
+    _compare(train_generator(folder, plan, run))
 
 
-@_training(
-    "ragsieve.train.plans:WriterPlan",
-    WORKERS,
-    short_help="FILCO's or BottleNeck's filter model.",
-)
+@_training(plans.WriterPlan, short_help="FILCO's or BottleNeck's filter model.")
 def writer(folder: Path, plan: Any, run: Run) -> None:
     """Train a filter model that writes what an answer needs, and write it to FOLDER.
 
@@ -260,12 +203,10 @@ def writer(folder: Path, plan: Any, run: Run) -> None:
     """
     from ragsieve.train.writer import train_writer
 
-    results = train_writer(folder, plan, run)
-    rows: dict[str, Any] = {k: results[k] for k in ("before", "after") if k in results}
-    figures(rows, {name: (name, ".3g") for name in rows["after"]})
+    _compare(train_writer(folder, plan, run))
 
 
-@_training("ragsieve.train.plans:ExitPlan", short_help="An LLM for system exit.")
+@_training(plans.ExitPlan, short_help="An LLM for system exit.", skip=("workers",))
 def exit_(folder: Path, plan: Any, run: Run) -> None:
     """Train an LLM to say which sentences help (EXIT), and write it to FOLDER.
 
@@ -283,13 +224,10 @@ def exit_(folder: Path, plan: Any, run: Run) -> None:
 
     with INFO.status("training …"):
         results = train_exit(folder, plan, run)
-    names = ("auc", "recall_1", "recall_3", "recall_5", "recall_tenth")
-    columns = {name: (name.replace("_", " "), ".3f") for name in names}
-    rows = {name: results[name] for name in ("before", "after")}
-    figures(rows, {**columns, "questions": ("questions", "")})
+    _compare(results)
 
 
-@_training("ragsieve.train.plans:PrunerPlan", short_help="The default filter's sentence pruner.")
+@_training(plans.PrunerPlan, short_help="The default filter's sentence pruner.", skip=("workers",))
 def pruner(folder: Path, plan: Any, run: Run) -> None:
     """Train the sentence pruner of the default filter on your questions, into FOLDER.
 
@@ -318,13 +256,7 @@ def pruner(folder: Path, plan: Any, run: Run) -> None:
             bars.update(bar, total=steps, completed=step, description=f"loss {mean:.3f}")
 
         results = make_pruner(folder, plan, run, on_step=on_step)
-    columns = {
-        "auc": ("AUC", ".3f"),
-        "survival": ("evidence survives", ".1%"),
-        "words": ("words kept", ".1%"),
-        "questions": ("questions", ""),
-    }
-    figures({name: results[name] for name in ("before", "after") if name in results}, columns)
+    _compare(results)
     first, *_, last = results["promises"]
     INFO.print(
         f"at --keep-answer {results['keep_answer']}; calibrated from {first} to {last} "
@@ -332,26 +264,14 @@ def pruner(folder: Path, plan: Any, run: Run) -> None:
     )
 
 
-@_training(
-    "ragsieve.train.plans:RouterPlan",
-    click.option(
-        "--sources",
-        "toml",
-        required=True,
-        type=EXISTING_FILE,
-        help="The sources to choose among, as TOML.",
-    ),
-    WORKERS,
-    short_help="Choose which sources to ask.",
-    metavar="QUESTIONS",
-)
+@_training(plans.RouterPlan, _TOML, short_help="Choose which sources to ask.")
 def router(folder: Path, plan: Any, run: Run, toml: Path) -> str:
     """Train a router that chooses sources for your generator, and write it to FOLDER.
 
     The generator answers each question from each source of sources.toml alone; the router learns
     which sources led it to a right answer. Where a question's metadata name its "sources", as in
-    {"metadata": {"sources": ["news"]}}, these are right, and nobody is asked. QUESTIONS are JSONL
-    files of questions with answers, or names of `ragsieve datasets`; a salted hash divides them:
+    {"metadata": {"sources": ["news"]}}, these are right, and nobody is asked. A SOURCE is a JSONL
+    file of questions with answers, or a name of `ragsieve datasets`; a salted hash divides them:
     half to learn from, a tenth to measure by. An interrupted training goes on where it stopped.
 
     \b
@@ -360,8 +280,8 @@ def router(folder: Path, plan: Any, run: Run, toml: Path) -> str:
       ragsieve train router my-router questions.jsonl --sources sources.toml --form llm
 
     \b
-    A source is a table of sources.toml, of kind index, pages, passages, api or memory (the model
-    by itself):
+    sources.toml has a table a source, of kind index, pages, passages, api or memory (the model by
+    itself):
       [[sources]]
       name = "news"
       description = "News articles of 2023."
@@ -372,9 +292,7 @@ def router(folder: Path, plan: Any, run: Run, toml: Path) -> str:
 
     data = click.get_current_context().params["data"]
     results = train_router(folder, plan, run, toml, data=data).figures
-    names = ("exact", "covered", "right", "asked", "accuracy")
-    rows = {name: row for name, row in results.items() if isinstance(row, dict)}
-    figures(rows, {name: (name, ".3f") for name in names})
+    figures({name: row for name, row in results.items() if isinstance(row, dict)})
     return (
         f"measured on {results['questions']} other questions, {results['seconds']:.3f} s a choice; "
     )
