@@ -136,6 +136,29 @@ def test_a_missing_value_is_named() -> None:
         render("reader", question="Who?")
 
 
+PUBLISHED = {"helpful_published", "query_aware", "recomp", "reflection"}  # trained on that form
+ONE = {"critic_judge", "critic_pick", "critic_same"}  # one prompt a question, begun by its count
+
+
+@pytest.mark.parametrize("name", sorted({*ROLES} - PUBLISHED - ONE - {"asks", "asks_closed"}))
+def test_prompts_of_a_template_begin_with_its_instruction(name: str) -> None:
+    """So that a server's prefix cache has read it."""
+    names = re.findall(r"\$\{?([a-z_]+)", (files("ragsieve.prompts") / f"{name}.md").read_text())
+    text = "\n".join(turn.content for turn in render(name, **dict.fromkeys(names, "VALUE")))
+
+    assert text.index("VALUE") > 35
+
+
+@pytest.mark.parametrize("name", ["critique", "helpful", "relevance"])
+def test_prompts_about_the_passages_of_a_question_share_the_question(name: str) -> None:
+    """Templates that are rendered once a passage have what differs behind what does not."""
+    values = {"document": "DOCUMENT", "passage": "PASSAGE", "segment": "SEGMENT"}
+    text = render(name, question="QUESTION", **values)[-1].content
+    places = [text.find(mark) for mark in ("QUESTION", *values.values())]
+
+    assert [place for place in places if place >= 0] == sorted(p for p in places if p >= 0)
+
+
 @pytest.mark.parametrize("name", ["nonsense", "", "../models/fake"])
 def test_an_unknown_template_is_named(name: str) -> None:
     """Templates are files of one folder."""

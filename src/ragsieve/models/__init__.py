@@ -37,6 +37,7 @@ BACKENDS = {  # prefix: (module, class, kind)
     "transformers": ("transformers", "Transformers", "LLM"),
     "seq2seq": ("seq2seq", "Seq2Seq", "LLM"),
     "openai": ("openai", "OpenAI", "LLM"),
+    "vllm": ("vllm", "VLLM", "LLM"),
     "deferred": ("deferred", "Deferred", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
     "cross_encoder": ("sentence_transformers", "LocalCrossEncoder", "cross-encoder"),

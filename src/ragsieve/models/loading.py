@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -180,14 +179,7 @@ def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:
         tokenizer: A tokenizer of transformers.
         plain: Whether control tokens in a text are text like any other, but for reflection tokens.
     """
-    inside = json.loads(tokenizer.backend_tokenizer.to_str())
-    for token in inside["added_tokens"]:
-        token["special"] = token["special"] and token["content"] not in reflection.ALL
-    own = Tokenizer.from_str(json.dumps(inside))
-    own.no_padding()
-    own.no_truncation()
-    own.encode_special_tokens = plain
-    return own
+    return reflection.retokenized(tokenizer.backend_tokenizer.to_str(), plain=plain)
 
 
 def over(limit: int) -> str:

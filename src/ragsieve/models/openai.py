@@ -1,4 +1,4 @@
-"""Servers of the OpenAI protocol: vLLM, Ollama, llama.cpp, OpenAI and others."""
+"""Servers of the OpenAI protocol: Ollama, llama.cpp, OpenAI and others; vLLM's is `VLLM`, too."""
 
 from __future__ import annotations
 
@@ -369,7 +369,12 @@ class _Refused(ModelError):
         self.setting = setting
 
 
-def _local_counter(tokenizer: str | Path) -> Callable[[str], int]:
+def read_tokenizer(tokenizer: str | Path) -> Tokenizer:
+    """The tokenizer of a file, a folder or a hub id; it neither pads nor truncates.
+
+    Raises:
+        ModelError: If there is none.
+    """
     try:
         file = protocol.tokenizer_file(tokenizer)
         path = Path(file if isinstance(file, Path) else hf_hub_download(file, "tokenizer.json"))
@@ -379,4 +384,9 @@ def _local_counter(tokenizer: str | Path) -> Callable[[str], int]:
         raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be loaded: {reason}") from error
     loaded.no_truncation()
     loaded.no_padding()
+    return loaded
+
+
+def _local_counter(tokenizer: str | Path) -> Callable[[str], int]:
+    loaded = read_tokenizer(tokenizer)
     return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any
+
+from tokenizers import Tokenizer
 
 TOKENS: Mapping[str, tuple[str, ...]] = {
     "retrieve": ("[Retrieval]", "[No Retrieval]"),
@@ -34,3 +37,20 @@ def decoded(tokenizer: Any, reply: Sequence[int]) -> str:
     marks = {own[token] for token in ALL & own.keys()}
     runs = groupby(reply, key=marks.__contains__)
     return "".join(tokenizer.decode([*run], skip_special_tokens=not m) for m, run in runs)
+
+
+def retokenized(text: str, *, plain: bool) -> Tokenizer:
+    """The tokenizer of a ``tokenizer.json``, which neither pads nor truncates.
+
+    Args:
+        text: The file's.
+        plain: Whether control tokens in a text are text like any other, but for reflection tokens.
+    """
+    inside = json.loads(text)
+    for token in inside["added_tokens"]:
+        token["special"] = token["special"] and token["content"] not in ALL
+    own = Tokenizer.from_str(json.dumps(inside))
+    own.no_padding()
+    own.no_truncation()
+    own.encode_special_tokens = plain
+    return own

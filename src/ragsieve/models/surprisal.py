@@ -1,12 +1,60 @@
-"""Windows for tokens that exceed a context, and the place of each token in its text."""
+"""Surprisals of texts: windows for tokens that exceed a context, and each token's place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from tokenizers import Encoding, Tokenizer
 
 from ragsieve.models.base import Nats
+from ragsieve.text import safe
 
 Row = Sequence[int]
+
+
+class ReadTexts(NamedTuple):
+    """Texts as `LLM.surprisals` gives them, and the tokens of each with its prefix."""
+
+    surprisals: list[list[Nats]]
+    sizes: list[int]
+
+
+def read_surprisals(
+    tokenizer: Tokenizer,
+    start: Row,
+    prefixes: Sequence[Sequence[str]],
+    texts: Sequence[str],
+    context: int,
+    read: Callable[[list[tuple[Row, Row]]], Sequence[Sequence[float]]],
+) -> ReadTexts:
+    """Surprisals of texts behind their prefixes.
+
+    Args:
+        tokenizer: Control tokens in a text are text like any other to it.
+        start: What every prefix begins with.
+        prefixes: See `LLM.surprisals`.
+        texts: The same.
+        context: Tokens that can be read at once.
+        read: Log-probabilities of the second row of each pair behind the first, a number a token.
+    """
+
+    def encoded(some: Sequence[str]) -> list[Encoding]:
+        return tokenizer.encode_batch([safe(text) for text in some], add_special_tokens=False)
+
+    rows = [[*start, *chain(*(e.ids for e in encoded(pieces)))] for pieces in prefixes]
+    wanted = encoded(texts)
+    windows = [windowed(row, e.ids, context) for row, e in zip(rows, wanted, strict=True)]
+    flat = [window for group in windows for window in group]
+    parts = iter(read(flat) if flat else [])
+    return ReadTexts(
+        [
+            spanned(encoding.offsets, [v for _ in group for v in next(parts)], len(text))
+            for encoding, group, text in zip(wanted, windows, texts, strict=True)
+        ],
+        [len(row) + len(e.ids) for row, e in zip(rows, wanted, strict=True)],
+    )
 
 
 def windowed(prefix: Row, row: Row, context: int) -> list[tuple[Row, Row]]:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,7 +38,7 @@ from ragsieve.models.loading import (
     pretrained,
 )
 from ragsieve.models.streaming import as_text, stream_tokens
-from ragsieve.models.surprisal import spanned, windowed
+from ragsieve.models.surprisal import read_surprisals
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
@@ -186,19 +185,16 @@ class Transformers(PreciseModel):
         """See `ragsieve.models.base.LLM.surprisals`; what the tokenizer begins with comes first."""
         check_columns([prefixes, texts])
         start = self._frame_tokenizer.encode("").ids
-        rows = [[*start, *chain(*self._plain(pieces))] for pieces in prefixes]
-        shown = [safe(text) for text in texts]
-        read = self._plain_tokenizer.encode_batch(shown, add_special_tokens=False)
-        wanted = [encoding.ids for encoding in read]
-        windows = [windowed(*item, self.context) for item in zip(rows, wanted, strict=True)]
-        flat = [window for group in windows for window in group]
-        scores = compute(self._decoder.read, *map(list, zip(*flat, strict=True))) if flat else []
-        parts = iter(scores)
-        self._record_usage([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
-        return [
-            spanned(encoding.offsets, [v for _ in group for v in next(parts)], len(text))
-            for encoding, group, text in zip(read, windows, texts, strict=True)
-        ]
+        read = read_surprisals(
+            self._plain_tokenizer,
+            start,
+            prefixes,
+            texts,
+            self.context,
+            lambda pairs: compute(self._decoder.read, *map(list, zip(*pairs, strict=True))),
+        )
+        record_usage([Usage(self.identity, size, 0) for size in read.sizes])
+        return read.surprisals
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, nothing added."""
