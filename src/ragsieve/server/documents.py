@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, repeat
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from ragsieve.errors import InputError
+from ragsieve.integrations.base import kept
 from ragsieve.integrations.tools import (
     NOTHING,
     ToolText,
@@ -18,9 +18,7 @@ from ragsieve.integrations.tools import (
     with_contents,
     with_texts,
 )
-from ragsieve.prompts import joined
 from ragsieve.result import Result
-from ragsieve.types import Document, Segment
 
 OPEN, CLOSE = "<documents>", "</documents>"
 _TAG = re.compile(r'<document((?:\s{1,9}[a-z]{1,20}="[^"<>\n]{0,2000}")*)\s{0,9}>')
@@ -31,27 +29,15 @@ _MARKUP = re.compile(r"<(?=/?documents?\b)", re.IGNORECASE)
 _TEXTS = ("text", "content", "snippet", "contents", "body")
 _HEAD = "Answer from these documents where they help.\n"
 
-Kept = Mapping[int, Sequence[Segment]]
+Kept = Mapping[int, str]
+"""Kept texts by the documents' places, in the order in which they are to be read."""
 
 
-@dataclass(frozen=True)
-class Tagged:
-    """A document of a tagged block, with its place.
-
-    Args:
-        tag: Its opening tag, as it came.
-        text: What stands between its tags.
-    """
+class Tagged(NamedTuple):
+    """A document of a tagged block: its opening tag as it came, and its text."""
 
     tag: str
     text: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """As `System.__call__` takes it."""
-        attributes = dict(_ATTRIBUTE.findall(self.tag))
-        named = {k: v for k, v in attributes.items() if k in ("id", "title", "source")}
-        return {"text": self.text, **named}
 
 
 @dataclass(frozen=True)
@@ -71,8 +57,7 @@ class ChatDocuments:
         body: The request; nothing in it is changed.
         query: The last user message without its documents.
         documents: What there is to filter, as `System.__call__` takes it; results of tools last.
-        fill: The request with these in the documents' places: segments by the documents' places,
-            in the order in which they are to be read, and texts that no place is for.
+        fill: The request with kept texts in the documents' places, and texts that no place is for.
     """
 
     body: dict[str, Any]
@@ -82,20 +67,14 @@ class ChatDocuments:
 
     def filtered(self, result: Result) -> dict[str, Any]:
         """The request with what a system kept; texts that a model wrote stand at the end."""
-        places = {d.id: n for n, d in enumerate(result.documents[: len(self.documents)])}
-        kept: dict[int | str, list[Segment]] = {}
-        for segment in result.kept:
-            name = segment.document.id
-            kept.setdefault(places.get(name, name), []).append(segment)
-        known = {place: spans for place, spans in kept.items() if isinstance(place, int)}
-        others = [joined(spans) for place, spans in kept.items() if isinstance(place, str)]
-        return self.fill(known, others)
+        parts = kept(result, range(len(self.documents)))
+        known = {part.place: part.text for part in parts if part.place is not None}
+        return self.fill(known, [part.text for part in parts if part.place is None])
 
     @property
     def unfiltered(self) -> dict[str, Any]:
         """The request with all documents whole."""
-        texts = (Document(str(n), d["text"]) for n, d in enumerate(self.documents))
-        return self.fill({n: [Segment.whole(one)] for n, one in enumerate(texts)}, [])
+        return self.fill({n: one["text"] for n, one in enumerate(self.documents)}, [])
 
 
 def documents_of(body: dict[str, Any], tools: Sequence[str] = ()) -> ChatDocuments | None:
@@ -133,14 +112,13 @@ def _with_results(
     before = chat.documents if chat else ()
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
-        documents = {place: spans for place, spans in kept.items() if place < len(before)}
+        documents = {place: text for place, text in kept.items() if place < len(before)}
         filled = chat.fill(documents, others) if chat else body
         contents: dict[int, dict[int | None, str]] = {}
         for place, result in enumerate(results, len(before)):
-            own = [joined(kept[place])] if place in kept else []
             more = others if chat is None and result is results[-1] else ()
-            text = "\n\n".join([*own, *more]) or NOTHING
-            contents.setdefault(result.message, {})[result.place] = text
+            text = "\n\n".join(filter(None, [kept.get(place), *more]))
+            contents.setdefault(result.message, {})[result.place] = text or NOTHING
         return {**filled, "messages": with_contents(filled["messages"], contents)}
 
     returned = [{"id": result.call, "text": result.text} for result in results]
@@ -151,7 +129,7 @@ def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -
     documents = tuple(_of_value(value, place) for place, value in enumerate(values))
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
-        tagged = [(_tag(documents[n]), _escaped(joined(spans))) for n, spans in kept.items()]
+        tagged = [(_tag(documents[n]), _escaped(text)) for n, text in kept.items()]
         messages = list(body["messages"])
         # no system message: documents are nobody's word
         messages[at] = _with_lead(messages[at], _HEAD + _block(tagged, others))
@@ -185,31 +163,31 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
     own = dict(texts(message.get("content")))
     parts = {part: blocks(text) for part, text in own.items()}
     placed = [block for some in parts.values() for block in some]
-    starts = [*accumulate((len(block.documents) for block in placed), initial=0)]
+    owners = [n for n, block in enumerate(placed) for _ in block.documents]
     tagged = [one for block in placed for one in block.documents]
     question = _joined(_replaced(text, parts[part], repeat("")) for part, text in own.items())
     if not tagged or not question:
         return None
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
-        inside: list[dict[int, Sequence[Segment]]] = [{} for _ in placed]
-        for place, spans in kept.items():
-            n = bisect_right(starts, place) - 1
-            inside[n][place - starts[n]] = spans
+        inside: list[list[tuple[str, str]]] = [[] for _ in placed]
+        for place, text in kept.items():
+            inside[owners[place]].append((tagged[place].tag, text))
         more = [*[()] * (len(placed) - 1), others]
-        insides = iter([*map(_inside, placed, inside, more)])
+        insides = iter([*map(_block, inside, more)])
         filled = {part: _replaced(text, parts[part], insides) for part, text in own.items()}
         messages = list(body["messages"])
         messages[at] = {**message, "content": with_texts(message["content"], filled)}
         return {**body, "messages": messages}
 
-    return ChatDocuments(body, question, tuple(one.document for one in tagged), fill)
+    return ChatDocuments(body, question, tuple(map(_document, tagged)), fill)
 
 
-def _inside(block: ContextBlock, kept: Kept, others: Sequence[str]) -> str:
-    """A block with what was kept, in the order in which it is to be read."""
-    tagged = [(block.documents[place].tag, joined(spans)) for place, spans in kept.items()]
-    return _block(tagged, others)
+def _document(tagged: Tagged) -> dict[str, Any]:
+    """As `System.__call__` takes it."""
+    attributes = dict(_ATTRIBUTE.findall(tagged.tag))
+    named = {k: v for k, v in attributes.items() if k in ("id", "title", "source")}
+    return {"text": tagged.text, **named}
 
 
 def _block(tagged: Iterable[tuple[str, str]], others: Sequence[str]) -> str:
