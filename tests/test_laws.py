@@ -26,7 +26,7 @@ from ragsieve.models.fake import (
     OverlapPruner,
     ScriptedLLM,
 )
-from ragsieve.score.calibrated import Curve, Logistic
+from ragsieve.score.calibrated import Logistic
 from ragsieve.score.listwise import Permuting
 from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
@@ -75,7 +75,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),
     "score.BM25": score.BM25,
     "score.CXMI": lambda: score.CXMI(ScriptedLLM(["unused"]), {QUERY.text: ("Seals",)}),
-    "score.Calibrated": lambda: score.Calibrated(Curve((0.0, 1.0), (0.2, 0.7)), of="given"),
+    "score.Calibrated": lambda: score.Calibrated(Logistic(2.0, -1.0), of="given"),
     "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
     "score.Critique": lambda: score.Critique(ScriptedLLM(["unused"], choices=fewer)),
     "score.Expected": lambda: score.Expected(ScriptedLLM(["unused"])),

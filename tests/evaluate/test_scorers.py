@@ -29,11 +29,9 @@ from ragsieve.evaluate.scorers import (
     needed,
     rho,
     scored,
-    splitter,
     unit_of,
 )
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
-from ragsieve.pipeline import Pipeline
 from ragsieve.types import Document, Example, Query, Segment
 
 QUERY = Query("Who sang it?")
@@ -101,17 +99,6 @@ def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
 
 
 @given(GRADED)
-def test_ndcg_and_auc_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
-    """With ties on both sides."""
-    metrics = pytest.importorskip("sklearn.metrics")
-    grades, scores = arrays(pairs)
-
-    assert pytest.approx(metrics.ndcg_score([grades], [scores], k=10)) == ndcg(grades, scores)
-    if grades.min() == 0:
-        assert pytest.approx(metrics.roc_auc_score(grades > 0, scores)) == auc(grades, scores)
-
-
-@given(GRADED)
 def test_rho_is_the_correlation_of_ranks(pairs: list[tuple[int, int]]) -> None:
     """Pearson's, of the mean ranks of ties."""
     grades, scores = arrays(pairs)
@@ -157,44 +144,27 @@ def test_sentences_are_graded_by_what_they_share_with_gold_ones() -> None:
     """A gold sentence that ours cuts in two, and one that is a part of ours."""
     text = "Bees make honey; a lot; in hives. Goats give milk. It was late."
     gold = ["honey; a lot; in hives. Goats give milk"]
-    (whole,) = labelled(
-        example(document(text, supporting_sentences=gold)), "gold sentences", Pipeline()
-    ).grades
-    found = labelled(
-        example(document(text, supporting_sentences=gold)),
-        "gold sentences",
-        splitter("sentences", HashingEmbedder),
-    )
+    found = labelled(example(document(text, supporting_sentences=gold)), "gold sentences")
 
-    assert 1 == whole
     assert (1, 1, 0) == found.grades
 
 
 def test_the_other_labels_are_a_documents_or_an_answers() -> None:
     """Equal ids are told apart, and what nobody judged does not help."""
     text = "Goats give milk. Bees make honey."
-    sentences = splitter("sentences", HashingEmbedder)
     given = example(document(text, relevance=2), document("Bees."), answers=("honey",))
     positive = example(document(text, is_positive=True), document("Bees.", is_positive=False))
 
-    assert (2, 2, 0) == labelled(given, "grades", sentences).grades
-    assert (0, 1, 0) == labelled(given, "answers", sentences).grades
-    assert (1, 0) == labelled(positive, "positive documents", Pipeline()).grades
-
-
-def test_chunks_are_semantic() -> None:
-    """Sentences of the same words are one chunk."""
-    split = splitter("chunks", HashingEmbedder)
-    found = labelled(example(document("Bees. Bees!", relevance=1)), "grades", split)
-
-    assert ["Bees. Bees!"] == [s.text for s in found.segments]
+    assert (2, 0) == labelled(given, "grades").grades
+    assert (0, 1, 0) == labelled(given, "answers").grades
+    assert (1, 0) == labelled(positive, "positive documents").grades
 
 
 @pytest.mark.parametrize("grade", ["high", -1, math.nan, math.inf, [1]])
 def test_a_grade_must_be_a_number(grade: Any) -> None:
     """Of 0 or more."""
     with pytest.raises(InputError, match="relevance of document 'd' must be a number from 0 up"):
-        labelled(example(document("Bees.", relevance=grade)), "grades", Pipeline())
+        labelled(example(document("Bees.", relevance=grade)), "grades")
 
 
 def test_scorers_bring_what_they_need_once() -> None:
@@ -303,8 +273,7 @@ def test_real_questions_have_the_labels_that_they_are_known_for(
     }
     for name, labels in known.items():
         some = records[name][:20]
-        split = splitter(unit_of(labels_of(some)), HashingEmbedder)  # type: ignore[arg-type]
-        grades = [labelled(one, labels_of(some), split).grades for one in some]
+        grades = [labelled(one, labels_of(some)).grades for one in some]
 
         assert labels == labels_of(some)
         assert any(min(found) == 0 < max(found) for found in grades if found)

@@ -98,6 +98,20 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+def means(
+    name: str, rows: Mapping[str, Mapping[str, Any]], costs: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Print means with intervals by row and measure, then what each row costs."""
+    from ragsieve.evaluate.formatting import value_text  # an extra
+
+    heads = [*next(iter(rows.values())), *next(iter(costs.values()))]
+    cells = [
+        [row, *map(value_text, own.values()), *(f"{cost:.1f}" for cost in costs[row].values())]
+        for row, own in rows.items()
+    ]
+    table([name, *heads], cells)
+
+
 def progress() -> Progress:
     """A bar over questions with the time left, on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())

@@ -22,6 +22,7 @@ from ragsieve.cli.base import (
     Json,
     Questions,
     info,
+    means,
     print_left_out,
     printable,
     progress,
@@ -273,12 +274,15 @@ def recall_command(
 
 
 def _print_recalls(recalls: Mapping[str, Any]) -> None:
-    from ragsieve.evaluate.retrieval import gain_rows, way_rows
+    from ragsieve.evaluate.formatting import value_text
 
     for name, one in recalls.items():
-        headings, rows = way_rows(one)
-        table((name, *headings[1:]), rows)
-        if gains := gain_rows(one):
+        means(name, one.means, {by: {"ms a question": ms} for by, ms in one.median_ms.items()})
+        gains = [
+            (measure, single, value_text(gain, "+.3f"), f"{gain.p:.3f}", gain.verdict)
+            for measure, (single, gain) in one.gains.items()
+        ]
+        if gains:
             table(("hybrid gains", "over", "difference", "p", "so it is"), gains)
         info(f"{name}: {one.counted()}", "dim")
 

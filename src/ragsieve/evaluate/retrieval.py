@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.formatting import value_text
 from ragsieve.evaluate.stats import Difference, MeanInterval, compare, interval, json_figure
 from ragsieve.retrieve.corpus import By, Corpus
 from ragsieve.retrieve.index.store import digest_of
@@ -197,21 +196,3 @@ def _gains(values: Mapping[By, Measures]) -> dict[str, tuple[By, Difference]]:
         single = max(singles, key=lambda way: float(columns[way].mean()))
         gains[name] = single, compare([np.array(hybrid)], [columns[single]])
     return gains
-
-
-def way_rows(measured: Retrieval) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows for people, a row a way of searching."""
-    names = next(iter(measured.means.values()))
-    rows = [
-        [by, *(value_text(mean) for mean in means.values()), f"{measured.median_ms[by]:.1f}"]
-        for by, means in measured.means.items()
-    ]
-    return ["", *names, "ms a question"], rows
-
-
-def gain_rows(measured: Retrieval) -> list[list[str]]:
-    """Gains of hybrid over the better single way, for people, a row a measure and K."""
-    return [
-        [name, single, value_text(gain, "+.3f"), f"{gain.p:.3f}", gain.verdict]
-        for name, (single, gain) in measured.gains.items()
-    ]

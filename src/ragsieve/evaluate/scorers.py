@@ -14,25 +14,22 @@ from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, nearest, needs_extra
 from ragsieve.evaluate.evidence import Span, gold_sentences
 from ragsieve.evaluate.stats import MeanInterval, Values, interval, json_figure
-from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.score.base import Scorer
 from ragsieve.text import contains_answer, normalise
 from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment
 
 with needs_extra("bench"):
-    from scipy.stats import rankdata, spearmanr
+    from scipy.stats import spearmanr
+    from sklearn.metrics import ndcg_score, roc_auc_score
 
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
-Unit = Literal["documents", "sentences", "chunks"]
 Role = Literal["llm", "critic", "embedder", "pruner", "pair"]
 
 CHANCE = "chance"
 RATINGS = ("relevance", "reflection", "critique")
-_FIRST = 10  # places that NDCG counts
 _YES_NO = ("yes", "no")
-_UNITS: dict[Labels, Unit] = {"grades": "documents", "positive documents": "documents"}
+_WHOLE: tuple[Labels, ...] = ("grades", "positive documents")  # labels of documents
 
 
 class Recipe(NamedTuple):
@@ -87,7 +84,7 @@ class Labelled:
 
     Args:
         query: The question.
-        segments: Documents, sentences or chunks, as they were retrieved.
+        segments: Documents or sentences, as they were retrieved.
         grades: One for each, over 0 where it helps.
     """
 
@@ -131,20 +128,13 @@ def _answers(example: Example) -> list[str]:
     return [answer for answer in example.answers if normalise(answer) not in _YES_NO]
 
 
-def unit_of(labels: Labels) -> Unit:
-    """The default unit: that of the labels, else sentences."""
-    return _UNITS.get(labels, "sentences")
+def unit_of(labels: Labels) -> str:
+    """What is scored: the ``"documents"`` that the labels are of, else ``"sentences"``."""
+    return "documents" if labels in _WHOLE else "sentences"
 
 
-def splitter(unit: Unit, embedder: Callable[[], Embedder]) -> Stage:
-    """From documents to the unit that is scored; chunks are those of `split.Semantic`."""
-    if unit == "chunks":
-        return split.Semantic(embedder())
-    return split.Sentences() if unit == "sentences" else Pipeline()
-
-
-def labelled(example: Example, labels: Labels, splitter: Stage) -> Labelled:
-    """A question's segments with their grades; a document's label is that of all its segments.
+def labelled(example: Example, labels: Labels) -> Labelled:
+    """A question's documents or sentences with their grades.
 
     By gold sentences, a segment helps if it holds half of one, or half of it is gold.
 
@@ -152,7 +142,9 @@ def labelled(example: Example, labels: Labels, splitter: Stage) -> Labelled:
         InputError: If a label is none.
     """
     documents = as_documents(example.documents)
-    segments = tuple(splitter(example.query, [Segment.whole(d) for d in documents]))
+    segments = [Segment.whole(d) for d in documents]
+    if labels not in _WHOLE:
+        segments = split.Sentences()(example.query, segments)
     gold = {d.id: gold_sentences(d) for d in documents if labels == "gold sentences"}
     answers = _answers(example)
     grade: dict[Labels, Callable[[Segment], float]] = {
@@ -161,7 +153,7 @@ def labelled(example: Example, labels: Labels, splitter: Stage) -> Labelled:
         "positive documents": lambda s: float(s.document.metadata.get("is_positive") is True),
         "answers": lambda s: float(contains_answer(s.text, answers)),
     }
-    return Labelled(example.query, segments, tuple(map(grade[labels], segments)))
+    return Labelled(example.query, tuple(segments), tuple(map(grade[labels], segments)))
 
 
 def _human(document: Document) -> float:
@@ -226,11 +218,7 @@ def auc(grades: Values, scores: Values) -> float | None:
     None without segments of both kinds.
     """
     helps = grades > 0
-    ones, others = int(helps.sum()), int((~helps).sum())
-    if not ones or not others:
-        return None
-    ranks = rankdata(scores)[helps].sum()
-    return float((ranks - ones * (ones + 1) / 2) / (ones * others))
+    return float(roc_auc_score(helps, scores)) if helps.any() and not helps.all() else None
 
 
 def rho(grades: Values, scores: Values) -> float | None:
@@ -248,16 +236,7 @@ def ndcg(grades: Values, scores: Values) -> float | None:
 
     Source: Järvelin and Kekäläinen 2002; ties as McSherry and Najork 2008.
     """
-    if not np.ptp(grades):
-        return None
-    discounts = 1 / np.log2(np.arange(len(grades)) + 2)
-    discounts[_FIRST:] = 0
-    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
-    gains = np.bincount(group, grades) / sizes  # mean of each group of equal scores
-    sums = np.concatenate([[0.0], np.cumsum(discounts)])
-    ends = np.cumsum(sizes)
-    best = np.sort(grades)[::-1] @ discounts
-    return float(gains @ (sums[ends] - sums[ends - sizes]) / best)
+    return float(ndcg_score([grades], [scores], k=10)) if np.ptp(grades) else None
 
 
 def hit(grades: Values, scores: Values) -> float | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,49 +21,7 @@ Values = NDArray[np.float64]
 _LARGEST = 1e100  # with any score that a model gives, nothing overflows
 
 
-class _Fitted(Schema, frozen=True):
-    """A curve that maps scores to probabilities."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return msgspec.structs.asdict(self)
-
-
-class Curve(_Fitted, frozen=True):
-    """Probabilities at some scores, straight between them and level outside.
-
-    Args:
-        scores: Rising, at least one.
-        probabilities: One for each, in [0, 1], none below the one before.
-
-    Raises:
-        InputError: If they break a rule.
-    """
-
-    scores: tuple[float, ...]
-    probabilities: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        x, y = self.scores, self.probabilities
-        if not x or len(x) != len(y):
-            raise InputError(f"a curve needs a probability a score, got {len(x)} and {len(y)}")
-        if not all(map(math.isfinite, x)) or any(b <= a for a, b in pairwise(x)):
-            raise InputError("the scores of a curve must be finite and rise")
-        if not all(0 <= p <= 1 for p in y) or any(b < a for a, b in pairwise(y)):
-            raise InputError("the probabilities of a curve must lie in [0, 1] and not fall")
-
-    def __repr__(self) -> str:
-        return f"Curve({len(self.scores)} scores)"
-
-    def __call__(self, scores: Values) -> Values:
-        """Probabilities, of the shape of ``scores``."""
-        y = np.array(self.probabilities)
-        after = np.searchsorted(self.scores, scores, side="right").clip(max=len(y) - 1)
-        between = np.interp(scores, self.scores, y)
-        return np.asarray(np.minimum(between, y[after]))  # rounding may lift it above the next
-
-
-class Logistic(_Fitted, frozen=True):
+class Logistic(Schema, frozen=True):
     """A logistic curve: its log-odds are ``slope`` times the score, plus ``bias``.
 
     Args:
@@ -88,6 +44,10 @@ class Logistic(_Fitted, frozen=True):
         odds = self.slope * np.asarray(scores) + self.bias
         return np.asarray(0.5 + 0.5 * np.tanh(odds / 2))  # cannot overflow
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return msgspec.structs.asdict(self)
+
 
 class _CurveFile(msgspec.Struct, frozen=True):
     """What is read of a calibration's file."""
@@ -100,7 +60,7 @@ class _CurveFile(msgspec.Struct, frozen=True):
 class Calibrated(Scorer):
     """An earlier score as the probability that the segment helps, in [0, 1].
 
-    The curve does not fall, so no two segments change places; those on a level part become equal.
+    The curve does not fall, so no two segments change places; on a level one all become equal.
 
     Args:
         curve: Fitted to labelled questions, as ``ragsieve scorers --calibrate`` does.
@@ -109,10 +69,10 @@ class Calibrated(Scorer):
     Raises:
         InputError: If a segment has no such score.
 
-    Source: Isotonic regression: Zadrozny and Elkan 2002; logistic: Platt 1999.
+    Source: Platt 1999.
     """
 
-    curve: Curve | Logistic
+    curve: Logistic
     of: str = field(default="mean", kw_only=True)
     name: ClassVar[str] = "calibrated"
 
@@ -130,7 +90,7 @@ class Calibrated(Scorer):
         """
         try:
             saved = msgspec.json.decode(Path(path).read_bytes(), type=_CurveFile)
-            curve = read_curve(saved.curve)
+            curve = read(Logistic, saved.curve)
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
         except (ValueError, RecursionError, msgspec.MsgspecError) as error:
@@ -147,15 +107,6 @@ class Calibrated(Scorer):
             raise InputError(f"scores of {bare.key!r} are {known}, got no {self.of!r}")
         values = np.array([s.scores[self.of] for s in segments])
         return np.asarray(self.curve(values), np.float32)
-
-
-def read_curve(values: Mapping[str, Any]) -> Curve | Logistic:
-    """From JSON values, as a curve's ``to_dict`` gives them.
-
-    Raises:
-        InputError: If they break a rule.
-    """
-    return read(Logistic, values) if "slope" in values else read(Curve, values)
 
 
 def models_of(scorers: Sequence[Scorer]) -> dict[str, str]:

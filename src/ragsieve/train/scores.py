@@ -6,22 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ragsieve.errors import InputError, check_choice, needs_extra
+from ragsieve.errors import InputError, needs_extra
 
 with needs_extra("train"):
-    from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
 from ragsieve.evaluate.scorers import ScoredSegments, auc
 from ragsieve.evaluate.stats import Values
 from ragsieve.files import writing
-from ragsieve.score.calibrated import Curve, Logistic
-
-Method = Literal["isotonic", "logistic"]
+from ragsieve.score.calibrated import Logistic
 
 FLOOR = 1e-3  # no probability is nearer to 0 or 1: no number of labels shows that much
 _BINS = 10
@@ -56,7 +53,7 @@ class Fit:
         after: The curve.
     """
 
-    curve: Curve | Logistic
+    curve: Logistic
     before: Quality | None
     base: Quality
     after: Quality
@@ -64,8 +61,7 @@ class Fit:
     @property
     def level(self) -> bool:
         """Whether the curve says the same of all: the score does not rise with what helps."""
-        ends = self.curve(np.array([-1e30, 1e30]))
-        return bool(ends[0] == ends[1])
+        return self.curve.slope == 0
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -76,24 +72,21 @@ class Fit:
         }
 
 
-def calibrate(
-    known: Sequence[ScoredSegments], test: Sequence[ScoredSegments], name: str, method: Method
-) -> Fit:
+def calibrate(known: Sequence[ScoredSegments], test: Sequence[ScoredSegments], name: str) -> Fit:
     """Fit a curve to the scores of some questions, and measure it on others.
 
     Args:
         known: To fit to.
         test: To measure on.
         name: Of the scorer.
-        method: See `fit`.
 
     Raises:
-        InputError: If ``known`` lacks a kind, ``test`` is empty, or the method is none.
+        InputError: If ``known`` lacks a kind, or ``test`` is empty.
     """
     if not test:
         raise InputError("a curve must be measured on at least one question, got none")
-    curve = fit(*_pooled(known, name), method)
-    base = float(_pooled(known, name)[1].mean())
+    pooled, helps = _pooled(known, name)
+    curve, base = fit(pooled, helps), float(helps.mean())
     scores = [q.scores[name] for q in test]
     fits = all(s.min() >= 0 and s.max() <= 1 for s in scores)
     return Fit(
@@ -104,27 +97,20 @@ def calibrate(
     )
 
 
-def fit(scores: Values, helps: Values, method: Method) -> Curve | Logistic:
+def fit(scores: Values, helps: Values) -> Logistic:
     """The curve that makes labels most probable; it does not fall, whatever the labels say.
 
     Args:
         scores: Of segments, ``(n,)``.
         helps: 1 where a segment helps, else 0, ``(n,)``.
-        method: ``"logistic"``: two numbers; keeps scores apart. ``"isotonic"``: any curve that does
-            not fall; makes scores equal. On 124 questions of CLAPNQ both had the same Brier score,
-            and isotonic lost 0.01 to 0.04 of the AUC.
 
     Raises:
-        InputError: If the method is none, or all labels are equal.
+        InputError: If all labels are equal.
     """
-    check_choice(Method, method=method)
     if len(np.unique(helps)) < 2:
         raise InputError(
             f"a curve must be fitted to segments that help and others, got {len(helps)} of one kind"
         )
-    if method == "isotonic":
-        curve = IsotonicRegression(y_min=FLOOR, y_max=1 - FLOOR).fit(scores, helps)
-        return Curve(tuple(curve.X_thresholds_.tolist()), tuple(curve.y_thresholds_.tolist()))
     middle, scale = scores.mean(), scores.std() or 1.0  # so that the prior fits every score
     fitted = LogisticRegression().fit((scores[:, None] - middle) / scale, helps)
     slope = float(fitted.coef_[0, 0] / scale)
