@@ -13,7 +13,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.evaluate.records import load_run
 from ragsieve.evaluate.report import OVERALL, Report, summarise
-from ragsieve.evaluate.tables import tables, to_json, to_markdown
+from ragsieve.evaluate.tables import tables, to_markdown
 
 COUNTS = {
     **{"event": "peer", "given": 5, "returned": 4, "invented": 1, "repeated": 2, "grown": 1},
@@ -61,7 +61,7 @@ def test_counts_are_means_and_failures_shares(tmp_path: Path) -> None:
     assert ["3", "33.3", "1.00", "5.00", "4.00"] == line_of(report)[:5]
     assert ["50.0", "50.0", "25.0", "7.5", "25.0"] == line_of(report)[5:]
     assert PEERS in to_markdown(report)
-    assert 5 == json.loads(to_json(report))["rows"][0]["figures"]["peer"]["given"]["value"]
+    assert 5 == report.rows[0].figures["peer"]["given"].value
 
 
 def test_where_every_question_raised_there_are_no_shares(tmp_path: Path) -> None:

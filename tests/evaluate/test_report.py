@@ -26,7 +26,7 @@ from ragsieve.evaluate.page import to_html
 from ragsieve.evaluate.plots import Point, front
 from ragsieve.evaluate.records import COSTS, load_run
 from ragsieve.evaluate.report import OVERALL, Report, summarise
-from ragsieve.evaluate.tables import to_csv, to_json, to_markdown, to_terminal
+from ragsieve.evaluate.tables import to_csv, to_markdown, to_terminal
 
 HOSTILE = '<script>alert("1")</script>|$x_1$ 篩 =1'
 Place = dict[str, Any] | None
@@ -521,18 +521,6 @@ def test_markdown_tables_keep_their_columns(tmp_path: Path) -> None:
     assert len(tables) >= 12
     assert {1} == {len(width) for width in widths}
     assert "<script" not in text
-
-
-def test_json_is_strict(tmp_path: Path) -> None:
-    """No nan or infinity, which other readers refuse."""
-    report = reported(write_run(tmp_path / "r", timed=0))
-
-    def refuse(name: str) -> None:
-        raise AssertionError(name)
-
-    values = json.loads(to_json(report), parse_constant=refuse)
-    assert "never" == values["rows"][1]["figures"]["cost"]["break_even"]["value"]
-    assert None is values["rows"][1]["figures"]["cost"]["p50"]["value"]
 
 
 def test_the_terminal_shows_systems_as_they_are_named(tmp_path: Path) -> None:

@@ -123,7 +123,6 @@ def report_command(
     html: Annotated[Path | None, FILE] = None,
     markdown: Annotated[Path | None, FILE] = None,
     csv: Annotated[Path | None, FILE] = None,
-    json: Annotated[Path | None, FILE] = None,
     price_in: float = 1.0,
     price_out: float = 4.0,
     filter_price_in: Annotated[float | None, {"show_default": "--price-in"}] = None,
@@ -141,7 +140,6 @@ def report_command(
         html: Write one self-contained page with plots.
         markdown: Write Markdown; - is standard output.
         csv: Write every figure as CSV; - is standard output.
-        json: The same as JSON.
         price_in: Of a million tokens that are read.
         price_out: Of a million tokens that are written.
         filter_price_in: For filters' LLMs.
@@ -150,7 +148,7 @@ def report_command(
     from ragsieve.evaluate.cost import Prices
 
     prices = Prices(price_in, price_out, filter_price_in, filter_price_out)
-    files = {"html": html, "markdown": markdown, "csv": csv, "json": json}
+    files = {"html": html, "markdown": markdown, "csv": csv}
     _report([*runs], baseline, files, prices)
 
 
@@ -171,7 +169,6 @@ def _report(
         "html": page.to_html,
         "markdown": tables.to_markdown,
         "csv": tables.to_csv,
-        "json": tables.to_json,
     }
     for name, path in files.items():
         if path and str(path) == "-":

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from ragsieve import datasets, models
-from ragsieve.cli.base import COUNT, FOLDER, INFO, Data, info
+from ragsieve.cli.base import FOLDER, INFO, Data, info
 from ragsieve.cli.signature import command
 from ragsieve.errors import InputError
 from ragsieve.systems.registry import SYSTEMS
 
 if TYPE_CHECKING:
-    from ragsieve.train.risk import Promise, ScoredQuestion
+    from ragsieve.train.risk import Promise
 
 
 @command("calibrate", short_help="Promise that the answer survives.")
@@ -30,7 +29,6 @@ def calibrate_command(
     ] = None,
     keep_answer: float = 0.95,
     confidence: float | None = None,
-    splits: Annotated[int, COUNT] = 200,
     pruner: str = "pruner",
     output: Annotated[Path, FOLDER],
 ) -> None:
@@ -53,7 +51,6 @@ def calibrate_command(
         part: all: of your own questions, if the pruner has seen none of them.
         keep_answer: Over 0 and below 1.
         confidence: Over 0 and below 1; stricter.
-        splits: Halves that it is tried on.
         pruner: pruner, or pruner:FOLDER.
         output: A new folder for the pruner.
     """
@@ -64,19 +61,16 @@ def calibrate_command(
     sources = [datasets.load(one, folder=data) for one in questions]
     rule = {"keep_answer": keep_answer, "confidence": confidence}
     records = evidence.records(sources, part or "")
-    scored, promise = _recalibrated(pruner, output, records, **rule)
+    promise = _recalibrated(pruner, output, records, **rule)
     click.echo(
         f"promised: the answer survives in {promise.promised:.1%} of questions that have one\n"
         f"measured: {promise.measured:.1%} of {promise.questions}, at a probability of at least "
         f"{promise.cut:.4f}, {promise.kept:.1%} of the sentences kept"
     )
-    _print_coverage(scored, splits=splits, **rule)
 
 
-def _recalibrated(
-    name: str, output: Path, records: Any, **rule: Any
-) -> tuple[list[ScoredQuestion], Promise]:
-    """Write a copy of a pruner with other thresholds; the questions and the promise it keeps."""
+def _recalibrated(name: str, output: Path, records: Any, **rule: Any) -> Promise:
+    """Write a copy of a pruner with other thresholds; the promise that it keeps."""
     from ragsieve.models.pruner import Pruner
     from ragsieve.train import promises, risk
 
@@ -89,19 +83,4 @@ def _recalibrated(
     promise = risk.calibrate(scored, **rule)
     promises.copy(pruner, output, scored, confidence=rule["confidence"])
     info(f"written: {output}")
-    return scored, promise
-
-
-def _print_coverage(scored: Sequence[ScoredQuestion], **rule: Any) -> None:
-    """Calibrate on random halves, and print how often the promise holds on the others."""
-    from ragsieve.train import risk
-
-    try:
-        coverage = risk.coverage(scored, **rule)
-    except InputError as error:
-        click.echo(f"not tried on halves: {error}")
-        return
-    click.echo(
-        f"tried: {coverage.survival:.1%} on average over {coverage.splits} random halves, at least "
-        f"{coverage.promised:.1%} in {coverage.held:.1%} of them"
-    )
+    return promise

@@ -10,15 +10,12 @@ RUN/cache/CELL.sqlite       replies of models until the cell is done
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from ragsieve import artifacts, datasets, models, systems
 from ragsieve.artifacts import building
@@ -46,8 +43,6 @@ from ragsieve.systems.registry import ROLES
 from ragsieve.trace import Usage
 from ragsieve.types import Example
 
-logger = logging.getLogger(__name__)
-
 _HOPELESS = 10  # questions of a cell that may fail before any is answered
 
 
@@ -58,13 +53,6 @@ class Progress:
     cell: Cell
     part: str
     done: Done
-
-
-class _Earlier(msgspec.Struct, frozen=True):
-    """What is read of the header of an earlier start."""
-
-    started: str
-    models: dict[str, str] = {}
 
 
 @dataclass
@@ -89,7 +77,6 @@ class Bench:
     command: Sequence[str] = ()
     retry: bool = False
     _models: dict[str, Any] = field(default_factory=dict, repr=False)
-    _identities: dict[str, str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -118,44 +105,12 @@ class Bench:
                 about[cell.questions_file] = questions.write(
                     path, cell.data, cell.noise, self.config, self.data
                 )
-        earlier = self._earlier()
-        with_options = {c.generator.llm for c in self.cells if c.generator.options}
-        self._identities = {
-            name: identity
-            for name, identity in earlier.models.items()
-            if name not in with_options and models.unchanged(name, identity)
-        }
-        if self._identities and any(map(self._unfinished, self.cells)):
-            self._identities = {}
         used = {name: mark for cell in self.cells for name, mark in self._used(cell).items()}
         for name in {c.system.name for c in self.cells} - {*systems.SYSTEMS}:
             used[name] = artifacts.identity(name)
         values = header(self.config, self.cells, about, used, self.command)
-        values["started"] = earlier.started or values["started"]  # the first start's time stays
-        replace_lines(self._header, [json.dumps(values, indent=2).encode() + b"\n"])
+        replace_lines(self.folder / "run.json", [json.dumps(values, indent=2).encode() + b"\n"])
         return {name: counts["questions"] for name, counts in about.items()}
-
-    def _earlier(self) -> _Earlier:
-        """What the header of an earlier start says; nothing where there is none."""
-        if self._header.exists():
-            try:
-                return msgspec.json.decode(self._header.read_bytes(), type=_Earlier)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                logger.warning("%s is damaged, and is written anew: %s", self._header, error)
-        return _Earlier("")
-
-    def _unfinished(self, cell: Cell) -> bool:
-        """Whether a question is left to ask or to time."""
-        for part, limit in {"records": cell.system.questions, "latency": self._timed(cell)}.items():
-            batch = self._batch(cell, part)
-            if limit == 0:
-                continue
-            if not batch.output.exists():
-                return True
-            with batch:
-                if batch.missing(limit):
-                    return True
-        return False
 
     def run(self) -> Iterator[Progress]:
         """Ask every question that has no record; one event a question, earlier ones included."""
@@ -168,8 +123,7 @@ class Bench:
         limit, workers = cell.system.questions, self.config.workers
         batch = self._batch(cell, "records")
         with batch, sharing(workers, cache=cache) as wrap:
-            missing = batch.missing(limit)
-            process, failed = self._processes(cell, wrap) if missing else (_none_missing, None)
+            process, failed = self._processes(cell, wrap)
             fresh = bad = 0
             for done in batch.run(process, failed=failed, workers=workers, limit=limit):
                 fresh += not done.again
@@ -255,10 +209,7 @@ class Bench:
         parts, roles = self._named(cell.system)
         names = [*parts.values(), *roles.values(), self.config.judge]
         options = {generator.llm: generator.options} | {name: {} for name in names if name}
-        return {
-            name: self._identities.get(name) or self._model(name, own).identity
-            for name, own in options.items()
-        }
+        return {name: self._model(name, own).identity for name, own in options.items()}
 
     def _named(self, spec: SystemSpec) -> tuple[dict[str, str], dict[str, str]]:
         usual = {role: getattr(self.config, role) for role in ROLES}
@@ -285,17 +236,8 @@ class Bench:
         """Questions that are timed."""
         return min(self.config.latency, cell.system.questions or self.config.latency)
 
-    @property
-    def _header(self) -> Path:
-        return self.folder / "run.json"
-
     def _questions(self, cell: Cell) -> Path:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"
-
-
-def _none_missing(example: Example) -> dict[str, Any]:
-    """Stands in for a system that need not be built: no question is left to ask."""
-    raise AssertionError(f"question {example.query.id!r} has no record")
 
 
 def _ask(system: System, example: Example) -> Result:

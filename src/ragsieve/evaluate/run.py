@@ -157,10 +157,6 @@ class Batch:
                 replace_lines(path, sorted(file, key=lambda line: int(json.loads(line)["line"])))
             self._file = self._open.enter_context(path.open("ab", buffering=0))
 
-    def missing(self, limit: int | None = None) -> bool:
-        """Whether a question has no record yet; of an input that is a file."""
-        return any(n not in self._written for n, _ in islice(lines(self.source), limit))
-
     def total(self, limit: int | None = None) -> int | None:
         """Questions of the input; None where it is a pipe, which can be read once."""
         return sum(1 for _ in islice(lines(self.source), limit)) if self.source.is_file() else None
@@ -202,28 +198,25 @@ class Batch:
         """Records of earlier runs by line; what is torn is taken away."""
         records: dict[int, dict[str, Any]] = {}
         torn: dict[int, bytes] = {}
+        failed: set[int] = set()
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if line.endswith(b"\n") and (record := self._checked(line)):
-                    records[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
-                else:
+                record = self._checked(line) if line.endswith(b"\n") else None
+                if record is None:
                     torn[number] = line[:80].strip(b"\0\r\n")
+                elif self.retry and "error" in record:
+                    failed.add(number)
+                else:
+                    records[record["line"]] = {k: v for k, v in record.items() if k not in _LONG}
         for number, begin in torn.items():
             if not records and begin[: len(_HEAD)] != _HEAD[: len(begin)]:
                 raise self._foreign(begin)
             message = "line %d of output %s was torn, and is taken away: its question is asked anew"
             logger.warning(message, number, self.output)
-        failed = {number for number, r in records.items() if self.retry and "error" in r}
-        records = {number: r for number, r in records.items() if number not in failed}
-
-        def kept() -> Iterator[bytes]:
+        if removed := failed.union(torn):
             with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    if number not in torn and json.loads(line)["line"] in records:
-                        yield line
-
-        if torn or failed:
-            replace_lines(path, kept())
+                lines = enumerate(file, 1)
+                replace_lines(path, (line for number, line in lines if number not in removed))
         return records
 
     def _foreign(self, line: bytes) -> InputError:

@@ -1,13 +1,12 @@
-"""A report as text: Markdown, CSV, JSON, and tables for the terminal."""
+"""A report as text: Markdown, CSV, and tables for the terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -245,21 +244,6 @@ def _figures(row: Row) -> Iterator[list[Any]]:
 def _inert(text: str) -> str:
     """Text that no spreadsheet takes for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def to_json(report: Report) -> str:
-    """The whole report; null where a number is not known, "never" where it never pays."""
-    return json.dumps(_json(asdict(report)), ensure_ascii=False, indent=1) + "\n"
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _json(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "never"
-    return value
 
 
 def to_terminal(report: Report) -> RenderableType:

@@ -12,10 +12,9 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import signature
-from pathlib import Path
 from typing import Any, TypeVar
 
-from ragsieve.errors import InputError, RagsieveError, nearest
+from ragsieve.errors import InputError, nearest
 
 GROUP = "ragsieve.models"
 """Group of the entry points by which other packages add backends."""
@@ -63,8 +62,6 @@ FAKE = {  # for trying a pipeline without weights
     "fake:pruner": ("fake", "OverlapPruner", "sentence pruner"),
 }
 
-
-_SLOW = ("transformers", "seq2seq", "sentence_transformers", "jina_bert", "provence")  # by torch
 
 _others: dict[str, tuple[Callable[..., Any], str]] = {}  # of other packages, by prefix
 
@@ -141,29 +138,6 @@ def check(name: str, *kinds: str) -> None:
     """
     if (kind := _find(name)[1]) not in kinds:
         raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {kind}")
-
-
-def unchanged(name: str, identity: str) -> bool:
-    """Whether a model's weights are still those of an identity, without loading its library.
-
-    Args:
-        name: As `load` takes it; without options.
-        identity: Of an earlier process.
-
-    Returns:
-        False also of a model whose library loads as quickly as this is answered.
-    """
-    prefix, model = (NAMED[name], name) if name in NAMED else name.partition(":")[::2]
-    if BACKENDS.get(prefix, ("",))[0] not in _SLOW:
-        return False
-    from ragsieve.models import store
-
-    try:
-        folder = Path(store.resolve(model))
-        mark = f"{model}@{store.fingerprint(folder)}" if folder.is_dir() else model
-    except RagsieveError:
-        return False
-    return f"{identity}:".startswith(f"{prefix}:{mark}:")
 
 
 def _find(name: str) -> tuple[Callable[[], Callable[..., Any]], str, tuple[str, ...]]:

@@ -72,25 +72,6 @@ class Promise:
     kept: float
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """What became of a promise over random halves: calibrated on one, measured on the other.
-
-    Args:
-        promised: The survival that was asked for.
-        splits: How many divisions into halves.
-        survival: Mean share of questions whose answer survived, in [0, 1].
-        held: Share of splits in which at least the promised share survived, in [0, 1].
-        kept: Mean share of sentences kept, in [0, 1].
-    """
-
-    promised: float
-    splits: int
-    survival: float
-    held: float
-    kept: float
-
-
 def calibrate(
     questions: Sequence[ScoredQuestion],
     *,
@@ -130,47 +111,6 @@ def calibrate(
         float((best >= cut).mean()),
         _kept(questions, cut),
     )
-
-
-def coverage(
-    questions: Sequence[ScoredQuestion],
-    *,
-    keep_answer: float = 0.95,
-    confidence: float | None = None,
-    splits: int = 200,
-    seed: int = 0,
-) -> Coverage:
-    """Whether promises are kept: calibrate on a random half, measure on the other, many times.
-
-    The mean survival is what conformal risk control promises. In how many splits it holds depends
-    on chance on both halves, with as many questions to measure on as to calibrate on; without
-    ``confidence`` expect little over half of them.
-
-    Args:
-        questions: See `calibrate`; those without an answer in their sentences are left out.
-        keep_answer: See `calibrate`.
-        confidence: See `calibrate`.
-        splits: How many divisions; at least 1.
-        seed: Of the divisions.
-
-    Raises:
-        InputError: As `calibrate`, and if ``splits`` is below 1.
-    """
-    if splits < 1:
-        raise InputError(f"splits must be at least 1, got {splits!r}")
-    answerable = [q for q in questions if q.holds.any()]
-    random = np.random.default_rng(seed)
-    survived, kept = np.empty(splits), np.empty(splits)
-    for split in range(splits):
-        order = random.permutation(len(answerable))
-        half = len(order) // 2
-        known = [answerable[n] for n in order[:half]]
-        cut = calibrate(known, keep_answer=keep_answer, confidence=confidence).cut
-        rest = [answerable[n] for n in order[half:]]
-        survived[split] = (_best(rest) >= cut).mean()
-        kept[split] = _kept(rest, cut)
-    held = (survived >= keep_answer).mean()
-    return Coverage(keep_answer, splits, float(survived.mean()), float(held), float(kept.mean()))
 
 
 def _best(questions: Sequence[ScoredQuestion]) -> NDArray[np.float64]:
