@@ -110,7 +110,7 @@ def test_a_list_is_one_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "Ann", "Answer: Ann", "Reasoning: x\nAnswer:", "Answer: Bob\nReasoning: x", "{"]
+    "reply", ["", "Ann", "Answer: Ann", "Reasoning: x\nAnswer:", "Answer: Bob\nAnswer: x", "{"]
 )
 def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
     """The second one counts; the retry names what is wrong."""

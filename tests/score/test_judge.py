@@ -225,6 +225,10 @@ def test_a_model_that_cannot_choose_writes_a_digit(judge: Any, reply: str, expec
         ("0.8", 0.8),
         ("7.5", 7.5 / 9),
         ("80%", 0.8),
+        ("Score (0-9): 6", 6 / 9),
+        ("7 (it names the singers)", 7 / 9),
+        ("7 - relevant", 7 / 9),
+        ("1.0", 1.0),
     ],
 )
 @pytest.mark.parametrize("judge", JUDGES)

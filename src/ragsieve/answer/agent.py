@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from ragsieve.answer.parts import bare, parts, schema, text
+from ragsieve.answer.parts import bare, first_paragraph, parts, schema, text
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import FRAME, quoted, render, shown
@@ -193,8 +193,10 @@ def _end(text: str, chars: int) -> int:
 
 
 def _argument(reply: str) -> Argument:
-    texts = {name: text(value, name, reply) for name, value in parts(reply, [*_PARTS]).items()}
-    answer = bare(texts["Answer"])
-    if not answer:
+    evidence, explanation, answer = parts(reply, [*_PARTS]).values()
+    stated = bare(first_paragraph(answer, "Answer", reply))
+    if not stated:
         raise BadReply("text as Answer, not blank", reply)
-    return Argument(answer, texts["Evidence"], texts["Explanation"])
+    return Argument(
+        stated, text(evidence, "Evidence", reply), text(explanation, "Explanation", reply)
+    )

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.answer.agent import Argument
-from ragsieve.answer.parts import agree, bare, is_answer, number_lists, parts, plain, schema, text
+from ragsieve.answer.parts import (
+    agree,
+    bare,
+    first_paragraph,
+    is_answer,
+    number_lists,
+    parts,
+    plain,
+    schema,
+    text,
+)
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed, readable
 from ragsieve.prompts import FRAME, quoted, render, shown
@@ -26,11 +36,13 @@ _CONSISTENT = re.compile(
     r"|(?:no|none|null|n/a)\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_THAT = r"(?:\w+ )?(?:consistent|agreed|correct) answer"
 _SO = re.compile(
-    r"(?:so |thus |therefore,? )?(?:the |one )?(?:\w+ )?(?:consistent|agreed|correct) answer "
+    rf"(?:so |thus |therefore,? )?(?:(?:the |one )?{_THAT}|the answer) "
     r"(?:is|would be|can be derived|follows)[:,]? ?",
     re.IGNORECASE,
 )
+_IS = re.compile(rf" is the {_THAT}\W*$", re.IGNORECASE)
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
 _CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the critic is shown
 
@@ -212,12 +224,12 @@ def _contradicts(answer: str, wrong: Sequence[int], answers: Sequence[str]) -> b
 
 def _consistent(value: Any, answers: Sequence[str], reply: str) -> str | None:
     """The answer behind "yes", or in an agent's words; None for a "no"; all else is in doubt."""
-    written = bare("no" if value is None else text(value, _JUDGED[2], reply))
+    written = bare("no" if value is None else first_paragraph(value, _JUDGED[2], reply))
     known = {plain(one) for one in answers} - {"yes", "no"}
     verdict = _CONSISTENT.fullmatch(written)
     rest = bare(verdict[1]) if verdict and verdict[1] else written
     lead = _SO.match(rest)
-    answer = bare(rest[lead.end() :]) if lead else rest
+    answer = bare(rest[lead.end() :]) if lead else _IS.sub("", rest)
     if verdict and not verdict[1] and plain(written) not in known:
         return None
     if not (verdict or lead or plain(written) in known) or not is_answer(answer):

@@ -13,16 +13,21 @@ from ragsieve.trace import note
 
 NONE = ("", "-", "none", "n/a", "null")
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
 _FINAL = re.compile(
     r"^([ \t>#*_-]*|.*\")(?:so )?(?:the )?final[ _]answer(?: is)?(?=[ \t*_]*:|\"\s*:)",
     re.IGNORECASE | re.MULTILINE,
 )
+_JOINED = re.compile(r"_|(?<=[a-z])(?=[A-Z])")  # words of a member's name
 _MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
 _BETWEEN = re.compile(  # the last two numbers, or two lists
     r",? *(?:\band|&) *(?=\d+ *(?:\]|$)|\[)|(?<=\])[ ;•*-]+(?=\[)", re.IGNORECASE
 )
-_ASIDE = re.compile(r"(?<=[\d\]])\s*+\([^()]*+\)")  # behind a number: whose answer it is
+_ASIDE = re.compile(  # behind a number: whose answer it is
+    r"(?<=[\d\]])[ \t]*+(?:\([^()]*+\)|: [^\d\[\]\n]*+$)", re.MULTILINE
+)
+_BULLET = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _STATE = (
     r"(?:un(?:known|clear|certain|determined|decided|specified|answerable|available)|inconclusive"
     r"|(?:only )?(?:partly|partially|in part)(?: (?:so|correct|consistent|true))?"
@@ -54,24 +59,25 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
     """The parts of a reply by name: what a JSON object says, or the text behind each name.
 
     A name opens a part at the start of a line; a part goes on until the next one. What a document
-    says cannot pass for a part: a name that comes twice or out of order makes the whole unreadable.
-    Where no line does, there may be prose around a JSON object, and more members in it. A "Final
-    answer" is an answer.
+    says cannot pass for a part: a name that comes twice makes the whole unreadable. Where no line
+    does, there may be prose around a JSON object, and more members in it. A "Final answer" is an
+    answer.
 
     Raises:
-        BadReply: If a part is missing or comes twice, or lines are out of order.
+        BadReply: If a part is missing or comes twice.
     """
     fenced = _FENCED.fullmatch(reply)
-    body = fenced[1] if fenced else reply
+    body = fenced[1] if fenced else _FENCE.sub("", reply)
     if "Answer" in names:
         body = _FINAL.sub(r"\1Answer", body)
     named = [] if body.lstrip().startswith("{") else _lines(body, names)
     if not named:
         members = _members(body, names)
         named = [(name, members[name.lower()]) for name in names if name.lower() in members]
-    if [name.lower() for name, _ in named] != [name.lower() for name in names]:
-        raise BadReply(f"the parts {', '.join(names)}, each once and in this order", reply)
-    return {name: value for name, (_, value) in zip(names, named, strict=True)}
+    values = {name.lower(): value for name, value in named}
+    if not len(named) == len(values) == len(names):
+        raise BadReply(f"the parts {', '.join(names)}, each once", reply)
+    return {name: values[name.lower()] for name in names}
 
 
 def _members(body: str, names: Sequence[str]) -> dict[str, Any]:
@@ -80,7 +86,7 @@ def _members(body: str, names: Sequence[str]) -> dict[str, Any]:
         value, end = _DECODER.raw_decode(body, body.index("{"))
     except (ValueError, RecursionError):
         return {}
-    members = {name.replace("_", " ").strip().lower(): member for name, member in value.items()}
+    members = {_JOINED.sub(" ", name).strip().lower(): member for name, member in value.items()}
     alone = "{" not in body[end:] and not _lines(body[end:], names)
     return members if alone and len(members) == len(value) else {}
 
@@ -95,10 +101,14 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, strict=False)
 
 
 def _lines(body: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Names that open a line, each with the text until the next one; a line may be in bold."""
+    """Names that open a line, each with the text until the next one; a line may be in bold.
+
+    A heading, or a line in bold, needs no colon where it is a name alone.
+    """
+    alone = r"(?(heading)[ \t*_#]*$|(?(bold)[*_]+[ \t]*$|(?!)))"
     pattern = re.compile(
-        r"^(?:[ \t#>-]|\*[ \t])*+(?:\d+[.)][ \t]*)?([*_]*)[ \t]*"
-        rf"({'|'.join(map(re.escape, names))})([ \t*_]*:[*_]*)",
+        r"^(?:[ \t>-]|(?P<heading>#)|\*[ \t])*+(?:\d+[.)][ \t]*)?(?P<bold>[*_]+)?[ \t]*"
+        rf"(?P<name>{'|'.join(map(re.escape, names))})(?P<end>[ \t*_]*:[*_]*|{alone})",
         re.MULTILINE | re.IGNORECASE,
     )
     matches = list(pattern.finditer(body))
@@ -106,8 +116,8 @@ def _lines(body: str, names: Sequence[str]) -> list[tuple[str, str]]:
     values = []
     for match, end in zip(matches, ends, strict=True):
         value = body[match.end() : end].strip()
-        bold = match[1] if match[3].strip() == ":" else ""  # opened before the name, still open
-        values.append((match[2], value.removesuffix(bold)))
+        still_bold = (match["end"].strip() == ":" and match["bold"]) or ""
+        values.append((match["name"], value.removesuffix(still_bold)))
     return values
 
 
@@ -120,6 +130,18 @@ def text(value: Any, name: str, reply: str) -> str:
     if not isinstance(value, str):
         raise BadReply(f"text as {name}", reply)
     return " ".join(value.split())
+
+
+def first_paragraph(value: Any, name: str, reply: str) -> str:
+    """A part that is text, without what a model adds behind a blank line; on one line.
+
+    Raises:
+        BadReply: If it is anything else.
+    """
+    first = (
+        re.split(r"\n[ \t]*\n", value.strip(), maxsplit=1)[0] if isinstance(value, str) else value
+    )
+    return text(first, name, reply)
 
 
 def bare(value: str) -> str:
@@ -141,7 +163,7 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     """
     rule = f"JSON lists of numbers from 1 to {most} as {name}"
     try:
-        written = value if isinstance(value, str) else json.dumps(value)
+        written = _listed(value) if isinstance(value, str) else json.dumps(value)
         marked = _MARKS.sub(" ", _ASIDE.sub("", written))
         numbers = " ".join(marked.split()).strip(" .:").removeprefix("- ")
         if bare(numbers).lower() in NONE:
@@ -162,6 +184,15 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     if past:
         note(f"{name} names {past[0]}, but there are {most}, so it is left out")
     return lists
+
+
+def _listed(value: str) -> str:
+    """Lines of bullets as lists in a row; other text as it is."""
+    lines = [line for line in value.splitlines() if line.strip()]
+    if not lines or not all(map(_BULLET.match, lines)):
+        return value
+    items = [_ASIDE.sub("", _BULLET.sub("", line, count=1)) for line in lines]
+    return ", ".join(item if "[" in item else f"[{item}]" for item in items)
 
 
 def plain(answer: str) -> str:

@@ -19,11 +19,11 @@ from ragsieve.types import Query, Segment
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
 _SCALE = tuple(str(digit) for digit in range(TOP + 1))
 _VALUE = r"[0-9]+(?:\.[0-9]+)?"
-_BARE = re.compile(rf"{_VALUE}%?", re.ASCII)
+_BARE = re.compile(rf"({_VALUE}%?)(?:(?:\s+[-–—]\s+|\s*[(:,;]\s*)\D*)?", re.ASCII)  # "7 (good)"
 _SCALED = re.compile(rf"(?<![\w.,/-])({_VALUE})\s*(?:/|out of)\s*([0-9]+)(?![\w/]|[.,][0-9])")
 _NAMED = re.compile(
-    rf"\b(?:score|rating|rate|relevance|digit)\b\W{{0,4}}(?:(?:it|is|as|of|be)\W{{1,3}}){{0,2}}"
-    rf"(?<![\w.,/-])({_VALUE}%?)(?![\w/]|[.,][0-9])",
+    r"\b(?:score|rating|rate|relevance|digit)\b(?:\s*\([^()]*\))?\W{0,4}"
+    rf"(?:(?:it|is|as|of|be)\W{{1,3}}){{0,2}}(?<![\w.,/-])({_VALUE}%?)(?![\w/]|[.,–-][0-9])",
     re.IGNORECASE,
 )
 _SCALES = (1, 5, TOP, 10, 100)  # what a rating out of another number is, is not known
@@ -143,8 +143,8 @@ def _rating(reply: str) -> float:
     text = reply.strip(" \t\r\n*_`\"'.()[]")
     ratings = {_on_scale(value, top) for value, top in _SCALED.findall(reply)}
     if not ratings:
-        values = [text] if _BARE.fullmatch(text) and "-" not in reply else _NAMED.findall(reply)
-        ratings = {_by_itself(value) for value in values}
+        bare = None if reply.lstrip().startswith("-") else _BARE.fullmatch(text)
+        ratings = {_by_itself(value) for value in ([bare[1]] if bare else _NAMED.findall(reply))}
     (rating,) = ratings if len(ratings) == 1 else (None,)
     if rating is None:
         raise BadReply(f"one digit from 0 to {TOP}", reply)
@@ -161,6 +161,6 @@ def _by_itself(value: str) -> float | None:
     number = float(value.rstrip("%"))
     if value.endswith("%"):
         return number / 100 if number <= 100 else None
-    if "." in value and number < 1:
+    if "." in value and number <= 1:
         return number
     return number / TOP if number <= TOP else 1.0 if number == 10 else None
