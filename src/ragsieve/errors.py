@@ -10,6 +10,7 @@ RagsieveError
     ├── Unsupported     this backend cannot do what was asked of it
     ├── ContextOverflow the prompt does not fit the model's context
     ├── BadReply        a reply could not be read; keeps the text
+    ├── Overdue         a reply was not there in time
     └── PeerError       another framework's filter raised something that is not ours
 """
 
@@ -102,6 +103,10 @@ class BadReply(ModelError):
     def __init__(self, rule: str, text: str) -> None:
         super().__init__(f"the reply should be {rule}, got {text[:200]!r}")
         self.text = text
+
+
+class Overdue(ModelError):
+    """A reply was not there by the deadline that was set for it."""
 
 
 def check_range(owner: object, **ranges: tuple[float, float | None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from ragsieve.cluster import inequality
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.deadline import check_time, deadline
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
 from ragsieve.result import Result
@@ -330,6 +332,29 @@ def test_a_question_has_a_deadline_and_a_budget() -> None:
 
         assert 4 == len(model.prompts)
         assert "the majority so far, as a limit is reached" == told(result)[-1]["why"]
+
+
+@pytest.mark.parametrize("rounds", [0, 3])
+@pytest.mark.parametrize("slow", ["same", "argue", "judge", "pick"])
+def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow: str, rounds: int) -> None:
+    """What is being written is given up; the first answers have a majority by then."""
+
+    def reply(prompt: Prompt) -> str:
+        while asked_for(prompt) == slow:
+            time.sleep(0.01)
+            check_time(deadline())
+        return debater(prompt)
+
+    system = winnowrag(llm(reply), HashingEmbedder(), clusters=4, rounds=rounds, max_seconds=0.2)
+    began = time.monotonic()
+    result = system.ask(QUESTION, DOCUMENTS)
+    notes = [note for step in result.trace.steps for note in step.notes]
+
+    assert time.monotonic() - began < 5
+    assert result.answer
+    assert result.answer.text in TOWNS
+    late = slow in (("same", "argue", "judge") if rounds else ("pick",))
+    assert late == ("the debate is cut short: max_seconds=0.2 are over" in notes)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ class AgentLimits:
         max_calls: LLM calls of agents and critic; each counts twice beforehand, as a second
             request may be needed. No more clusters than this.
         max_tokens: LLM tokens read and written, after which no step begins.
-        max_seconds: Seconds after which no step begins; what runs then is not cut short.
+        max_seconds: Seconds after which the debate ends, also in the middle of a reply
+            (`ragsieve.models.deadline`); only the agents' first answers are waited for.
 
     Raises:
         InputError: If a limit of calls or tokens is below 1, or one of seconds negative.

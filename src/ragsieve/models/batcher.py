@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import ModelError, check_range
+from ragsieve.models.deadline import deadline, until
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
@@ -34,6 +35,7 @@ class _Call:
     usages: list[Usage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     done: bool = False
+    moment: float = field(default_factory=deadline)
 
     @property
     def size(self) -> int:
@@ -165,7 +167,7 @@ class DynamicBatcher(Wrapper):
         first = batch[0]
         columns = [list(chain(*parts)) for parts in zip(*(c.columns for c in batch), strict=True)]
         try:
-            with collect_step() as seen:
+            with collect_step() as seen, until(max(call.moment for call in batch)):
                 results = self._inner(first.method, columns, first.options)
         except Exception as error:  # whatever it is, it belongs to the caller
             first.usages += seen.usages

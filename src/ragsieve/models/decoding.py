@@ -27,6 +27,7 @@ with needs_extra("local"):
     from transformers import Cache, DynamicCache
     from transformers.cache_utils import DynamicLayer
 
+from ragsieve.models.deadline import check_time
 from ragsieve.models.prefixes import Prefixes
 
 PREFIX_TOKENS = 16  # a shorter common prefix is not worth copying
@@ -102,6 +103,7 @@ class Decoder:
         max_tokens: int,
         mask: Callable[[], Mask] | None = None,
         on_token: Callable[[int], object] | None = None,
+        moment: float = math.inf,
     ) -> list[list[int]]:
         """The most probable continuation of each prompt, greedily, up to an end token.
 
@@ -110,6 +112,10 @@ class Decoder:
             max_tokens: At most this many tokens a reply.
             mask: Makes a mask for a row.
             on_token: Called with each token as it is chosen.
+            moment: Of `time.monotonic`, at which no more tokens are written.
+
+        Raises:
+            Overdue: At that moment.
         """
         rows = min(self.rows if self.precise else 1, len(prompts))
         again = self._alone if self.precise else None
@@ -118,6 +124,7 @@ class Decoder:
         replies: list[list[int]] = [[] for _ in prompts]
         waiting, running = deque(enumerate(prompts)), list[_WrittenReply]()
         while waiting or running:
+            check_time(moment)
             while waiting and len(running) < rows:
                 index, prompt = waiting.popleft()
                 reply = _WrittenReply(prompt, mask() if mask else None, on_token, replies[index])

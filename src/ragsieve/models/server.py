@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ragsieve.errors import InputError, ModelError, check_positive, check_range, needs_extra
 from ragsieve.models import protocol
+from ragsieve.models.deadline import check_time, deadline, seconds_left
 from ragsieve.models.reopen import Reopened
 from ragsieve.text import safe
 
@@ -82,16 +83,21 @@ class Server(Reopened):
         )
 
     def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
-        """Ended futures, one an item; those not begun when one failed are cancelled."""
+        """Ended futures, one an item; those not begun when one failed are cancelled.
+
+        Raises:
+            Overdue: At the deadline; requests that are under way then end by themselves.
+        """
         if not items:
             return []
-        with ThreadPoolExecutor(min(self.concurrency, len(items))) as pool:
+        pool = ThreadPoolExecutor(min(self.concurrency, len(items)))
+        try:
             futures = [pool.submit(function, item) for item in items]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-            finally:
-                for future in futures:
-                    future.cancel()
+            if wait(futures, seconds_left(), return_when=FIRST_EXCEPTION).not_done:
+                check_time(deadline())
+            pool.shutdown(cancel_futures=True)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
         return futures
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:

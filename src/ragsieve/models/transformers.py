@@ -24,6 +24,7 @@ with needs_extra("local"):
 from ragsieve.models import reflection, store
 from ragsieve.models.attention import ATTENTION
 from ragsieve.models.base import Message, Nats, Prompt, check_fits
+from ragsieve.models.deadline import deadline
 from ragsieve.models.decoding import Decoder, Mask, RowsDecoder
 from ragsieve.models.loading import (
     PreciseModel,
@@ -128,7 +129,7 @@ class Transformers(PreciseModel):
             return []
         mask = self._mask(schema) if schema is not None else None
         generate = self._decoder.generate
-        replies = compute(generate, rows, max_tokens=max_tokens, mask=mask)
+        replies = compute(generate, rows, max_tokens=max_tokens, mask=mask, moment=deadline())
         self._record_usage(rows, [len(reply) for reply in replies], max_tokens)
         return [reflection.decoded(self._tokenizer, reply) for reply in replies]
 

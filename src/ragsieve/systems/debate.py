@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +16,9 @@ from ragsieve.answer.agent import Agent, Argument
 from ragsieve.answer.critic import Judge, Judgement
 from ragsieve.answer.parts import agree, is_answer, plain
 from ragsieve.cluster import Merged, inequality
-from ragsieve.errors import BadReply
+from ragsieve.errors import BadReply, Overdue
 from ragsieve.models.base import Embedder, Prompt
+from ragsieve.models.deadline import until
 from ragsieve.prompts import render, titled
 from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages
 from ragsieve.types import Answer, Query, Segment
@@ -180,6 +182,19 @@ class Debate:
             place = cluster.nearest(self.vectors, member.rows, [r.rows for r in right])
             self.merge(right[place], [member], "hyperbola", number)
 
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """End the block when its seconds are over; a reply that is not there is not heard."""
+        limit = self.agent.limits.max_seconds
+        if limit is None:
+            yield
+            return
+        try:
+            with until(self._began + limit):
+                yield
+        except Overdue:
+            self._cut_short(f"max_seconds={limit:g} are over")
+
     def pick(self) -> Answer:
         """The answer that the critic picks at once."""
         groups = self._by_answer(self.members)
@@ -211,9 +226,12 @@ class Debate:
         seconds = time.monotonic() - self._began
         reason = self.agent.limits.passed(len(usages), calls, tokens, seconds)
         if reason:
-            note(f"the debate is cut short: {reason}")
-            self.ending = "the majority so far, as a limit is reached"
+            self._cut_short(reason)
         return not reason
+
+    def _cut_short(self, reason: str) -> None:
+        note(f"the debate is cut short: {reason}")
+        self.ending = "the majority so far, as a limit is reached"
 
     def _calls(self) -> list[Usage]:
         """Calls of the LLM so far."""

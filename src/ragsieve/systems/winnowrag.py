@@ -80,13 +80,14 @@ class Winnow:
         debate = self.debate(query, segments)
         debate.cluster(self.embedder, self.clusters)
         debate.answer()
-        if self.rounds == 0:
-            return debate.pick()
-        debate.unite()
-        for number in range(1, self.rounds + 1):
-            if debate.judged(number):
-                break
-            debate.winnow(number)
+        with debate.timed():
+            if self.rounds == 0:
+                return debate.pick()
+            debate.unite()
+            for number in range(1, self.rounds + 1):
+                if debate.judged(number):
+                    break
+                debate.winnow(number)
         return debate.end()
 
     def debate(self, query: Query, segments: Sequence[Segment]) -> Debate:
@@ -123,7 +124,7 @@ def winnowrag(
         max_calls: LLM calls a question at most; the best answer so far stands then. See
             `AgentLimits`.
         max_llm_tokens: Tokens that the LLM reads and writes, after which no step begins.
-        max_seconds: Seconds a question, after which no step begins.
+        max_seconds: Seconds a question, after which the best answer so far stands.
 
     Raises:
         InputError: If an option breaks its rule.
