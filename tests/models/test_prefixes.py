@@ -128,17 +128,18 @@ def states(tokens: list[int]) -> torch.Tensor:
 
 def known(prefixes: Prefixes, tokens: list[int]) -> list[int]:
     """The tokens whose states are found."""
-    return [int(n) for part in prefixes.find(tokens) for n in part[0, 0, 0, :, 0]]
+    found = prefixes.find(tokens)
+    return [] if found is None else found[0, 0, 0, :, 0].tolist()
 
 
-def test_common_beginnings_are_kept_once() -> None:
-    """The tree has 3 + 1 + 2 + 1 tokens of 2 bytes for prompts of 4, 5 and 6 tokens."""
+def test_the_longest_beginning_is_found() -> None:
+    """Of all prompts; one that another continues is not kept twice, one that branches off is."""
     prefixes = Prefixes(100)
     prompts = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 5, 6, 7]]
     for prompt in prompts:
         prefixes.add(prompt, states(prompt))
 
-    assert 2 * (3 + 1 + 2 + 1) == prefixes.bytes
+    assert 2 * (4 + 6) == prefixes.bytes
     assert prompts == [known(prefixes, [*prompt, 9]) for prompt in prompts]
     assert [1, 2] == known(prefixes, [1, 2, 8])
     assert [] == known(prefixes, [9, 1, 2])

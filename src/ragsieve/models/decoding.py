@@ -287,16 +287,12 @@ class _Rows:
 
     def _recall(self, prompt: Sequence[int], row: int) -> int:
         """Give a row what is known of a prompt's beginning; how many tokens, never all."""
-        parts = self.prefixes.find(prompt)  # each (layers, 2, heads, tokens, dim)
-        known = min(sum(part.shape[-2] for part in parts), len(prompt) - 1)
-        if known < PREFIX_TOKENS:
+        states = self.prefixes.find(prompt)  # (layers, 2, heads, tokens, dim)
+        known = 0 if states is None else min(states.shape[-2], len(prompt) - 1)
+        if states is None or known < PREFIX_TOKENS:
             return 0
-        at = 0
-        for part in parts:
-            end = at + part.shape[-2]
-            for layer, states in zip(self.states, part, strict=True):
-                layer[:, row, :, at:end] = states
-            at = end
+        for layer, own in zip(self.states, states, strict=True):
+            layer[:, row, :, :known] = own[:, :, :known]
         return known
 
     def extend(self, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> torch.Tensor:

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError, Unsupported
-from ragsieve.models.base import (
-    LLM,
-    ClassifiedToken,
-    CrossEncoder,
-    Embedder,
-    Nats,
-    Passage,
-    Prompt,
-    Pruned,
-    SentencePruner,
-    Span,
-)
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
 
 Model = LLM | Embedder | CrossEncoder | SentencePruner
 
@@ -30,11 +20,48 @@ Columns = Sequence[Sequence[Any]]
 """The positional arguments of a model's call: one list, or two of one length."""
 
 
+class _Call:
+    """A call that goes through ``_call`` of a wrapper, with its options and their defaults."""
+
+    def __init__(self, kind: Callable[[Any], Any] = list, **defaults: Any) -> None:
+        self.kind, self.defaults = kind, defaults
+
+    def __set_name__(self, owner: type[Wrapper], name: str) -> None:
+        self.name = name
+
+    def __get__(self, wrapper: Wrapper | None, owner: type[Wrapper]) -> Any:
+        return self if wrapper is None else partial(self.forward, wrapper)
+
+    def forward(self, wrapper: Wrapper, *columns: Sequence[Any], **options: Any) -> Any:
+        return self.kind(wrapper._call(self.name, columns, {**self.defaults, **options}))
+
+
+_float32 = partial(np.asarray, dtype=np.float32)
+
+
 class Wrapper(ABC):
     """Offers what the model inside offers; every call but ``count`` goes through ``_call``."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model: Any = model
+
+    identity = property(attrgetter("model.identity"))
+    can = property(attrgetter("model.can"))
+    context = property(attrgetter("model.context"))
+    relative = property(attrgetter("model.relative"))
+    count = property(attrgetter("model.count"))
+    threshold = property(attrgetter("model.threshold"))
+
+    complete: Any = _Call(max_tokens=128, schema=None)
+    choose: Any = _Call()
+    loglik: Any = _Call()
+    surprisals: Any = _Call()
+    embed: Any = _Call(_float32, query=False)
+    embed_spans: Any = _Call()
+    score: Any = _Call(_float32)
+    prune: Any = _Call()
+    rank: Any = _Call()
+    classify: Any = _Call()
 
     def __enter__(self) -> Self:
         return self
@@ -44,89 +71,6 @@ class Wrapper(ABC):
 
     def close(self) -> None:  # noqa: B027, few hold something
         """Release what the wrapper holds."""
-
-    @property
-    def identity(self) -> str:
-        """That of the model inside."""
-        return self.model.identity
-
-    @property
-    def can(self) -> frozenset[str]:
-        """The calls of the LLM inside that work."""
-        return cast(LLM, self.model).can
-
-    @property
-    def context(self) -> int:
-        """Tokens that prompt and reply may have together."""
-        return cast(LLM, self.model).context
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text in the tokenizer of the LLM inside."""
-        return cast(LLM, self.model).count(texts)
-
-    def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
-    ) -> list[str]:
-        """Replies of the LLM inside."""
-        options = {"max_tokens": max_tokens, "schema": schema}
-        return list(self._call("complete", [prompts], options))
-
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """The probabilities that the LLM inside gives."""
-        return list(self._call("choose", [prompts, options], {}))
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        """The log-probabilities that the LLM inside gives."""
-        return list(self._call("loglik", [prompts, continuations], {}))
-
-    def surprisals(
-        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> list[list[Nats]]:
-        """The tokens and surprisals that the LLM inside gives."""
-        return list(self._call("surprisals", [prefixes, texts], {}))
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """The vectors that the embedder inside gives, ``(len(texts), dim)``."""
-        return np.asarray(self._call("embed", [texts], {"query": query}), dtype=np.float32)
-
-    def embed_spans(
-        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
-    ) -> list[list[list[float]]]:
-        """The vectors of spans that the embedder inside gives."""
-        return list(self._call("embed_spans", [texts, spans], {}))
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """The scores that the cross-encoder inside gives, ``(len(pairs),)``."""
-        return np.asarray(self._call("score", [pairs], {}), dtype=np.float32)
-
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
-        """The probabilities that the sentence pruner inside gives."""
-        return list(self._call("prune", [questions, passages], {}))
-
-    @property
-    def relative(self) -> float:
-        """How far thresholds of the sentence pruner inside go with the best sentence."""
-        return cast(SentencePruner, self.model).relative
-
-    def threshold(self, keep_answer: float) -> float:
-        """The threshold of the sentence pruner inside."""
-        return cast(SentencePruner, self.model).threshold(keep_answer)
-
-    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The orders that the listwise reranker inside gives."""
-        return list(self._call("rank", [questions, texts], {}))
-
-    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
-        """The tokens and probabilities that the token classifier inside gives."""
-        return list(self._call("classify", [texts], {}))
 
     def __repr__(self) -> str:
         return repr(self.model)  # as in a trace: no wrapper changes what a stage does
