@@ -131,7 +131,6 @@ class LlmlinguaOptions(TypedDict, total=False):
     pruner: LLM | None
     rate: float
     coarse: float
-    sentences: float | None
     max_tokens: int | None
 
 class Llmlingua2Options(TypedDict, total=False):
@@ -146,7 +145,6 @@ class LongllmlinguaOptions(TypedDict, total=False):
     pruner: LLM | None
     rate: float
     coarse: float
-    sentences: float | None
     spread: float
     order: Literal["document", "score", "ends"]
     max_tokens: int | None

@@ -30,7 +30,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
-from ragsieve.systems.lingua import Keep, Prune, PrunedTape, _shares, _tape
+from ragsieve.systems.lingua import Keep, Prune, Reading, _shares
 from ragsieve.systems.longllmlingua import recovered
 from ragsieve.types import Document, Segment
 
@@ -85,11 +85,9 @@ def test_a_window_is_read_behind_what_was_kept_of_those_before() -> None:
         read.append((before, token))
         return nats(before, token)
 
-    tape = _tape([[Segment.whole(Document("singer", SINGER))]])
-    pruned = PrunedTape(ScriptedLLM([], nats=told), "", tape, [0.5])
-    for chunk in pruned.chunks(4):
-        pruned.read(chunk)
-    stays = [SINGER[t.start : t.end].strip() for t in pruned.tokens[0] if t.worth >= 0]
+    reading = Reading(ScriptedLLM([], nats=told), "", 4)
+    (tokens,) = reading.tokens([Segment.whole(Document("singer", SINGER))], [0.5])
+    stays = [SINGER[start:end].strip() for start, end, worth in tokens if worth >= 0]
 
     assert ["Seals", "Crofts", "it", "1972"] == stays
     assert ("Seals Crofts", " it") == read[4]

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, Unsupported
+from ragsieve.models.base import Nats
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
-from ragsieve.systems.lingua import Keep, Prune, PrunedTape, TapePart, _placed, _tape
+from ragsieve.systems.lingua import Keep, Prune, Reading
 from ragsieve.systems.llmlingua import llmlingua
 from ragsieve.systems.longllmlingua import longllmlingua, recovered
 from ragsieve.types import Document, Query, Segment
@@ -54,7 +55,7 @@ def spans(*pieces: str, text: str) -> list[Segment]:
 
 
 @pytest.mark.parametrize("system", [longllmlingua, llmlingua])
-@pytest.mark.parametrize("options", [{}, {"sentences": 1.2}, {"coarse": 1.0}, {"rate": 0.2}])
+@pytest.mark.parametrize("options", [{}, {"coarse": 1.0}, {"rate": 0.2}])
 def test_kept_spans_are_verbatim_and_hold_the_budget(system: Any, options: dict[str, Any]) -> None:
     """At any budget the context, as the reader reads it, is no longer than that."""
     for most in (0, 1, 5, 12, 30):
@@ -98,7 +99,7 @@ def test_documents_past_the_coarse_budget_say_so() -> None:
 
 
 @pytest.mark.parametrize("system", [longllmlingua, llmlingua])
-@pytest.mark.parametrize("options", [{}, {"sentences": 1.2}, {"coarse": 1.0}, {"rate": 0.2}])
+@pytest.mark.parametrize("options", [{}, {"coarse": 1.0}, {"rate": 0.2}])
 def test_all_that_goes_is_told(system: Any, options: dict[str, Any]) -> None:
     """Every word of a document is in one span that was kept, or dropped with score and reason."""
     result = system(llm(), **options)(QUESTION, DOCUMENTS)
@@ -112,17 +113,17 @@ def test_all_that_goes_is_told(system: Any, options: dict[str, Any]) -> None:
     assert all("more than" in v.reason for v in gone if v.segment.score >= 0)
 
 
-def test_a_token_is_told_whole_where_it_covers_several_words_or_documents() -> None:
-    """One token over two words, and over the break between texts, loses no character of either."""
-    chunk = [
-        TapePart(0, 7, "one"),
-        TapePart(0, 10, " two"),
-        TapePart(-1, 0, "\n"),
-        TapePart(1, 0, "three"),
-    ]
-    tokens = _placed(chunk, [(0, 5, 1.0), (5, 11, 2.0), (11, 13, 3.0)])
+def test_a_token_over_two_documents_is_one_of_each() -> None:
+    """No character of either is lost: "on" and "e two, a break, three" are two tokens."""
 
-    assert [(0, 7, 12), (0, 12, 14), (-1, 0, 1), (1, 0, 3), (1, 3, 5)] == [t[1:4] for t in tokens]
+    class Coarse(Reading):
+        def _worth(self, text: str) -> list[Nats]:
+            return [(0, 2, 1.0), (2, len(text), 2.0)]
+
+    documents = [Segment.whole(Document("a", "one two")), Segment.whole(Document("b", "three"))]
+    tokens = Coarse(llm(), "", 9).tokens(documents, [0.5, 0.5])
+
+    assert [[(0, 2), (2, 7)], [(0, 5)]] == [[token[:2] for token in some] for some in tokens]
 
 
 def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
@@ -134,23 +135,13 @@ def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
         return 1.0
 
     small = ScriptedLLM([], nats=told, context=40)
-    pruned = PrunedTape(small, QUESTION, _tape([[Segment.whole(Document("d", "w " * 200))]]), [0.5])
-    for chunk in pruned.chunks(8):
-        pruned.read(chunk)
+    long = Segment.whole(Document("d", "w " * 200))
+    (tokens,) = Reading(small, QUESTION, 8).tokens([long], [0.5])
     asked = [before for before in seen if before.startswith(QUESTION)]
 
     assert 200 == len(asked)
     assert max(small.count(asked)) <= 40
-    assert 4 * 25 == sum(token.worth >= 0 for token in pruned.tokens[0])
-
-
-def test_sentences_go_before_tokens() -> None:
-    """Of two sentences the one that explains the question less goes as a whole."""
-    text = "Rain fell everywhere yesterday evening. Seals and Crofts sang Summer Breeze together."
-    result = longllmlingua(llm(), max_tokens=6, sentences=1.0)(QUESTION, [text])
-
-    assert result.kept
-    assert all(s.start > text.index(".") for s in result.kept)
+    assert 4 * 25 == sum(worth >= 0 for *_, worth in tokens)
 
 
 def test_every_call_is_charged() -> None:

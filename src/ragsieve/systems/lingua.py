@@ -1,20 +1,18 @@
-"""Shared parts of the LLMLinguas: documents, sentences and tokens cut to a budget."""
+"""Shared parts of the LLMLinguas: documents and tokens cut to a budget."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
-from typing import NamedTuple
+from itertools import groupby
+from operator import itemgetter
 
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Nats
 from ragsieve.pipeline import ReaderLike, best_first, fit
-from ragsieve.score.surprisal import Expected, Surprisal
 from ragsieve.systems.budget import check_keep, tokens_of
-from ragsieve.text import batched_by_size, sentence_spans
+from ragsieve.text import batched_by_size
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 
@@ -29,12 +27,12 @@ class Prune:
 
     The best documents stay, in the order given, as far as ``coarse`` budgets hold them. Of their
     tokens, window by window, those stay that a language model expects least behind the question and
-    what was kept before, so that reading and cutting are one. A document or sentence that goes as a
-    whole is one run. Where all fits the budget, all stays.
+    what was kept before, so that reading and cutting are one. A document that goes as a whole is
+    one run. Where all fits the budget, all stays.
 
     A run's score is by how much it beats the least that stays, negative where it goes: ``"worth"``,
-    the mean over its tokens, in nats; ``"document"`` and ``"sentence"``, in their scores' units, of
-    one that goes as a whole. See `Keep`.
+    the mean over its tokens, in nats; ``"document"``, in the units of its score, where it goes as a
+    whole. See `Keep`.
 
     Args:
         llm: The language model that reads; has `surprisals`.
@@ -44,7 +42,6 @@ class Prune:
             Else by how little they are expected at all.
         coarse: Budgets that the documents may have together; the one that passes it stays; at
             least 1.
-        sentences: The same for sentences; no sentence is cut as a whole where None.
         spread: How much more than the mean share the best document keeps, and the last one less;
             in [0, 1], linear in the rank between them.
         window: Tokens read at once, of the documents one after another; at least 1.
@@ -62,13 +59,12 @@ class Prune:
     keep: int | float = field(default=0.5, kw_only=True)
     asks: bool = field(default=True, kw_only=True)
     coarse: float = field(default=2.0, kw_only=True)
-    sentences: float | None = field(default=None, kw_only=True)
     spread: float = field(default=0.3, kw_only=True)
     window: int = field(default=200, kw_only=True)
 
     def __post_init__(self) -> None:
         check_keep(self.keep)
-        check_range(self, coarse=(1, None), sentences=(1, None), spread=(0, 1), window=(1, None))
+        check_range(self, coarse=(1, None), spread=(0, 1), window=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         for segment in segments:
@@ -82,23 +78,17 @@ class Prune:
         best = self._until(best_first(documents), self.coarse * budget)
         least, keys = best[-1].score, {s.key for s in best}
         chosen = [s for s in documents if s.key in keys]
-        finer = self._sentences(query, chosen, budget)
-        groups = [[c for c in cut if c.score >= 0] for cut in finer]
-        share = min(1.0, budget / max(1, _length(self.reader, [s for g in groups for s in g])))
+        share = min(1.0, budget / max(1, _length(self.reader, chosen)))
         note(f"{len(chosen)} documents read at {share:.0%}, {len(documents) - len(chosen)} dropped")
-        question = query.text if self.asks else ""
-        pruned = PrunedTape(self.llm, question, _tape(groups), _shares(chosen, share, self.spread))
-        for chunk in pruned.chunks(self.window):
-            pruned.read(chunk)
-        places = {s.key: place for place, s in enumerate(chosen)}
+        shares = _shares(chosen, share, self.spread)
+        reading = Reading(self.llm, query.text if self.asks else "", self.window)
+        tokens = dict(zip((s.key for s in chosen), reading.tokens(chosen, shares), strict=True))
         runs: list[Segment] = []
         for s in documents:
-            if (place := places.get(s.key)) is None:
-                runs.append(s.scored("document", _short(s.score - least)))
+            if s.key in tokens:
+                runs += _runs(s, tokens[s.key])
             else:
-                whole = [c for c in finer[place] if c.score < 0]
-                parts = [*whole, *_runs(s, pruned.tokens[place])]
-                runs += sorted(parts, key=lambda run: run.start)
+                runs.append(s.scored("document", _short(s.score - least)))
         return runs
 
     def _until(self, ranked: Sequence[Segment], max_tokens: float) -> list[Segment]:
@@ -108,28 +98,6 @@ class Prune:
             if max_tokens < 0:
                 return list(ranked[: place + 1])
         return list(ranked)
-
-    def _sentences(
-        self, query: Query, chosen: Sequence[Segment], budget: int
-    ) -> list[list[Segment]]:
-        """Sentences of each document, or all of it as one; those that go score below 0."""
-        if self.sentences is None:
-            return [[s.scored("sentence", 0.0)] for s in chosen]
-        cut = [
-            [
-                Segment(s.document, s.start + start, s.start + end, s.scores)
-                for start, end in sentence_spans(s.text)
-            ]
-            for s in chosen
-        ]
-        scorer = Expected(self.llm, "") if self.asks else Surprisal(self.llm, "mean")
-        scored = scorer(query, [c for group in cut for c in group])
-        best = self._until(best_first(scored), self.sentences * budget)
-        least, keys = best[-1].score, {s.key for s in best}
-        sentences = iter(
-            c.scored("sentence", 0.0 if c.key in keys else _short(c.score - least)) for c in scored
-        )
-        return [[next(sentences) for _ in group] for group in cut]
 
 
 @dataclass(frozen=True)
@@ -156,12 +124,10 @@ class Keep:
             if segment.score >= 0:
                 kept.append(segment)
             else:
-                level = _LEVELS.get(list(segment.scores)[-1], "segment")
+                whole = list(segment.scores)[-1] == "document"
+                level = "document" if whole else "token of its document"
                 record_drop(segment, f"{-segment.score:.3g} below the least {level} that stays")
         return fit(kept, tokens_of(self.keep, _length(self.reader, segments)), self.reader)
-
-
-_LEVELS = {"document": "document", "sentence": "sentence", "worth": "token of its document"}
 
 
 def _length(reader: ReaderLike, segments: Sequence[Segment]) -> int:
@@ -194,77 +160,61 @@ def _follows(one: Segment, other: Segment) -> bool:
     return same and not one.document.text[one.end : other.start].strip()
 
 
-class TapePart(NamedTuple):
-    """A piece of what is read: a word of a document, or what stands between documents.
-
-    ``place`` says which document of those read; -1 between them, where nothing is cut.
-    """
-
-    place: int
-    start: int
-    text: str
-
-
-class Token(NamedTuple):
-    """What of a document a token covers, ``start`` and ``end`` in its text, and what it is worth.
-
-    ``number`` is its place among the tokens read with it; one that covers two documents is a token
-    of each. ``worth`` is above the least that stays of its document there, or below 0.
-    """
-
-    number: int
-    place: int
-    start: int
-    end: int
-    worth: float
-
-
-class PrunedTape:
-    """What of a tape goes and stays, token by token, as it is read.
+class Reading:
+    """A language model's reading of documents, window by window behind what it keeps of them.
 
     Args:
-        llm: Reads it.
+        llm: Reads.
         question: Stands before all of it; where empty, tokens are worth what they surprise.
-        tape: What is read, in order.
-        shares: Of each document's tokens the share that stays.
+        window: Tokens read at once, of the documents one after another; at least 1.
     """
 
-    def __init__(
-        self, llm: LLM, question: str, tape: Sequence[TapePart], shares: Sequence[float]
-    ) -> None:
-        self.llm = llm
-        self.tape = tape
-        self.shares = shares
+    def __init__(self, llm: LLM, question: str, window: int) -> None:
+        self.llm, self.window = llm, window
         self.before = (question, *_BREAK) if question else ()
         self.max_kept = llm.context // 2 - sum(llm.count(self.before))  # tokens
         self.kept: list[tuple[str, int]] = []  # pieces kept so far, and their tokens
-        self.tokens: list[list[Token]] = [[] for _ in shares]
 
-    def chunks(self, window: int) -> Iterator[list[TapePart]]:
-        """The tape in parts of at most ``window`` tokens, or of one word."""
-        texts = list(dict.fromkeys(part.text for part in self.tape))
-        tokens = dict(zip(texts, self.llm.count(texts), strict=True))
-        return batched_by_size(self.tape, [tokens[part.text] for part in self.tape], window)
+    def tokens(self, documents: Sequence[Segment], shares: Sequence[float]) -> list[list[Nats]]:
+        """Of each document its tokens, by their places in it, and what each is worth.
 
-    def read(self, chunk: Sequence[TapePart]) -> None:
-        """Keep of each document in ``chunk`` the share of its tokens that is worth most."""
-        text, kept = "".join(part.text for part in chunk), tuple(piece for piece, _ in self.kept)
-        if self.before:
-            alone, behind = self.llm.surprisals([kept, (*self.before, *kept)], [text, text])
-            pairs = zip(alone, behind, strict=True)
-            worth = [(start, end, a - b) for (start, end, a), (_, _, b) in pairs]
-        else:
-            worth = self.llm.surprisals([kept], [text])[0]
-        own: dict[int, list[Token]] = {}
-        for token in _placed(chunk, worth):
-            own.setdefault(token.place, []).append(token)
-        own.pop(-1, None)
-        goes: set[int] = set()
-        for place, tokens in own.items():
-            cut = _cut(tokens, int(len(tokens) * self.shares[place]))
-            self.tokens[place] += cut
-            goes |= {token.number for token in cut if token.worth < 0}
-        self._keep([text[a:b] for a, b in _stretches(worth, goes)])
+        Of its tokens in a window the best share stay: these are worth as much as they are above the
+        least that stays, at least 0; the others are worth less than 0. Titles and what stands
+        between documents are read and not cut; a token that covers two documents is one of each.
+        """
+        text, spans = _laid_out(documents)
+        tokens: list[list[Nats]] = [[] for _ in documents]
+        for start, end in self._windows(text):
+            read = self._worth(text[start:end])
+            goes: set[int] = set()
+            for place, (first, last) in enumerate(spans):
+                own = {
+                    n: (max(0, start + a - first), min(last, start + b) - first, worth)
+                    for n, (a, b, worth) in enumerate(read)
+                    if start + a < last and first < start + b
+                }
+                cut = _cut([*own.values()], shares[place])
+                tokens[place] += cut
+                goes |= {n for n, token in zip(own, cut, strict=True) if token[2] < 0}
+            marked = [(n in goes, start + a, start + b) for n, (a, b, _) in enumerate(read)]
+            runs = [(gone, [*run]) for gone, run in groupby(marked, key=itemgetter(0))]
+            self._keep([text[run[0][1] : run[-1][2]] for gone, run in runs if not gone])
+        return tokens
+
+    def _windows(self, text: str) -> list[tuple[int, int]]:
+        words = [*_WORD.finditer(text)]
+        sizes = self.llm.count([word.group() for word in words])
+        runs = batched_by_size(words, sizes, self.window)
+        return [(run[0].start(), run[-1].end()) for run in runs]
+
+    def _worth(self, text: str) -> list[Nats]:
+        """What each token of a text is worth behind what was kept."""
+        kept = tuple(piece for piece, _ in self.kept)
+        if not self.before:
+            return self.llm.surprisals([kept], [text])[0]
+        alone, behind = self.llm.surprisals([kept, (*self.before, *kept)], [text, text])
+        pairs = zip(alone, behind, strict=True)
+        return [(start, end, a - b) for (start, end, a), (_, _, b) in pairs]
 
     def _keep(self, pieces: Sequence[str]) -> None:
         """Add pieces that the rest is read behind; halve them where they pass half a context.
@@ -278,61 +228,29 @@ class PrunedTape:
                 length -= self.kept.pop(0)[1]
 
 
-def _cut(tokens: Sequence[Token], most: int) -> list[Token]:
-    """The same, worth counted from the least of the best ``most``; equal ones as they stand."""
-    ranked = sorted(range(len(tokens)), key=lambda n: -tokens[n].worth)
-    least = tokens[ranked[max(0, most - 1)]].worth
+def _cut(tokens: Sequence[Nats], share: float) -> list[Nats]:
+    """The same, worth counted from the least that stays; of equal ones the first stay."""
+    if not tokens:
+        return []
+    most = int(len(tokens) * share)
+    ranked = sorted(range(len(tokens)), key=lambda n: -tokens[n][2])
+    least = tokens[ranked[max(0, most - 1)]][2]
     stays = set(ranked[:most])
     return [
-        token._replace(worth=token.worth - least if n in stays else _short(token.worth - least))
-        for n, token in enumerate(tokens)
+        (start, end, worth - least if n in stays else _short(worth - least))
+        for n, (start, end, worth) in enumerate(tokens)
     ]
 
 
-def _stretches(tokens: Sequence[Nats], goes: Container[int]) -> list[tuple[int, int]]:
-    """Where tokens stand that follow one another and stay."""
-    groups = groupby(range(len(tokens)), key=lambda n: n in goes)
-    runs = [[*run] for goes_on, run in groups if not goes_on]
-    return [(tokens[run[0]][0], tokens[run[-1]][1]) for run in runs]
-
-
-def _tape(groups: Sequence[Sequence[Segment]]) -> list[TapePart]:
-    """What is read of documents: the words of their spans, behind their titles."""
-    tape: list[TapePart] = []
-    for place, group in enumerate(groups):
-        if place:
-            tape += [TapePart(-1, 0, end) for end in _BREAK]
-        if group and (title := group[0].document.title):
-            tape.append(TapePart(-1, 0, f"{title}\n"))
-        last = group[0].start if group else 0
-        for span in group:
-            text = span.document.text
-            start = span.start
-            while start > last and text[start - 1].isspace():  # a word has the space before it
-                start -= 1
-            for word in _WORD.finditer(text, start, span.end):
-                tape.append(TapePart(place, word.start(), word.group()))
-            last = span.end
-    return tape
-
-
-def _placed(chunk: Sequence[TapePart], worth: Sequence[Nats]) -> list[Token]:
-    """Tokens of a chunk, in the parts that they cover; of parts that follow, as one."""
-    ends = list(accumulate(len(part.text) for part in chunk))
-    tokens: list[Token] = []
-    for number, (start, end, value) in enumerate(worth):
-        at = bisect_right(ends, start)
-        while at < len(chunk) and start < end:
-            part, shift = chunk[at], chunk[at].start + len(chunk[at].text) - ends[at]
-            stop = min(end, ends[at])
-            token = Token(number, part.place, start + shift, stop + shift, value)
-            last = tokens[-1] if tokens else None
-            if last and (*last[:2], last.end) == (*token[:2], token.start):
-                tokens[-1] = last._replace(end=token.end)
-            else:
-                tokens.append(token)
-            start, at = stop, at + 1
-    return tokens
+def _laid_out(documents: Sequence[Segment]) -> tuple[str, list[tuple[int, int]]]:
+    """Documents behind their titles as one text, and where each stands in it."""
+    text, spans = "", []
+    for segment in documents:
+        title = segment.document.title
+        text += "".join(_BREAK if text else ()) + (f"{title}\n" if title else "")
+        spans.append((len(text), len(text) + len(segment.text)))
+        text += segment.text
+    return text, spans
 
 
 def _shares(documents: Sequence[Segment], mean: float, spread: float) -> list[float]:
@@ -343,18 +261,12 @@ def _shares(documents: Sequence[Segment], mean: float, spread: float) -> list[fl
     return [min(1.0, max(0.0, mean + spread * slope)) for slope in slopes]
 
 
-def _runs(whole: Segment, tokens: Sequence[Token]) -> Iterator[Segment]:
+def _runs(document: Segment, tokens: Sequence[Nats]) -> Iterator[Segment]:
     """Tokens that follow one another and all go or all stay, without white space around."""
-    groups: list[list[Token]] = []
-    for token in tokens:
-        last = groups[-1][-1] if groups else None
-        if last and last.end == token.start and (last.worth < 0) == (token.worth < 0):
-            groups[-1].append(token)
-        else:
-            groups.append([token])
-    for group in groups:
-        text = whole.document.text[group[0].start : group[-1].end]
-        start = group[0].start + len(text) - len(text.lstrip())
+    for _, group in groupby(tokens, key=lambda token: token[2] >= 0):
+        run = [*group]
+        text = document.text[run[0][0] : run[-1][1]]
+        start = document.start + run[0][0] + len(text) - len(text.lstrip())
         if text.strip():
-            run = Segment(whole.document, start, start + len(text.strip()), whole.scores)
-            yield run.scored("worth", sum(t.worth for t in group) / len(group))
+            span = Segment(document.document, start, start + len(text.strip()), document.scores)
+            yield span.scored("worth", sum(worth for *_, worth in run) / len(run))

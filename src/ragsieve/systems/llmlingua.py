@@ -18,7 +18,6 @@ def llmlingua(
     pruner: LLM | None = None,
     rate: float = 0.5,
     coarse: float = 2.0,
-    sentences: float | None = None,
     max_tokens: int | None = None,
 ) -> System:
     """Keep the tokens that a language model does not expect, whatever is asked.
@@ -29,7 +28,6 @@ def llmlingua(
         rate: Share of the tokens of all documents that stays, in [0, 1]; not used where there is
             ``max_tokens``.
         coarse: Budgets that the documents have together of which tokens are kept; at least 1.
-        sentences: The same for sentences; at least 1, none goes as a whole where None.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -42,8 +40,6 @@ def llmlingua(
     """
     reads, reader = pruner or llm, Reader(llm)
     keep = rate if max_tokens is None else max_tokens
-    prune = Prune(
-        reads, reader, keep=keep, asks=False, coarse=coarse, sentences=sentences, spread=0.0
-    )
+    prune = Prune(reads, reader, keep=keep, asks=False, coarse=coarse, spread=0.0)
     ranked = (Surprisal(reads, "mean"), select.Order("document"))
     return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)

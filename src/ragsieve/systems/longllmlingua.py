@@ -30,7 +30,6 @@ def longllmlingua(
     pruner: LLM | None = None,
     rate: float = 0.5,
     coarse: float = 2.0,
-    sentences: float | None = None,
     spread: float = 0.3,
     order: By = "score",
     max_tokens: int | None = None,
@@ -43,7 +42,6 @@ def longllmlingua(
         rate: Share of the tokens of all documents that stays, in [0, 1]; not used where there is
             ``max_tokens``.
         coarse: Budgets that the documents have together of which tokens are kept; at least 1.
-        sentences: The same for sentences; at least 1, none goes as a whole where None.
         spread: How much larger a share the best document keeps than the mean, and how much smaller
             a one the last; in [0, 1].
         order: In which documents are pruned and read; the paper's is best first.
@@ -65,7 +63,7 @@ def longllmlingua(
     reads = pruner or llm
     keep = rate if max_tokens is None else max_tokens
     reader = Recovering(llm)
-    prune = Prune(reads, reader, keep=keep, coarse=coarse, sentences=sentences, spread=spread)
+    prune = Prune(reads, reader, keep=keep, coarse=coarse, spread=spread)
     ranked = (Expected(reads), select.Order(order))
     return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
 
