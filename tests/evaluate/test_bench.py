@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import random
 import re
@@ -102,6 +103,21 @@ def test_the_header_says_what_was_run(tmp_path: Path) -> None:
     assert "openai:x" in header["models"]
     assert {"python", "cores", "processor"} <= {*header["machine"]}
     assert header["versions"]["numpy"]
+
+
+def test_filters_are_measured_without_a_generator(tmp_path: Path) -> None:
+    """``answers = false``: no answer, no metric of one, no seconds of a generator."""
+    llm = ScriptedLLM([])
+    run(tmp_path, replace(CONFIG, answers=False, systems=[SystemSpec(name="top-sentences")]), llm)
+    first = records(tmp_path, "sample--top-sentences--fake-echo")[0]
+    (row,) = summarise([load_run(tmp_path)]).rows
+
+    assert [] == llm.prompts
+    assert "answer" not in first
+    assert {"answer_present", "tokens_kept"} <= {*row.metrics}
+    assert not {"accuracy", "f1"} & {*row.metrics}
+    assert row.figure("cost", "filter_seconds") == pytest.approx(row.figure("cost", "seconds"))
+    assert math.isnan(row.figure("cost", "generator_seconds"))
 
 
 def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -142,7 +142,7 @@ class Bench:
         system = self._system(cell, wrap)
         metrics = self._metrics(wrap)
         return (
-            lambda example: _record(example, system, metrics),
+            lambda example: _record(example, self._ask(system, example), metrics),
             lambda example, error: _failure(example, error, metrics),
         )
 
@@ -154,13 +154,25 @@ class Bench:
         @cache
         def warm() -> System:
             system = self._system(cell, lambda model: model)
-            system.ask("Is the sky blue?", ["The sky is blue. Grass is green."])  # loads the rest
-            return system
+            self._asked(system)("Is the sky blue?", ["The sky is blue. Grass is green."])
+            return system  # with all it needs loaded
+
+        def times(example: Example) -> dict[str, Any]:
+            system = warm()
+            return _times(lambda: self._ask(system, example))
 
         with self._batch(cell, "latency") as batch:
-            for done in batch.run(lambda one: _times(one, warm()), workers=1, limit=limit):
+            for done in batch.run(times, workers=1, limit=limit):
                 yield Progress(cell, "latency", done)
             batch.sort()
+
+    def _asked(self, system: System) -> Callable[..., Result]:
+        """What is asked: for an answer, or only to filter."""
+        return system.ask if self.config.answers else system
+
+    def _ask(self, system: System, example: Example) -> Result:
+        """The result of a question with its documents, or with those that a source finds."""
+        return self._asked(system)(example.query, None if system.source else example.documents)
 
     def _system(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""
@@ -194,7 +206,8 @@ class Bench:
         more = [judged(judge), semantic_accuracy(judge)] if judge else []
         rule = contained if self.config.crag else None
         more += crag_metrics(judge or rule, everywhere=self.config.crag)
-        return [*{**METRICS, **{metric.name: metric for metric in more}}.values()]
+        every = {**METRICS, **{metric.name: metric for metric in more}}.values()
+        return [metric for metric in every if self.config.answers or metric.group != "answer"]
 
     def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
         """The model of a specification, created once; its weights load when it is first called."""
@@ -225,6 +238,7 @@ class Bench:
         parts += [used, False]  # an option that is gone: runs that began with it go on
         parts += cell.data.identity(spec.router, self.data).values()
         parts += ["crag"] if self.config.crag else []
+        parts += [] if self.config.answers else ["no answers"]
         return json.dumps(without_keys(parts), sort_keys=True)
 
     def _batch(self, cell: Cell, part: str) -> Batch:
@@ -240,20 +254,16 @@ class Bench:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"
 
 
-def _ask(system: System, example: Example) -> Result:
-    """The result of a question with its documents, or with those that a source finds."""
-    return system.ask(example.query, None if system.source else example.documents)
-
-
-def _times(example: Example, system: System) -> dict[str, Any]:
+def _times(ask: Callable[[], Result]) -> dict[str, Any]:
     """Seconds of a question asked alone, in all and by stage."""
     began = time.perf_counter()
-    steps = _ask(system, example).trace.steps
-    seconds, generator = time.perf_counter() - began, steps[-1].seconds
+    result = ask()
+    seconds, steps = time.perf_counter() - began, result.trace.steps
+    generator = steps[-1].seconds if result.answer is not None else None
     return {
         "seconds": round(seconds, 4),
-        "filter_seconds": round(seconds - generator, 4),
-        "generator_seconds": round(generator, 4),
+        "filter_seconds": round(seconds - (generator or 0), 4),
+        "generator_seconds": generator and round(generator, 4),
         "trace": {"steps": [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in steps]},
     }
 
@@ -262,9 +272,8 @@ class _Unmeasured(Exception):
     """A metric failed, not the system: the question stays without a record."""
 
 
-def _record(example: Example, system: System, metrics: Sequence[Metric]) -> dict[str, Any]:
+def _record(example: Example, result: Result, metrics: Sequence[Metric]) -> dict[str, Any]:
     """The record of a question: its result, gold answers and metrics."""
-    result = _ask(system, example)
     try:
         values = {
             "answers": list(example.answers),

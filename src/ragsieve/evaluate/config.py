@@ -124,6 +124,8 @@ class Config(Schema, frozen=True, kw_only=True):
         judge: An LLM that says whether answers mean the same; none where empty.
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
+        answers: Whether generators answer; false measures filters alone: what they keep, in the
+            generator's tokens, and their seconds.
         baseline: Label of the system that the others are compared with.
         max_tokens: Budget of every system's context, in the generator's tokens, where its own
             options give none.
@@ -144,6 +146,7 @@ class Config(Schema, frozen=True, kw_only=True):
     pruner: str = "pruner"
     judge: str = ""
     crag: bool = False
+    answers: bool = True
     baseline: str = ""
     max_tokens: Count | None = None
     questions: Count | None = None
