@@ -149,6 +149,13 @@ class LongllmlinguaOptions(TypedDict, total=False):
     order: Literal["document", "score", "ends"]
     max_tokens: int | None
 
+class LongrefinerOptions(TypedDict, total=False):
+    predictor: LLM | None
+    writer: LLM | None
+    extractor: LLM | None
+    reranker: CrossEncoder | None
+    max_tokens: int
+
 class PeRankOptions(TypedDict, total=False):
     ranker: ListwiseReranker | None
     k: int
@@ -542,6 +549,18 @@ def load(
     share: Share = ...,
 ) -> System:
     """Keep documents that make the question expected, and of them the tokens it explains."""
+
+@overload
+def load(
+    name: Literal["longrefiner"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: LongrefinerOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Outline long documents, and keep the parts that their titles and paragraphs speak for."""
 
 @overload
 def load(

@@ -59,6 +59,7 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("llmlingua", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
     ("llmlingua", {"max_tokens": -1}, "keep must be tokens or a share from 0 to 1, got -1"),
     ("llmlingua", {"coarse": 0.5}, "coarse must be at least 1, got 0.5"),
+    ("longrefiner", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
     ("longllmlingua", {"spread": 2.0}, "spread must be from 0 to 1, got 2.0"),
     ("pruningrag", {"pages": "some"}, "pages must be one of few, many, hybrid, sp.*, got 'some'"),
     ("richrag", {"aspects": 0}, "aspects must be at least 1, got 0"),
