@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ragsieve.models import window_cache
+from ragsieve.models.base import Passage
 from ragsieve.models.window_cache import (
     NOTHING,
     Logits,
-    WindowCache,
+    Reading,
+    WindowPruner,
     passage_logit,
     probabilities,
 )
@@ -19,15 +22,28 @@ from ragsieve.models.windows import Laid, Window, WindowSpan
 from ragsieve.trace import Usage, step
 
 
-class Net:
+class Net(WindowPruner):
     """Gives each token the logits 1 and its id; keeps what it read in ``read``."""
 
-    def __init__(self) -> None:
-        self.read: list[int] = []
+    identity = "m"
+    read: list[int]
 
-    def __call__(self, windows: Sequence[Window]) -> list[Logits]:
-        self.read += [window.ids[0] for window in windows]
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "read", [])
+
+    def _lay(self, question: str, passages: Any) -> Laid:
+        return passages
+
+    def _run(self, windows: Sequence[Window]) -> list[Logits]:
+        self.read.extend(window.ids[0] for window in windows)
         return [np.array([[1, n] for n in window.ids], np.float32) for window in windows]
+
+    def _shares(self, passage: Passage, reading: Reading) -> list[float]:
+        return []
+
+    def of(self, *items: Any) -> list[list[Reading]]:
+        return self.readings([""] * len(items), items)
 
 
 def laid(*passages: Sequence[int], note: str = "") -> Laid:
@@ -38,12 +54,12 @@ def laid(*passages: Sequence[int], note: str = "") -> Laid:
 
 def test_a_window_is_read_and_charged_once() -> None:
     """By the item that asks first; the second call reads nothing."""
-    net, cache = Net(), WindowCache()
+    net = Net()
     items = [laid([1, 2], [3]), laid([3, 4], note="cut"), laid([1])]
     with step("first") as first:
-        found = cache.read(items, net, "m")
+        found = net.of(*items)
     with step("second") as second:
-        again = cache.read(items[:1], net, "m")
+        again = net.of(items[0])
 
     assert [1, 2, 3, 4] == net.read
     assert [Usage("m", 6), Usage("m", 2, note="cut"), Usage("m", 2, cached=True)] == first.usages
@@ -56,17 +72,17 @@ def test_the_same_tokens_of_a_longer_question_are_another_window() -> None:
     """Where the question ends decides token types."""
     net = Net()
     both = [Window([1, 0], question, []) for question in (0, 1)]
-    WindowCache().read([Laid([both], "")], net, "m")
+    net.of(Laid([both], ""))
 
     assert [1, 1] == net.read
 
 
 def test_what_was_asked_longest_ago_is_forgotten() -> None:
     """Beyond so many windows."""
-    net, cache = Net(), WindowCache()
+    net = Net()
     many = range(1, window_cache.REMEMBERED + 1)
     for some in (many, [1], [0], [1], [2]):  # 0 takes the place of 2, as 1 was asked for since
-        cache.read([laid(some)], net, "m")
+        net.of(laid(some))
 
     assert [*many, 0, 2] == net.read
 

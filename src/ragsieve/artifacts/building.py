@@ -23,6 +23,7 @@ from ragsieve.artifacts.recipe import (
 )
 from ragsieve.artifacts.weights import verify
 from ragsieve.errors import InputError, ModelError, StoreError, nearest
+from ragsieve.models import store
 from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.sharing import Share
@@ -318,9 +319,7 @@ def _found(name: str | Path) -> Path:
     if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
         got = f"got {str(name)!r}{nearest(str(name), systems.SYSTEMS)}"
         raise InputError(f"a trained filter must be a folder or a hub id OWNER/NAME, {got}")
-    from ragsieve.artifacts.hub import pulled
-
     try:
-        return pulled(name, _PULLED)
+        return store.snapshot(name, _PULLED)
     except StoreError as error:
         raise StoreError(f"there is no folder {name!r}, and {error}") from error

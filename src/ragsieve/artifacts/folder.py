@@ -14,8 +14,9 @@ from typing import Any
 from ragsieve.artifacts.card import filter_card, hub_id
 from ragsieve.artifacts.recipe import MAX_BYTES, Trained, place, read_json
 from ragsieve.artifacts.weights import ADAPTER, check_part
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, StoreError, needs_extra
 from ragsieve.files import ordinary, writing
+from ragsieve.models.store import one_line
 
 FILTER = "filter.json"
 CARD = "README.md"
@@ -101,7 +102,8 @@ def push_to_hub(
         StoreError: If the hub refuses, or cannot be reached.
         MissingExtra: If huggingface_hub is not installed.
     """
-    from ragsieve.artifacts.hub import pushed
+    with needs_extra("local"):
+        import huggingface_hub
 
     folder = Path(folder).expanduser()
     trained = read(folder)
@@ -111,7 +113,20 @@ def push_to_hub(
     files = [FILTER, CARD] if (folder / CARD).is_file() else [FILTER]
     for name in trained.folders:
         files += [f"{name}/{file.as_posix()}" for file in shipped(folder / name)]
-    return pushed(folder, repo_id, files, private=private, token=token, api=api)
+    hub = api or huggingface_hub.HfApi(token=token)
+    try:
+        url = hub.create_repo(repo_id, private=private, token=token, exist_ok=True)
+        hub.upload_folder(
+            repo_id=url.repo_id,
+            folder_path=str(folder),
+            allow_patterns=files,
+            token=token,
+            commit_message="Upload a trained ragsieve filter",
+        )
+    except Exception as error:  # also of the HTTP library that the hub's client uses
+        line = one_line(error)
+        raise StoreError(f"{repo_id} could not be pushed to the hub: {line}") from error
+    return str(url)
 
 
 def shipped(folder: Path) -> list[Path]:

@@ -51,9 +51,7 @@ def sha256_of(model: str) -> str:
         return ""
     folder = store.resolve(name)
     if isinstance(folder, str):
-        from ragsieve.artifacts.hub import pulled
-
-        folder = pulled(folder, ["*.safetensors"])
+        folder = store.snapshot(folder, ["*.safetensors"])
     elif name in store.NAMED:
         return str(json.loads((folder / "ragsieve.json").read_text(encoding="utf-8"))["sha256"])
     if digest := sha256_in(folder):

@@ -16,7 +16,6 @@ from ragsieve.errors import ModelError, check_choice, needs_extra
 
 with needs_extra("local"):
     import torch
-    from huggingface_hub import snapshot_download
     from tokenizers import Tokenizer
     from torch.nn.utils.rnn import pad_sequence
     from transformers.utils import logging as _logging
@@ -239,7 +238,7 @@ def adapted(model: Any, name: str, folder: str) -> Any:
 
     def merge() -> Any:
         files = ["adapter_config.json", _ADAPTER]
-        there = folder if Path(folder).is_dir() else snapshot_download(folder, allow_patterns=files)
+        there = folder if Path(folder).is_dir() else store.snapshot(folder, files)
         if not Path(there, _ADAPTER).is_file():  # peft would read a pickle instead
             raise OSError(f"it must hold {_ADAPTER}")
         return peft.PeftModel.from_pretrained(model, there).merge_and_unload()

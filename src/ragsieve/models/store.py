@@ -135,10 +135,30 @@ def fetched(model: str | Path, files: Iterable[str]) -> Path:
     source = resolve(model)
     if isinstance(source, Path):
         return source
+    with loading(source):
+        return snapshot(source, files)
+
+
+def snapshot(name: str, files: Iterable[str]) -> Path:
+    """What the hub has of such files of ``OWNER/NAME`` or ``OWNER/NAME@REVISION``, fetched once.
+
+    Raises:
+        StoreError: If the hub has no such repository, or cannot be reached.
+        MissingExtra: If the hub's client is not installed.
+    """
     with needs_extra("openai"):
         hub = importlib.import_module("huggingface_hub")
-    with loading(source):
-        return Path(hub.snapshot_download(source, allow_patterns=[*files]))
+    repo_id, _, revision = name.partition("@")
+    options = {"revision": revision or None, "allow_patterns": [*files]}
+    try:
+        return Path(hub.snapshot_download(repo_id, **options))
+    except Exception as error:  # also of the HTTP library that the hub's client uses
+        raise StoreError(f"{name} could not be fetched from the hub: {one_line(error)}") from error
+
+
+def one_line(error: Exception) -> str:
+    """The beginning of an error's words, on one line."""
+    return " ".join(str(error).split())[:300]
 
 
 def fingerprint(folder: Path) -> str:
@@ -172,8 +192,7 @@ def loading(model: str) -> Iterator[None]:
     except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
         if isinstance(error, ModelError) and error.__cause__ is not None:
             raise
-        reason = " ".join(str(error).split())[:300]
-        raise ModelError(f"model {model!r} cannot be loaded: {reason}") from error
+        raise ModelError(f"model {model!r} cannot be loaded: {one_line(error)}") from error
 
 
 def _present(weights: Weights, *sources: str) -> Path | None:
@@ -231,8 +250,7 @@ def _from_hub(weights: Weights) -> Path:
             hub_id, revision=revision, cache_dir=home() / "hub", allow_patterns=_PATTERNS
         )
     except Exception as error:  # also of the HTTP library that the hub's client uses
-        reason = " ".join(str(error).split())[:300]
-        raise StoreError(f"{api.endpoint} could not be reached: {reason}") from error
+        raise StoreError(f"{api.endpoint} could not be reached: {one_line(error)}") from error
     folder = Path(snapshot)
     _check(folder / "model.safetensors", weights.hub_sha256)
     _write_record(weights, folder, "hub", weights.hub, weights.hub_sha256)

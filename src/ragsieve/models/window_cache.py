@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,57 +24,11 @@ Logits = NDArray[np.float32]
 """Two for each token of a window, ``(n_tokens, 2)``: that it is evidence, and, of the first token,
 that the question can be answered from the passage."""
 
+_Key = tuple[int, bytes]
+"""All that a window's logits depend on: the question's length, and its token ids."""
+
 Reading = list[tuple[Window, Logits]]
 """The windows of a passage with their logits."""
-
-
-class _Key(NamedTuple):
-    """All that a window's logits depend on."""
-
-    question: int
-    ids: bytes
-
-
-class WindowCache:
-    """Windows read lately, so that ranking and pruning a passage costs one pass.
-
-    Those read longest ago are forgotten first. Threads may share one.
-    """
-
-    def __init__(self) -> None:
-        self._known: LRU[_Key, Logits] = LRU(REMEMBERED)
-
-    def read(
-        self,
-        laid: Sequence[Laid],
-        run: Callable[[Sequence[Window]], Sequence[Logits]],
-        identity: str,
-    ) -> list[list[Reading]]:
-        """Readings of each item's passages; an item is charged for what it is first to read.
-
-        Args:
-            laid: The windows of each item.
-            run: Gives logits of windows; not called where all are known.
-            identity: Of the model that is charged.
-        """
-        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in laid]
-        windows = {key: window for item in keyed for some in item for key, window in some}
-        known = self._known.find(windows)
-        unread = [key for key in windows if key not in known]
-        if unread:
-            known |= zip(unread, run([windows[key] for key in unread]), strict=True)
-        left = {*unread}
-        usages = []
-        for one, item in zip(laid, keyed, strict=True):
-            mine = {key for some in item for key, _ in some}
-            fresh = mine & left
-            left -= fresh
-            tokens = sum(len(windows[key].ids) for key in fresh or mine)
-            cached = bool(mine and not fresh)
-            usages.append(Usage(identity, tokens, cached=cached, note=one.note))
-        record_usage(usages)
-        self._known.keep(known)
-        return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
 
 
 @dataclass(frozen=True)
@@ -86,7 +40,9 @@ class WindowPruner(Reopened, ABC):
     """
 
     identity: ClassVar[Any]
-    _cache: WindowCache = field(default_factory=WindowCache, init=False, repr=False, compare=False)
+    _known: LRU[_Key, Logits] = field(
+        default_factory=lambda: LRU(REMEMBERED), init=False, repr=False, compare=False
+    )
 
     @abstractmethod
     def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
@@ -106,7 +62,7 @@ class WindowPruner(Reopened, ABC):
         """See `ragsieve.models.base.SentencePruner.prune`; a sentence without a token has 0."""
         check_columns([questions, passages])
         results = []
-        for group, readings in zip(passages, self._readings(questions, passages), strict=True):
+        for group, readings in zip(passages, self.readings(questions, passages), strict=True):
             shares = [s for one in zip(group, readings, strict=True) for s in self._shares(*one)]
             answers = probabilities([passage_logit(reading) for reading in readings])
             results.append(Pruned(shares, answers.tolist()))
@@ -118,14 +74,31 @@ class WindowPruner(Reopened, ABC):
         A text is a passage of one sentence.
         """
         passages = [[Passage("", [text])] for _, text in pairs]
-        readings = self._readings([question for question, _ in pairs], passages)
+        readings = self.readings([question for question, _ in pairs], passages)
         return np.array([passage_logit(reading) for (reading,) in readings], np.float32)
 
-    def _readings(
+    def readings(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
     ) -> list[list[Reading]]:
+        """Readings of each item's passages; an item is charged for what it is first to read."""
         laid = [self._lay(*item) for item in zip(questions, passages, strict=True)]
-        return self._cache.read(laid, self._run, self.identity)
+        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in laid]
+        windows = {key: window for item in keyed for some in item for key, window in some}
+        known = self._known.find(windows)
+        unread = [key for key in windows if key not in known]
+        if unread:
+            known |= zip(unread, self._run([windows[key] for key in unread]), strict=True)
+        left, usages = {*unread}, []
+        for one, item in zip(laid, keyed, strict=True):
+            own = {key for some in item for key, _ in some}
+            fresh = own & left
+            left -= fresh
+            tokens = sum(len(windows[key].ids) for key in fresh or own)
+            cached = bool(own and not fresh)
+            usages.append(Usage(self.identity, tokens, cached=cached, note=one.note))
+        record_usage(usages)
+        self._known.keep(known)
+        return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
 
 
 def passage_logit(reading: Reading) -> float:
@@ -141,4 +114,4 @@ def probabilities(logits: ArrayLike) -> NDArray[np.float64]:
 
 
 def _key(window: Window) -> _Key:
-    return _Key(window.question, np.array(window.ids, np.int32).tobytes())
+    return window.question, np.array(window.ids, np.int32).tobytes()

@@ -9,13 +9,12 @@ import json
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, needs_extra
 
@@ -33,6 +32,7 @@ with needs_extra("train"):
     from sentence_transformers.util import pairwise_cos_sim
 
 from ragsieve.models import store
+from ragsieve.models.adapt import as_embedder
 from ragsieve.models.base import Embedder
 from ragsieve.models.loading import found_device, loaded, marked
 from ragsieve.models.sentence_transformers import SentenceTransformer
@@ -148,8 +148,8 @@ def measure(examples: Sequence[TrainingExample], embedder: Embedder) -> dict[str
     mixed = [example for example in examples if all(_sides(example))]
     if not mixed:
         raise InputError(f"in none of {len(examples)} questions are some clues useful, some not")
-    questions = embedder.embed([example.query.text for example in mixed], query=True)
-    texts = [[x.sentences[n].text for side in _sides(x) for n in side] for x in mixed]
+    questions = embedder.embed([safe(x.query.text) for x in mixed], query=True)
+    texts = [[safe(x.sentences[n].text) for side in _sides(x) for n in side] for x in mixed]
     vectors = iter(embedder.embed([text for some in texts for text in some]))
     first, right = [], []
     for example, question, some in zip(mixed, questions, texts, strict=True):
@@ -259,21 +259,7 @@ class _Evaluator(SentenceEvaluator):
 
     def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
         """The figures of ``model``."""
-        return measure(self.examples, _TrainedEncoder(model))
-
-
-@dataclass(frozen=True)
-class _TrainedEncoder:
-    """The model in training as an embedder."""
-
-    model: Any
-    identity: str = "in training"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit vectors of ``texts``, ``(len(texts), dim)``."""
-        encode = self.model.encode_query if query else self.model.encode_document
-        vectors = encode(list(map(safe, texts)), normalize_embeddings=True, show_progress_bar=False)
-        return np.asarray(vectors, np.float32)
+        return measure(self.examples, as_embedder(model))
 
 
 def _save(model: Any, folder: Path, embedder: str) -> None:
