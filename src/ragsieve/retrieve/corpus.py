@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -11,9 +12,9 @@ from ragsieve.errors import InputError, check_choice
 from ragsieve.fusion import fuse
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
+from ragsieve.retrieve.index import postings, store
 from ragsieve.retrieve.index.build import Build, Change, portions
-from ragsieve.retrieve.index.reading import State, built, reading
-from ragsieve.retrieve.index.store import IndexSettings
+from ragsieve.retrieve.index.store import IndexSettings, Meta
 from ragsieve.retrieve.index.vectors import Cache
 from ragsieve.types import Document, Query, Segment
 
@@ -77,7 +78,7 @@ class Corpus:
         self._cache = Cache()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"path must be a folder, got {str(self.path)!r}")
-        self._use(lambda _: None)
+        self._use(lambda *_: None)
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r})"
@@ -127,7 +128,7 @@ class Corpus:
             InputError: If the index was built with another embedder, where there is one.
             StoreError: If another build is running, or the index cannot be read or written.
         """
-        if not built(self.path):
+        if self._use(lambda _, meta: meta) is None:
             return Change()
         with self._build(adding=False) as build:
             build.remove(ids)
@@ -142,25 +143,19 @@ class Corpus:
         return IndexSettings(identity, splitter, self._options)
 
     def _build(self, *, adding: bool) -> Build:
-        served = self._use(lambda state: state.meta.settings)
-        if served:
-            self._check(served, adding=adding)
+        served = self._use(lambda _, meta: meta.settings)
+        if served and adding:
+            new = self._settings()
+            self._check("embedder", served.embedder, new.embedder)
+            self._check("splitter", served.splitter, new.splitter)
         return Build(self.path, served or self._settings(), self._embedder, self._splitter)
 
-    def _check(self, built: IndexSettings, *, adding: bool = False) -> None:
-        """Raise `InputError` where the index was built with other options than these."""
-        new = self._settings()
-        differences: dict[str, tuple[object, object]] = {}
-        if self._embedder or adding:
-            differences["embedder"] = (built.embedder, new.embedder)
-        if adding:
-            differences["splitter"] = (built.splitter, new.splitter)
-        for name, (old, now) in differences.items():
-            if old != now:
-                raise InputError(
-                    f"{name} must be what the index {str(self.path)!r} was built with, "
-                    f"{_quoted(old)}, got {_quoted(now)}"
-                )
+    def _check(self, name: str, old: str, new: str) -> None:
+        if old != new:
+            raise InputError(
+                f"{name} must be what the index {str(self.path)!r} was built with, "
+                f"{repr(old) if old else 'none'}, got {repr(new) if new else 'none'}"
+            )
 
     def search(
         self,
@@ -194,46 +189,55 @@ class Corpus:
             vector = self._embedder.embed([query.text], query=True)[0]  # (dim,)
         depth = max(k, DEPTH) if by == "hybrid" else k
 
-        def search(state: State) -> list[Segment]:
+        def search(db: sqlite3.Connection, meta: Meta) -> list[Segment]:
             lists: dict[str, dict[int, float]] = {}  # by score; the last one ranks
             if by != "dense":
-                lists["bm25"] = state.bm25(query.text, depth)
+                lists["bm25"] = postings.search(db, meta, query.text, depth)
             if vector is not None:
-                lists["cosine"] = state.dense(vector, depth)
+                lists["cosine"] = self._cache.search(db, meta, vector, depth)
             if by == "hybrid":
                 lists["fused"] = fuse([[*lists["cosine"]], [*lists["bm25"]]], (0.5, 0.5))
             *_, ranking = lists.values()
-            return state.segments(
+            return _segments(
+                db,
                 {
                     number: {name: of[number] for name, of in lists.items() if number in of}
                     for number in [*ranking][:k]
-                }
+                },
             )
 
         return self._use(search) or []
 
-    def _use(self, use: Callable[[State], T]) -> T | None:
+    def _use(self, use: Callable[[sqlite3.Connection, Meta], T]) -> T | None:
         """What ``use`` makes of the state that is served; None where nothing was built yet."""
-        with reading(self.path, self._cache) as state:
-            if state is None:
+        with store.storing(self.path, "read"), store.snapshot(self.path) as db:
+            meta = store.meta_of(db) if db else None
+            if db is None or meta is None or not meta.builds:
                 return None
-            self._check(state.meta.settings)
-            return use(state)
+            if self._embedder:
+                self._check("embedder", meta.settings.embedder, self._embedder.identity)
+            return use(db, meta)
+
+    def _column(self, name: str) -> list[Any]:
+        statement = f"SELECT {name} FROM documents ORDER BY number"
+        return self._use(lambda db, _: [value for (value,) in db.execute(statement)]) or []
 
     def ids(self) -> list[str]:
         """Ids of the documents, in the order in which they were added."""
-        return self._use(State.ids) or []
+        return [store.text_of(id_) for id_ in self._column("id")]
 
     def digests(self) -> set[bytes]:
         """`ragsieve.retrieve.index.store.digest_of` each document: of its title and text."""
-        return self._use(State.digests) or set()
+        return {*self._column("digest")}
 
     def about(self) -> About:
         """Contents of the index, and the options it was built with."""
-        held = self._use(lambda state: (state.count(), state.meta.chunks, state.meta.settings))
-        documents, chunks, built = held or (0, 0, self._settings())
+        meta = self._use(lambda _, meta: meta)
+        settings = meta.settings if meta else self._settings()
+        (documents,) = self._column("count(*)") or (0,)
         size = sum(path.stat().st_size for path in self.path.glob("index.sqlite*"))
-        return About(documents, chunks, built.embedder, built.splitter, size)
+        chunks = meta.chunks if meta else 0
+        return About(documents, chunks, settings.embedder, settings.splitter, size)
 
     def close(self) -> None:
         """Let go of the vectors in memory; the next search reads them again."""
@@ -266,8 +270,17 @@ class Search:
         return self.corpus.search(query, k=self.k, by=self.by)
 
 
-def _quoted(option: object) -> str:
-    return "none" if option == "" else repr(option)
+def _segments(db: sqlite3.Connection, scored: Mapping[int, Mapping[str, float]]) -> list[Segment]:
+    """Chunks by their numbers as segments, in order; documents rank by their best chunk."""
+    documents: dict[int, Document] = {}
+    segments = []
+    for number, scores in scored.items():
+        (chunk,) = store.chunks(db, "number=?", number)
+        if chunk.document not in documents:
+            document = store.documents(db, "number=?", chunk.document)[chunk.document]
+            documents[chunk.document] = replace(document, rank=len(documents))
+        segments.append(Segment(documents[chunk.document], chunk.start, chunk.end, scores))
+    return segments
 
 
 def check_search(k: int, by: str) -> None:

@@ -15,8 +15,7 @@ from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.corpus import By, Corpus, Search
-from ragsieve.retrieve.index.reading import built, settings
-from ragsieve.retrieve.index.store import FILE, LOCK
+from ragsieve.retrieve.index.store import FILE, LOCK, meta
 from ragsieve.schema import Schema
 from ragsieve.split import Semantic, Windows
 
@@ -162,7 +161,7 @@ def index_source(
 def ready(folder: Path | str) -> None:
     """Raise `InputError` where there is no index, or one whose first build did not end."""
     index_options(folder)
-    if not built(Path(folder)):
+    if not _built(Path(folder)):
         raise InputError(
             f"index {folder} was not built to its end: the same `ragsieve index build` goes on"
         )
@@ -189,13 +188,13 @@ def index_options(folder: Path | str) -> IndexOptions:
         InputError: If there is no index, or what it says of itself cannot be read.
         StoreError: If nothing of it can be read.
     """
-    known = settings(Path(folder))
+    known = meta(Path(folder))
     if known is None:
         raise InputError(f"{folder} holds no index: `ragsieve index build` makes one")
     try:
-        if not known.options:
+        if not known.settings.options:
             raise InputError("it was made by Corpus alone")
-        return schema.read(IndexOptions, known.options)
+        return schema.read(IndexOptions, known.settings.options)
     except InputError as error:
         raise InputError(f"index {folder} does not say how it was built: {error}") from error
 
@@ -207,6 +206,11 @@ def _opened(folder: Path, options: IndexOptions, embedder: Embedder | None) -> C
     return Corpus(folder, embedder, splitter=splitter, options=options.to_dict())
 
 
+def _built(folder: Path) -> bool:
+    known = meta(folder)
+    return known is not None and known.builds > 0
+
+
 def _check_folder(folder: Path, options: IndexOptions) -> None:
     """Raise `InputError` where a folder holds what these options may not build on."""
     files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
@@ -216,7 +220,7 @@ def _check_folder(folder: Path, options: IndexOptions) -> None:
             raise InputError(
                 f"{folder} must be an index or an empty folder, it holds something else"
             )
-    elif built(folder):
+    elif _built(folder):
         before, after = index_options(folder).to_dict(), options.to_dict()
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         if names:

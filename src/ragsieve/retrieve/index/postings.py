@@ -24,7 +24,9 @@ _Row = tuple[bytes, int]  # a word and a block
 
 
 class Changes:
-    """Postings to be added and removed, written block by block; ``words`` is the difference.
+    """Postings to be added and removed, written block by block.
+
+    ``chunks`` and ``words`` are how many more there are.
 
     Args:
         db: In a transaction.
@@ -37,27 +39,19 @@ class Changes:
         self._removed: dict[_Row, list[int]] = defaultdict(list)
         self._held = 0
 
-    def add(self, number: int, text: str) -> None:
-        """Add a chunk."""
+    def change(self, number: int, text: str, *, added: bool) -> None:
+        """Add a chunk, or remove one that was added with this text."""
         block, place = divmod(number, _BLOCK)
         counts = Counter(words(text))
         length = counts.total()
         for word, count in counts.items():
-            self._added[raw(word), block].append(length << 32 | min(count, 65535) << 16 | place)
-        self._count(1, length, len(counts))
-
-    def remove(self, number: int, text: str) -> None:
-        """Remove a chunk that was added with this text."""
-        block, place = divmod(number, _BLOCK)
-        counts = Counter(words(text))
-        for word in counts:
-            self._removed[raw(word), block].append(place)
-        self._count(-1, -counts.total(), len(counts))
-
-    def _count(self, chunks: int, words: int, held: int) -> None:
-        self.chunks += chunks
-        self.words += words
-        self._held += held
+            if added:
+                self._added[raw(word), block].append(length << 32 | min(count, 65535) << 16 | place)
+            else:
+                self._removed[raw(word), block].append(place)
+        self.chunks += 1 if added else -1
+        self.words += length if added else -length
+        self._held += len(counts)
         if self._held >= _HELD:
             self.flush()
 
@@ -78,13 +72,10 @@ class Changes:
             postings = postings[~np.isin(postings["place"], removed)]
         added = np.array(self._added.get((word, block), ()), "<u8")
         data = postings.tobytes() + added.tobytes()
+        self._db.execute("DELETE FROM postings WHERE word=? AND block=?", (word, block))
         if data:
-            self._db.execute(
-                "REPLACE INTO postings VALUES (?, ?, ?, ?)",
-                (word, block, data, checksum(word, block, data)),
-            )
-        else:
-            self._db.execute("DELETE FROM postings WHERE word=? AND block=?", (word, block))
+            columns = (word, block, data, checksum(word, block, data))
+            self._db.execute("INSERT INTO postings VALUES (?, ?, ?, ?)", columns)
 
 
 def _read(word: bytes, block: int, data: bytes, crc: int) -> NDArray[np.void]:

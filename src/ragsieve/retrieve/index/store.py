@@ -1,21 +1,22 @@
 """The database of an index: one SQLite file that holds documents, chunks, postings and vectors.
 
 INDEX/
-├── index.sqlite    everything; `meta` says which rows are served
-└── lock            held by the process that writes
+├── index.sqlite          everything that is served
+├── index.sqlite.staged   what a build cut and embedded, until it ends
+└── lock                  held by the process that writes
 
-A build stages documents, chunks and vectors in small transactions, under numbers from `meta.staged`
-on, which no reader looks at. One last transaction removes what is gone, adds the postings and moves
-that bound: a reader has the state before it or the state after it, and so has one after a kill.
+A build writes in one transaction: a reader has the state before it or the state after it, and so
+has one after a kill.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,37 +26,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, RagsieveError, StoreError
-from ragsieve.types import Document, Segment
+from ragsieve.types import Document
 
-FORMAT = 3
-FILE, LOCK = "index.sqlite", "lock"
+FORMAT = 4
+FILE, STAGED, LOCK = "index.sqlite", "index.sqlite.staged", "lock"
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE meta(
-    settings TEXT NOT NULL, builds INTEGER NOT NULL, staged_documents INTEGER NOT NULL,
-    staged_chunks INTEGER NOT NULL, chunks INTEGER NOT NULL, words INTEGER NOT NULL
+    settings TEXT NOT NULL, born INTEGER NOT NULL, builds INTEGER NOT NULL,
+    chunks INTEGER NOT NULL, words INTEGER NOT NULL
 );
 CREATE TABLE documents(
-    number INTEGER PRIMARY KEY, id BLOB NOT NULL, text BLOB NOT NULL, title BLOB NOT NULL,
-    source BLOB NOT NULL, metadata BLOB NOT NULL, digest BLOB NOT NULL, crc INTEGER NOT NULL
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, text BLOB NOT NULL,
+    title BLOB NOT NULL, source BLOB NOT NULL, metadata BLOB NOT NULL, digest BLOB NOT NULL,
+    crc INTEGER NOT NULL
 );
-CREATE INDEX documents_by_id ON documents(id);
-CREATE INDEX documents_by_digest ON documents(digest);
 CREATE TABLE chunks(
-    number INTEGER PRIMARY KEY, document INTEGER NOT NULL, start INTEGER NOT NULL,
-    end INTEGER NOT NULL, key BLOB NOT NULL, embedded INTEGER NOT NULL DEFAULT 0
+    number INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, start INTEGER NOT NULL,
+    end INTEGER NOT NULL, key BLOB NOT NULL, vector BLOB NOT NULL, crc INTEGER NOT NULL
 );
 CREATE INDEX chunks_by_document ON chunks(document);
 CREATE INDEX chunks_by_key ON chunks(key);
 CREATE TABLE postings(
     word BLOB, block INTEGER, data BLOB NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (word, block)
 ) WITHOUT ROWID;
-CREATE TABLE vectors(
-    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, places BLOB NOT NULL,
-    data BLOB NOT NULL, crc INTEGER NOT NULL
-);
 """
-TABLES = ("documents", "chunks", "postings", "vectors")
 _FAILURES = (OSError, sqlite3.Error, ValueError, TypeError, LookupError, OverflowError)
 
 
@@ -70,12 +65,11 @@ class IndexSettings:
 
 
 class Meta(NamedTuple):
-    """The state that is served: rows below the two bounds, and totals for BM25."""
+    """The state that is served: the index's random number, its builds, and totals for BM25."""
 
     settings: IndexSettings
+    born: int
     builds: int
-    staged_documents: int
-    staged_chunks: int
     chunks: int
     words: int
 
@@ -144,13 +138,35 @@ def check(crc: int, what: str, *parts: bytes | int) -> None:
         raise ValueError(f"{what} damaged (checksum): build it again in another folder")
 
 
-def chunk(
-    document: Document, start: int, end: int, scores: Mapping[str, float] | None = None
-) -> Segment:
-    """A segment; `ValueError` where its span is damaged."""
-    if not 0 <= start <= end <= len(document.text):
-        raise ValueError(f"a chunk of document {document.id!r:.80} is damaged (span)")
-    return Segment(document, start, end, scores or {})
+class Chunk(NamedTuple):
+    """A chunk: its document's number and its span there; its vector, empty without an embedder."""
+
+    number: int
+    document: int
+    start: int
+    end: int
+    vector: bytes
+
+
+def chunks(db: sqlite3.Connection, condition: str, *values: Any) -> Iterator[Chunk]:
+    """The chunks that meet a condition; `ValueError` where one is damaged."""
+    columns = "number, document, start, end, key, vector, crc"
+    for number, *covered, crc in db.execute(
+        f"SELECT {columns} FROM chunks WHERE {condition}", values
+    ):
+        check(crc, "a chunk is", *covered)
+        document, start, end, _, vector = covered
+        yield Chunk(number, document, start, end, vector)
+
+
+def documents(db: sqlite3.Connection, condition: str, *values: Any) -> dict[int, Document]:
+    """The documents that meet a condition, by number; `ValueError` where one is damaged."""
+    found = {}
+    for number, *covered, crc in db.execute(f"SELECT * FROM documents WHERE {condition}", values):
+        check(crc, f"document {number} is", *covered)
+        id_, text, title, source, metadata = map(text_of, covered[:-1])
+        found[number] = Document(id_, text, title, source, metadata=json.loads(metadata))
+    return found
 
 
 def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> dict[int, float]:
@@ -168,22 +184,17 @@ def create(folder: Path, settings: IndexSettings) -> None:
     half = folder / f"{FILE}.new"
     for path in folder.glob(f"{half.name}*"):
         path.unlink()
-    with closing(_connect(half, "rwc")) as db:
+    with closing(connect(half, "rwc")) as db:
         for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", "journal_mode=WAL"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(_SCHEMA)
-        reset(db, settings)
+        row = (json.dumps(asdict(settings)), secrets.randbits(62))
+        db.execute("INSERT INTO meta VALUES (?, ?, 0, 0, 0)", row)
     half.replace(folder / FILE)
 
 
-def reset(db: sqlite3.Connection, settings: IndexSettings) -> None:
-    """Empty a database in which nothing is served."""
-    for table in ("meta", *TABLES):
-        db.execute(f"DELETE FROM {table}")
-    db.execute("INSERT INTO meta VALUES (?, 0, 1, 1, 0, 0)", (json.dumps(asdict(settings)),))
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
+def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    """A connection outside of any transaction."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -193,16 +204,12 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def open_to_write(folder: Path) -> sqlite3.Connection:
-    """A connection outside of any transaction."""
-    db = _connect(folder / FILE, "rw")
-    db.execute("PRAGMA synchronous=NORMAL")
-    return db
-
-
 @contextmanager
-def snapshot(folder: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that sees one state, whatever is written meanwhile."""
+def snapshot(folder: Path) -> Iterator[sqlite3.Connection | None]:
+    """A connection that sees one state, whatever is written meanwhile; None where is no index."""
+    if not (folder / FILE).exists():
+        yield None
+        return
     with closing(_begun(folder / FILE)) as db:
         yield db
 
@@ -210,7 +217,7 @@ def snapshot(folder: Path) -> Iterator[sqlite3.Connection]:
 def _begun(path: Path) -> sqlite3.Connection:
     """A connection in a read transaction; where the disk cannot be written, past SQLite's log."""
     for mode in ("rw", "ro&immutable=1"):
-        db = _connect(path, mode)
+        db = connect(path, mode)
         try:
             db.execute("BEGIN")
             db.execute("SELECT 1 FROM meta").fetchone()
@@ -239,10 +246,11 @@ def meta_of(db: sqlite3.Connection) -> Meta:
     return Meta(IndexSettings(**settings), *row[1:])
 
 
-def rows_with(
-    db: sqlite3.Connection, columns: str, table: str, numbers: Iterable[int]
-) -> Iterator[Sequence[Any]]:
-    """Columns of the rows of a table with these numbers."""
-    among = "(SELECT value FROM json_each(?))"
-    statement = f"SELECT {columns} FROM {table} WHERE number IN {among}"
-    yield from db.execute(statement, (json.dumps([*numbers]),))
+def meta(folder: Path) -> Meta | None:
+    """The state of an index, also of one whose first build did not end; None where is none.
+
+    Raises:
+        StoreError: If it cannot be read.
+    """
+    with storing(folder, "read"), snapshot(folder) as db:
+        return meta_of(db) if db else None
