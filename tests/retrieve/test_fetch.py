@@ -243,17 +243,17 @@ FAULTS: dict[str, tuple[bytes, str]] = {
         reply(ZEROS, "200 OK", "Content-Encoding: gzip"),
         f"its reply is no JSON, but {len(ZEROS)} B of ''",
     ),
-    "nothing": (b"", "no HTTP (RemoteProtocolError)"),
-    "no status": (f"{KEY}\r\n\r\n".encode(), "no HTTP (RemoteProtocolError)"),
+    "nothing": (b"", "no whole HTTP (RemoteProtocolError)"),
+    "no status": (f"{KEY}\r\n\r\n".encode(), "no whole HTTP (RemoteProtocolError)"),
     "half a body": (
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}",
-        "its reply ends too early",
+        "no whole HTTP (RemoteProtocolError)",
     ),
-    "broken chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz", "no HTTP"),
-    "many headers": (b"HTTP/1.1 200 OK\r\n" + b"X-A: 1\r\n" * 50_000, "no HTTP"),
+    "broken chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz", "no whole HTTP"),
+    "many headers": (b"HTTP/1.1 200 OK\r\n" + b"X-A: 1\r\n" * 50_000, "no whole HTTP"),
     "long header": (
         b"HTTP/1.1 200 OK\r\nX-A: " + b"1" * 100_000,
-        "no HTTP (RemoteProtocolError)",
+        "no whole HTTP (RemoteProtocolError)",
     ),
 }
 
@@ -366,7 +366,7 @@ def test_nobody_there_is_one_line() -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         said = error_of(Http(url, allow_private=True))
 
-    assert f"{url}/a failed: Connection refused" == said
+    assert f"{url}/a failed: [Errno 111] Connection refused" == said
 
 
 def test_a_host_without_an_address_is_one_line() -> None:

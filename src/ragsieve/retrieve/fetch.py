@@ -1,7 +1,6 @@
 """Fetch JSON over HTTP for APIs: one host, checked addresses, bounded bytes and time.
 
-The protocol is httpcore's, which is httpx's own transport; `_Network` is what it connects through.
-httpx alone has no public way to check the address that a connection goes to.
+httpx asks the address that was checked, under the host's own name.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import math
 import re
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from ragsieve.errors import (
     InputError,
@@ -32,7 +30,6 @@ from ragsieve.retrieve.threads import start
 from ragsieve.text import legacy_charset, safe
 
 with needs_extra("records"):
-    import httpcore
     import httpx
 
 __all__ = ["Http", "NotFound", "is_public"]
@@ -97,7 +94,7 @@ class Http:
             SourceError: If the host cannot be asked, must not be, or sends no JSON in time.
         """
         query = urlencode(params, errors="replace") if params else ""
-        return self._json("GET", self._target(path) + (f"?{query}" if query else ""), None)
+        return self._json("GET", path, query)
 
     def post_json(self, path: str, body: Any) -> Any:
         """POST ``body`` as JSON to ``path``, and read the JSON that comes back.
@@ -110,107 +107,82 @@ class Http:
             content = json.dumps(body).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"the body must be JSON: {error}") from error
-        return self._json("POST", self._target(path), content)
+        return self._json("POST", path, content=content)
 
-    def _target(self, path: str) -> str:
+    def _url(self, path: str) -> httpx.URL:
         path = path.lstrip("/")
         if any(part in (".", "..") for part in re.split(r"[/\\]|%2f|%5c", path.lower())):
             raise InputError(f"path must not go up or stay, got {path!r}")
         quoted = quote(path, safe="/:@!$&'()*+,;=~", errors="replace")
-        return f"{urlsplit(self.base_url).path}/{quoted}"
+        return httpx.URL(f"{self.base_url}/{quoted}")
 
-    def _json(self, method: Literal["GET", "POST"], target: str, body: bytes | None) -> Any:
-        url = self._origin + target.partition("?")[0]
-        tls = self._tls if self.base_url.lower().startswith("https:") else None  # slow to make
-        pool = httpcore.ConnectionPool(tls, network_backend=_Network(self.allow_private))
+    def _json(self, method: str, path: str, query: str = "", content: bytes | None = None) -> Any:
+        url = self._url(path)
+        verify = self._tls if url.scheme == "https" else False  # slow to make
+        client = httpx.Client(verify=verify, trust_env=False, timeout=self.timeout_s)
         try:  # in a thread: each step has a timeout of its own, but bytes may drip in for ever
-            return _parsed(
-                start(lambda: self._exchange(pool, method, target, body)).result(self.timeout_s)
-            )
+            whole = url.copy_with(query=query.encode() or None)
+            exchange = start(lambda: self._exchange(client, method, whole, content))
+            return exchange.result(self.timeout_s)
         except SourceError as error:
             raise type(error)(f"{url} failed: {error}") from None
-        except (TimeoutError, httpcore.TimeoutException):
+        except (TimeoutError, httpx.TimeoutException):
             raise SourceError(f"{url} failed: no reply within {self.timeout_s} s") from None
-        except httpcore.ProtocolError as error:  # its text may be what was sent, key and all
-            raise SourceError(f"{url} failed: no HTTP ({type(error).__name__})") from None
-        except httpcore.NetworkError as error:
-            reason = getattr(error.args[0], "strerror", None) or type(error).__name__
-            raise SourceError(f"{url} failed: {safe(reason)}") from None
+        except httpx.ProtocolError as error:  # its text may be what was sent, key and all
+            raise SourceError(f"{url} failed: no whole HTTP ({type(error).__name__})") from None
+        except httpx.NetworkError as error:
+            raise SourceError(f"{url} failed: {safe(str(error)) or 'no connection'}") from None
         finally:
-            pool.close()  # a thread that is late ends at its next byte
+            client.close()  # a thread that is late ends at its next byte
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
-    @property
-    def _origin(self) -> str:
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc}"
-
     def _exchange(
-        self, pool: httpcore.ConnectionPool, method: str, target: str, body: bytes | None
-    ) -> httpx.Response:
-        headers: dict[str | bytes, str | bytes] = {"Accept": "application/json"}
-        headers.update(self.headers)
-        headers |= {"Host": urlsplit(self.base_url).netloc}
-        headers |= {"Connection": "close", "Accept-Encoding": "identity"}
-        if body is not None:
-            headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self.timeout_s)
-        with pool.stream(
-            method,
-            self._origin + target,
-            headers=headers,
-            content=body,
-            extensions={"timeout": timeouts},
-        ) as response:
-            received = httpx.Headers(response.headers)
-            content = self._body(response.iter_stream(), received.get("content-length", ""))
-            kind = {"content-type": received.get("content-type", "")}  # all: nothing is unpacked
-            return httpx.Response(response.status, headers=kind, content=content)
+        self, client: httpx.Client, method: str, url: httpx.URL, content: bytes | None
+    ) -> Any:
+        headers = {"Accept": "application/json", **self.headers}
+        headers |= {"Host": url.netloc.decode(), "Connection": "close"}
+        headers |= {"Accept-Encoding": "identity"}
+        if content is not None:
+            headers |= {"Content-Type": "application/json"}
+        *others, last = self._addresses(url)
+        for address in (*others, last):
+            request = client.build_request(
+                method,
+                url.copy_with(host=address),
+                headers=headers,
+                content=content,
+                extensions={"sni_hostname": url.host},
+            )
+            try:
+                response = client.send(request, stream=True)
+                break
+            except httpx.ConnectError:
+                if address == last:
+                    raise
+        return _parsed(response, self._body(response))
 
-    def _body(self, pieces: Iterable[bytes], length: str) -> bytes:
-        content = bytearray()
-        too_long = SourceError(f"its reply is longer than max_bytes={self.max_bytes}")
-        if length and int(length) > self.max_bytes:
-            raise too_long
-        try:
-            for piece in pieces:
-                content += piece
-                if len(content) > self.max_bytes:
-                    raise too_long
-        except httpcore.RemoteProtocolError:
-            if not length:
-                raise
-            raise SourceError("its reply ends too early") from None
-        return bytes(content)
-
-
-class _Network(httpcore.SyncBackend):
-    """Connects to addresses of a host that were checked."""
-
-    def __init__(self, allow_private: bool) -> None:
-        self._allow_private = allow_private
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        """A connection to the host's first address that is allowed and answers."""
-        addresses = _resolved(host, port)
-        allowed = [a for a in addresses if self._allow_private or is_public(a)]
+    def _addresses(self, url: httpx.URL) -> list[str]:
+        """Addresses of the host that may be asked, in the system's order."""
+        port = url.port or (443 if url.scheme == "https" else 80)
+        addresses = _resolved(url.host, port)
+        allowed = [a for a in addresses if self.allow_private or is_public(a)]
         if not allowed:
             raise SourceError(f"its address {addresses[0]} is private (allow_private=False)")
-        *others, last = allowed
-        for address in others:
-            with suppress(httpcore.ConnectError):
-                return super().connect_tcp(address, port, timeout, local_address, socket_options)
-        return super().connect_tcp(last, port, timeout, local_address, socket_options)
+        return allowed
+
+    def _body(self, response: httpx.Response) -> bytes:
+        content = bytearray()
+        length = int(response.headers.get("content-length", 0))
+        for piece in response.iter_raw() if length <= self.max_bytes else ():
+            content += piece
+            if len(content) > self.max_bytes:
+                break
+        if max(length, len(content)) > self.max_bytes:
+            raise SourceError(f"its reply is longer than max_bytes={self.max_bytes}")
+        return bytes(content)
 
 
 def is_public(address: str) -> bool:
@@ -233,16 +205,14 @@ def _resolved(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(place[4][0]) for place in places))
 
 
-def _parsed(reply: httpx.Response) -> Any:
+def _parsed(reply: httpx.Response, content: bytes) -> Any:
     if not reply.is_success:
         kind = NotFound if reply.status_code in (404, 410) else SourceError
         status = f"{reply.status_code} {httpx.codes.get_reason_phrase(reply.status_code)}"
         raise kind(f"it answers HTTP {status}".rstrip())
     charset = legacy_charset(reply.charset_encoding or "")  # else JSON itself tells its UTF
     try:
-        return json.loads(reply.content.decode(charset) if charset else reply.content)
+        return json.loads(content.decode(charset) if charset else content)
     except (ValueError, RecursionError):
         media = safe(reply.headers.get("content-type", ""))[:40]
-        raise SourceError(
-            f"its reply is no JSON, but {len(reply.content)} B of {media!r}"
-        ) from None
+        raise SourceError(f"its reply is no JSON, but {len(content)} B of {media!r}") from None
