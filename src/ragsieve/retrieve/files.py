@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -11,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from ragsieve import datasets
 from ragsieve.datasets.local import lines, load_json, parse_json, parse_record
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes
+from ragsieve.retrieve.index.store import digest_of
 from ragsieve.retrieve.office import docx_text, pdf_pages
 from ragsieve.retrieve.web import charset, page_text
 from ragsieve.types import Document, Example
@@ -53,12 +52,15 @@ def read_documents(
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
     others = Counter() if others is None else others
-    folders = {path: Path(path) for path in paths if path != "-" and _is_folder(path)}
-    files = (walk(folders[p], others) if p in folders else [p] for p in paths)
-    return tuple(document for some in files for path in some for document in _documents(path))
+    return tuple(d for name in paths for path in _files(name, others) for d in _documents(path))
 
 
-def walk(folder: Path, others: Counter[str], without: Path | None = None) -> Iterator[str]:
+def _files(name: str, others: Counter[str], without: Path | None = None) -> Iterable[str]:
+    """The files of a name: those of a folder, else itself."""
+    return _walk(Path(name), others, without) if Path(name).is_dir() else [name]
+
+
+def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[str]:
     """Files to read in a folder and all below it, by name; hidden ones are left out.
 
     Args:
@@ -77,14 +79,6 @@ def walk(folder: Path, others: Counter[str], without: Path | None = None) -> Ite
                 others[Path(name).suffix.lower() or "no ending"] += 1
 
 
-class _Place(NamedTuple):
-    """Where a document was read: its `passage_key`, the source's name and the line."""
-
-    passage: bytes
-    name: str
-    line: int
-
-
 @dataclass
 class Sources:
     """Documents of files, folders and data sets, one at a time, to be read once.
@@ -94,7 +88,7 @@ class Sources:
     are left out.
     The documents of questions are pooled: what has the same title and text comes once, as
     ``QUESTION/DOCUMENT`` of the first that had it, without what the question's list says of it;
-    where another document has that id, as ``SOURCE:QUESTION/DOCUMENT``.
+    where another document has that id, as ``SOURCE:LINE/DOCUMENT``.
 
     Args:
         names: Files, folders, names of `ragsieve.datasets`; ``-`` is standard input.
@@ -114,22 +108,20 @@ class Sources:
     others: Counter[str] = field(default_factory=Counter, init=False)
     repeated: int = field(default=0, init=False)
     _seen: set[bytes] = field(default_factory=set, init=False, repr=False)
-    _ids: dict[str, _Place] = field(default_factory=dict, init=False, repr=False)
+    _ids: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if list(self.names).count("-") > 1:
             raise InputError("standard input can be read once, got - twice")
         for name in self.names:
-            if name != "-" and not _is_path(name):
+            if not _is_file(name):
                 _known(name, self.data)
 
     def __iter__(self) -> Iterator[Document]:
         for name in self.names:
-            if _is_folder(name):
-                for path in walk(Path(name), self.others, self.without):
+            if _is_file(name):
+                for path in _files(name, self.others, self.without):
                     yield from self._file(path)
-            elif name == "-" or _is_path(name):
-                yield from self._file(name)
             else:
                 dataset = _known(name, self.data)
                 yield from self._pooled(dataset.examples(), dataset.name)
@@ -137,54 +129,36 @@ class Sources:
     def _file(self, path: str) -> Iterator[Document]:
         for number, item in _items(path):
             if isinstance(item, Document):
-                self._check_id(item, _Place(passage_key(item), path, number))
-                yield item
+                yield self._named(item, path, number)
             else:
                 yield from self._pooled([(number, item)], path)
 
-    def _check_id(self, document: Document, place: _Place) -> None:
-        first = self._ids.setdefault(document.id, place)
-        if first.passage != place.passage:
-            raise InputError(
-                f"{_name(place.name)} line {place.line}: documents must have unique ids, "
-                f"got {document.id!r} again, as in {_name(first.name)} line {first.line}"
-            )
+    def _named(self, document: Document, name: str, line: int) -> Document:
+        digest = digest_of(document)
+        if self._ids.setdefault(document.id, digest) != digest:
+            place = f"{_name(name)} line {line}"
+            raise InputError(f"{place}: documents must have unique ids, got {document.id!r} again")
+        return document
 
     def _pooled(self, examples: Iterable[tuple[int, Example]], name: str) -> Iterator[Document]:
         for number, example in examples:
             question = example.query.id or f"{name}:{number}"
             for document in example.documents:
-                if (passage := passage_key(document)) in self._seen:
+                if (digest := digest_of(document)) in self._seen:
                     self.repeated += 1
                     continue
-                self._seen.add(passage)
+                self._seen.add(digest)
                 own = {k: v for k, v in document.metadata.items() if k not in _OF_QUESTION}
                 id_ = f"{question}/{document.id}"
-                if id_ in self._ids:
-                    id_ = f"{name}:{id_}"
                 if id_ in self._ids:
                     id_ = f"{name}:{number}/{document.id}"
                 source = document.source or name
                 pooled = replace(document, id=id_, rank=0, metadata=own, source=source)
-                self._check_id(pooled, _Place(passage, name, number))
-                yield pooled
+                yield self._named(pooled, name, number)
 
 
-def passage_key(document: Document) -> bytes:
-    """A digest of title and text, in 16 bytes."""
-    text = f"{len(document.title)}:{document.title}{document.text}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
-def _is_path(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except ValueError:  # a name with a zero byte
-        return False
-
-
-def _is_folder(name: str) -> bool:
-    return _is_path(name) and Path(name).is_dir()
+def _is_file(name: str) -> bool:
+    return name == "-" or Path(name).exists()
 
 
 def _known(name: str, data: Path | None) -> datasets.Dataset:

@@ -6,7 +6,6 @@ import codecs
 import hashlib
 import math
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,14 +14,13 @@ from typing import Any, Literal, NamedTuple
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, check_choice, check_positive, check_range
+from ragsieve.errors import InputError, check_choice, check_positive
 from ragsieve.text import legacy_charset, normalise, safe, stemmed, words
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
 
 OffTopic = Literal["drop", "last"]
 
-_SHINGLE = 5  # words
 _DECLARED = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _DECLARED_BYTES = 1024
 _AS_BROWSERS = {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}  # supersets
@@ -81,7 +79,7 @@ class _Read(NamedTuple):
 class Pages:
     """A source over HTML pages in hand: clean Markdown, in the order of the pages.
 
-    Empty pages, pages that cannot be read, and those that say what one before them says are left
+    Empty pages, pages that cannot be read, and those of the same words as one before them are left
     out; so are off-topic ones: those that share no word with the question but stop words, unless no
     page does (a plural is its singular). The trace tells which and why. Pages are read when `read`
     is called, or else when the first question comes.
@@ -91,30 +89,24 @@ class Pages:
 
     Args:
         pages: Mappings with ``html``, and where known ``id``, ``url``, ``title`` (else the page's
-            own) and whatever else goes into the metadata; or documents whose text is HTML.
+            own) and whatever else goes into the metadata.
         off_topic: ``"drop"``, or ``"last"``: behind all others.
-        max_overlap: Pages that share more of their runs of five words than this are duplicates
-            (Jaccard index, 0 to 1); at 1, only those of equal words are.
-        max_chars: Length of a page's HTML; longer ones are left out.
         timeout_s: Seconds in which a page is read or left out.
 
     Raises:
         InputError: If a page has no HTML, or an option breaks its rule.
     """
 
-    pages: Sequence[Document | Mapping[str, Any]] = field(repr=False)
+    pages: Sequence[Mapping[str, Any]] = field(repr=False)
     off_topic: OffTopic = field(default="drop", kw_only=True)
-    max_overlap: float = field(default=0.9, kw_only=True)
-    max_chars: int = field(default=10_000_000, kw_only=True)
     timeout_s: float = field(default=10.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if isinstance(self.pages, str | Mapping | Document):
+        if isinstance(self.pages, str | Mapping):
             raise InputError(f"pages must be a list, got one {type(self.pages).__name__}")
         object.__setattr__(self, "pages", tuple(self.pages))
         list(self._all())
         check_choice(OffTopic, off_topic=self.off_topic)
-        check_range(self, max_overlap=(0, 1), max_chars=(1, None))
         check_positive(self, timeout_s=math.inf)
 
     def read(self) -> None:
@@ -137,10 +129,7 @@ class Pages:
 
     def _all(self) -> Iterator[_Page]:
         for place, page in enumerate(self.pages):
-            if isinstance(page, Document):
-                metadata = dict(page.metadata)
-                yield _Page(place, page.text, page.id, page.title, page.source, metadata)
-            elif isinstance(page, Mapping) and isinstance(page.get("html"), str):
+            if isinstance(page, Mapping) and isinstance(page.get("html"), str):
                 own = ("html", "text", "id", "title", "url")
                 rest = {key: value for key, value in page.items() if key not in own}
                 url, title = str(page.get("url") or ""), safe(str(page.get("title") or ""))
@@ -155,18 +144,16 @@ class Pages:
         """Pages that say something new, and place and URL of the others with the reason."""
         converted: list[dict[str, Any]] = []
         left_out: list[tuple[int, str, str]] = []
-        seen: list[tuple[int, str, frozenset[int]]] = []
+        seen: dict[str, int] = {}  # place by text
         for page in self._all():
             try:
                 title, text = self._converted(page)
                 compared = normalise(_SIGNS.sub(lambda sign: f" x{ord(sign[0])} ", text))
-                shingles = _shingles(compared)
-                if repeated := self._repeated(compared, shingles, seen):
-                    raise InputError(repeated)
+                if (first := seen.setdefault(compared, page.place)) != page.place:
+                    raise InputError(f"it has the same words as page {first}")
             except InputError as error:
                 left_out.append((page.place, page.url, str(error)))
                 continue
-            seen.append((page.place, compared, shingles))
             digest = hashlib.sha256(page.html.encode("utf-8", "surrogatepass")).hexdigest()
             metadata = {**page.metadata, "url": page.url, "place": page.place, "sha256": digest}
             title = page.title or title
@@ -177,39 +164,13 @@ class Pages:
         return [*map(_Read, documents, stems)], left_out
 
     def _converted(self, page: _Page) -> tuple[str, str]:
-        if len(page.html) > self.max_chars:
-            long = f"its HTML has {len(page.html)} characters"
-            raise InputError(f"{long}, more than max_chars={self.max_chars}")
         title, text = page_text(page.html, timeout_s=self.timeout_s)
         if not words(text):
             raise InputError("it has no text")
         return title, text
-
-    def _repeated(
-        self, text: str, shingles: frozenset[int], seen: Sequence[tuple[int, str, frozenset[int]]]
-    ) -> str:
-        """Which page before says the same, and how much of it; empty where none does."""
-        for place, before, others in seen:
-            if text == before:
-                return f"it has the same words as page {place}"
-            small, large = sorted((len(shingles), len(others)))
-            if small <= self.max_overlap * large:
-                continue
-            shared = len(shingles & others)
-            overlap = shared / (small + large - shared)
-            if overlap > self.max_overlap:
-                return f"it shares {overlap:.2f} of its text with page {place}"
-        return ""
 
 
 def _leave_out(place: int, url: str, reason: str) -> None:
     """Record that a page became no document, or one of the last, and why."""
     name = f"page {place}" + (f" ({safe(url)[:200]})" if url else "")
     log_event(f"{name} is {reason}", "page", place=place, url=url, reason=reason)
-
-
-def _shingles(text: str) -> frozenset[int]:
-    """Runs of five words, as 32-bit numbers; none where there are fewer words."""
-    sequence = words(text)
-    runs = zip(*(sequence[i:] for i in range(_SHINGLE)), strict=False)
-    return frozenset(zlib.crc32(" ".join(run).encode("utf-8", "replace")) for run in runs)
