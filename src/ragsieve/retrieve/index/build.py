@@ -260,7 +260,7 @@ class Build:
             self._db.execute("PRAGMA busy_timeout=1000")  # for those who read just now
             self._db.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after a page
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._staged.execute("PRAGMA synchronous=OFF")  # what is deleted need not reach the disk
+            self._staged.execute("PRAGMA synchronous=OFF")  # it is deleted
             self._staged.close()
             for path in self._folder.glob(f"{STAGED}*"):
                 path.unlink()
