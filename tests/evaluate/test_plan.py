@@ -17,8 +17,8 @@ from ragsieve.pipeline import Pipeline, System
 
 pytest.importorskip("scipy")
 
-from ragsieve.evaluate.cost import Prices
 from ragsieve.evaluate.plan import Estimate, Plan, estimated, plan
+from ragsieve.evaluate.prices import Prices
 
 SENTENCE = "Ada wrote a long program about ships. "
 
@@ -76,7 +76,7 @@ def test_prices_of_filter_generator_and_of_reading_all() -> None:
     tokens = {"llm_tokens_in": 2e6, "llm_tokens_out": 1e6, "generator_tokens_in": 3e6}
     tokens |= {"generator_tokens_out": 1e6, "tokens_before": 9e6, "tokens_after": 2e6}
     costs = {name: Estimate(value, 0) for name, value in tokens.items()}
-    planned = Plan(1, 0, 1, 0, costs, Prices(filter_in=0.5, filter_out=1), math.inf)
+    planned = Plan(1, 0, 1, 0, costs, Prices(filter_price_in=0.5, filter_price_out=1), math.inf)
 
     assert [2.0, 7.0, 14.0] == [planned.price(role) for role in ("llm", "generator", "all")]
     assert planned.to_dict()["break_even"] is None

@@ -21,9 +21,10 @@ from rich.console import Console
 
 from ragsieve.errors import InputError
 from ragsieve.evaluate.advice import advice
-from ragsieve.evaluate.cost import Prices, break_even
+from ragsieve.evaluate.cost import break_even
 from ragsieve.evaluate.page import to_html
 from ragsieve.evaluate.plots import Point, front
+from ragsieve.evaluate.prices import Prices
 from ragsieve.evaluate.records import COSTS, load_run
 from ragsieve.evaluate.report import OVERALL, Report, summarise
 from ragsieve.evaluate.tables import to_csv, to_markdown, to_terminal
@@ -372,7 +373,7 @@ def test_a_filter_as_dear_as_the_generator_never_pays(tmp_path: Path) -> None:
     run = load_run(write_run(tmp_path / "r"))
     same, cheap = (
         summarise([run], prices=prices, draws=50).rows[1].figure("cost", "break_even")
-        for prices in (None, Prices(filter_in=0.01, filter_out=0.04))
+        for prices in (None, Prices(filter_price_in=0.01, filter_price_out=0.04))
     )
 
     assert math.isinf(same)

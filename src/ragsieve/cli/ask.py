@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from rich.console import Console
@@ -19,9 +19,11 @@ from rich.text import Text
 from ragsieve import artifacts, models, systems
 from ragsieve.artifacts import building
 from ragsieve.cli.base import (
-    COUNT,
     FILE,
     INFO,
+    Cache,
+    Count,
+    Workers,
     info,
     print_left_out,
     printable,
@@ -45,31 +47,44 @@ _STDIN = Path("-")
 UNANSWERED = 0.2
 """Under this probability that some document answers, `filter` and `ask` warn."""
 
-_PARAMS: list[click.Parameter] = [
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One question or many, and what is printed of the results; the fields are options.
+
+    Args:
+        query: The question.
+        source: Many questions: JSONL, a question with its documents a line; may be .gz. -: standard
+            input; results go to standard output, each as soon as it is there, if not to --output.
+        output: Its results, a line each; goes on if interrupted.
+        limit: Only the first lines of --input.
+        cache: Remember model replies here.
+        as_json: Print one JSON object, with the trace.
+        explain: Show each span: kept, or dropped and why.
+        html: Write a page here: what stayed, what went, and why.
+        compare: A second system beside it on the page.
+    """
+
+    query: Annotated[str | None, {"flags": ["-q", "--query"], "metavar": "TEXT"}] = None
+    source: Annotated[
+        Path | str | None,
+        Place(exists=True, allow_dash=True, path_type=Path),
+        {"flags": ["--input"]},
+    ] = None
+    output: Annotated[Path | str | None, Place(path_type=Path)] = None
+    limit: Count = None
+    workers: Workers = 16
+    cache: Cache = None
+    as_json: Annotated[bool, {"flags": ["--json"]}] = False
+    explain: bool = False
+    html: Annotated[Path | None, FILE] = None
+    compare: Annotated[str | None, {"metavar": "SYSTEM"}] = None
+
+
+_PARAMS = [
     click.Argument(["files"], nargs=-1, metavar="[FILE]..."),
-    click.Option(["-q", "--query"], metavar="TEXT", help="The question."),
-    click.Option(
-        ["--input", "source"],
-        type=Place(exists=True, allow_dash=True, path_type=Path),
-        help="Many questions: JSONL, a question with its documents a line; may be .gz. -: standard "
-        "input; results go to standard output, each as soon as it is there, if not to --output.",
-    ),
-    click.Option(
-        ["--output"],
-        type=Place(path_type=Path),
-        help="Its results, a line each; goes on if interrupted.",
-    ),
-    click.Option(["--limit"], type=COUNT, help="Only the first lines of --input."),
-    click.Option(["--workers"], type=COUNT, default=16, help="Questions at once."),
-    *options_of(Cluster),
+    *(option for api in (Call, Cluster) for option in options_of(api)),
     *options_of(SystemOptions, changes=CHANGES),
-    click.Option(["--cache"], type=FILE, help="Remember model replies here."),
-    click.Option(
-        ["--json", "as_json"], is_flag=True, help="Print one JSON object, with the trace."
-    ),
-    click.Option(["--explain"], is_flag=True, help="Show each span: kept, or dropped and why."),
-    click.Option(["--html"], type=FILE, help="Write a page here: what stayed, what went, and why."),
-    click.Option(["--compare"], metavar="SYSTEM", help="A second system beside it on the page."),
 ]
 
 _SECTIONS = {
@@ -92,7 +107,7 @@ _SECTIONS = {
     params=_PARAMS,
     short_help="Keep what matters of documents.",
 )
-def filter_command(**options: Any) -> int:
+def filter_command(files: Sequence[str], **options: Any) -> int:
     """Keep what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON, JSONL,
     folders of these, -).
 
@@ -108,7 +123,7 @@ def filter_command(**options: Any) -> int:
       ragsieve filter --input questions.jsonl --output kept.jsonl
       cat questions.jsonl | ragsieve filter --input - | jq .text
     """
-    return _run(False, taken(SystemOptions, options), taken(Cluster, options), **options)
+    return _run(False, files, *(taken(api, options) for api in (SystemOptions, Cluster, Call)))
 
 
 @click.command(
@@ -118,7 +133,7 @@ def filter_command(**options: Any) -> int:
     params=_PARAMS,
     short_help="Answer from what matters of documents.",
 )
-def ask_command(**options: Any) -> int:
+def ask_command(files: Sequence[str], **options: Any) -> int:
     """Answer from what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON,
     JSONL, folders of these, -).
 
@@ -134,86 +149,69 @@ def ask_command(**options: Any) -> int:
       ragsieve ask --input questions.jsonl --output answers.jsonl
       cat questions.jsonl | ragsieve ask --input - | jq .answer
     """
-    return _run(True, taken(SystemOptions, options), taken(Cluster, options), **options)
+    return _run(True, files, *(taken(api, options) for api in (SystemOptions, Cluster, Call)))
 
 
 def _run(
-    answering: bool,
-    system: SystemOptions,
-    cluster: Cluster,
-    *,
-    query: str | None,
-    files: Sequence[str],
-    source: Path | str | None,
-    output: Path | str | None,
-    limit: int | None,
-    workers: int,
-    cache: Path | None,
-    html: Path | None,
-    compare: str | None,
-    **formats: bool,
+    answering: bool, files: Sequence[str], system: SystemOptions, cluster: Cluster, call: Call
 ) -> int:
-    if (query is None) == (source is None):
-        raise InputError("name one question by --query, or many by --input")
-    streamed = output is None and source == _STDIN
-    if (source is None) != (output is None) and not streamed:
-        raise InputError("--input and --output go together, but for --input -")
-    if source is not None and (files or html or any(formats.values())):
-        raise InputError("--input takes no FILE, --json, --explain or --html: see its records")
+    _check(call, files)
     system = system.with_llm(answering=answering)
-    places = {"--index": system.index, "--sources": system.sources, "FILE": files}
-    if len(named := [name for name, value in places.items() if value]) > 1:
+    evidence = {"--index": system.index, "--sources": system.sources, "FILE": files}
+    if len(named := [name for name, value in evidence.items() if value]) > 1:
         raise InputError(f"name {named[0]} or {named[1]}, not both")
-    chosen = [system, *_compared(system, html, compare)]
+    chosen = [system]
+    if call.compare:  # as the first but for options of its own
+        own: dict[str, Any] = {"system_options": (), "system_models": (), "keep_answer": None}
+        chosen.append(replace(system, system=call.compare, **own))
     for one in chosen:
         one.check()
     if cluster.engine == "ray":
-        if output is None or source == _STDIN or limit or cache:
+        if call.output is None or call.source == _STDIN or call.limit or call.cache:
             raise InputError("--engine ray needs --input and --output, and no --limit or --cache")
+        places = str(call.source), str(call.output)
         label = _label(answering, system)
-        return run_on_ray(str(source), str(output), system, cluster, label, answering, workers)
-    source, output = local_file("--input", source), local_file("--output", output)
+        return run_on_ray(*places, system, cluster, label, answering, call.workers)
+    source, output = local_file("--input", call.source), local_file("--output", call.output)
     if source is not None:
         source = Path("/dev/stdin") if source == _STDIN else source
         batch = Batch(source, output, label=_label(answering, system)) if output else None
-        return _many(batch, system, answering, limit, workers, cache)
+        return _many(batch, system, answering, call)
     documents = None
     if not _searches(system):
         others: Counter[str] = Counter()
         documents = read_documents(_or_stdin(files, needed=not answering), others)
         print_left_out(others)
-    run = partial(_once, answering, Query(query or ""), documents, cache, bool(html))
+    run = partial(_once, answering, call, documents)
     result, first = run(system)
-    _print(result, **formats)
-    if html is not None:
-        _write_page(html, [first, *(run(one)[1] for one in chosen[1:])])
+    _print(result, call)
+    if call.html is not None:
+        _write_page(call.html, [first, *(run(one)[1] for one in chosen[1:])])
     return 0
 
 
-def _compared(
-    system: SystemOptions, html: Path | None, other: str | None
-) -> Iterator[SystemOptions]:
-    """The second system, if one is named: as the first but for options of its own."""
-    if html is not None and not html.absolute().parent.is_dir():
-        raise InputError(f"--html must be a file in a folder that is there, got {str(html)!r}")
-    if other is not None and html is None:
+def _check(call: Call, files: Sequence[str]) -> None:
+    """Raise `InputError` where options do not go together."""
+    if (call.query is None) == (call.source is None):
+        raise InputError("name one question by --query, or many by --input")
+    streamed = call.output is None and call.source == _STDIN
+    if (call.source is None) != (call.output is None) and not streamed:
+        raise InputError("--input and --output go together, but for --input -")
+    if call.source is not None and (files or call.html or call.as_json or call.explain):
+        raise InputError("--input takes no FILE, --json, --explain or --html: see its records")
+    if call.html is not None and not call.html.absolute().parent.is_dir():
+        raise InputError(f"--html must be a file in a folder that is there, got {str(call.html)!r}")
+    if call.compare is not None and call.html is None:
         raise InputError("--compare goes with --html")
-    if other is not None:
-        yield replace(system, system=other, system_options=(), system_models=(), keep_answer=None)
 
 
 def _once(
-    answering: bool,
-    query: Query,
-    documents: Any,
-    cache: Path | None,
-    viewed: bool,
-    options: SystemOptions,
+    answering: bool, call: Call, documents: Any, options: SystemOptions
 ) -> tuple[Result, dict[str, Any]]:
     """The result for one question, and its view where a page is written."""
-    with options.opened(1, cache) as system, INFO.status("reading …"):
-        result = _call(system, answering)(query, documents)
-        return result, view(result, options.system, reader=system.reader) if viewed else {}
+    with options.opened(1, call.cache) as system, INFO.status("reading …"):
+        result = _call(system, answering)(Query(call.query or ""), documents)
+        return result, view(result, options.system, reader=system.reader) if call.html else {}
 
 
 def _call(system: System, answering: bool) -> Callable[..., Result]:
@@ -233,27 +231,20 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     return []
 
 
-def _many(
-    batch: Batch | None,
-    options: SystemOptions,
-    answering: bool,
-    limit: int | None,
-    workers: int,
-    cache: Path | None,
-) -> int:
+def _many(batch: Batch | None, options: SystemOptions, answering: bool, call: Call) -> int:
     """Questions of a file, or of standard input where no batch is passed."""
     tally = Tally()
-    with batch or nullcontext(), options.opened(workers, cache) as system:
+    with batch or nullcontext(), options.opened(call.workers, call.cache) as system:
 
         def one(example: Example) -> dict[str, Any]:
             documents = None if _searches(options) else example.documents
             return judged(example, _call(system, answering)(example.query, documents))
 
         if batch:
-            done = batch.run(one, workers=workers, limit=limit)
-            results = watched(done, batch.total(limit), str(batch.source))
+            done = batch.run(one, workers=call.workers, limit=call.limit)
+            results = watched(done, batch.total(call.limit), str(batch.source))
         else:
-            results = stream(sys.stdin.buffer, one, workers=workers, limit=limit)
+            results = stream(sys.stdin.buffer, one, workers=call.workers, limit=call.limit)
         for result in results:
             tally.add(result)
             if not batch:
@@ -279,14 +270,14 @@ def _label(answering: bool, options: SystemOptions) -> str:
     return " ".join(["ask" if answering else "filter", *named])
 
 
-def _print(result: Result, *, as_json: bool, explain: bool) -> None:
+def _print(result: Result, call: Call) -> None:
     for warning in result.trace.warnings:
         warn(warning)
     if result.answerable is not None and result.answerable < UNANSWERED:
         warn(f"no document seems to answer ({result.answerable:.0%})")
-    if as_json:
+    if call.as_json:
         _print_json(result.to_dict(), indent=2)
-    elif explain:
+    elif call.explain:
         _explain(result)
     else:
         click.echo(printable(result.answer.text if result.answer else result.text))

@@ -25,7 +25,8 @@ from ragsieve.cli.base import (
     progress,
     table,
 )
-from ragsieve.cli.signature import command
+from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.evaluate.prices import Prices
 from ragsieve.files import writing
 
 
@@ -115,7 +116,7 @@ def _run(bench: Any) -> int:
     return failed.total()
 
 
-@command("report", short_help="Compare what runs have measured.")
+@command("report", short_help="Compare what runs have measured.", params=options_of(Prices))
 def report_command(
     runs: Annotated[tuple[Path, ...], EXISTING_FOLDER],
     *,
@@ -123,10 +124,7 @@ def report_command(
     html: Annotated[Path | None, FILE] = None,
     markdown: Annotated[Path | None, FILE] = None,
     csv: Annotated[Path | None, FILE] = None,
-    price_in: float = 1.0,
-    price_out: float = 4.0,
-    filter_price_in: Annotated[float | None, {"show_default": "--price-in"}] = None,
-    filter_price_out: Annotated[float | None, {"show_default": "--price-out"}] = None,
+    **prices: Any,
 ) -> None:
     """Compare what one or more runs have measured: tables here, and files on request.
 
@@ -140,16 +138,9 @@ def report_command(
         html: Write one self-contained page with plots.
         markdown: Write Markdown; - is standard output.
         csv: Write every figure as CSV; - is standard output.
-        price_in: Of a million tokens that are read.
-        price_out: Of a million tokens that are written.
-        filter_price_in: For filters' LLMs.
-        filter_price_out: For these, too.
     """
-    from ragsieve.evaluate.cost import Prices
-
-    prices = Prices(price_in, price_out, filter_price_in, filter_price_out)
     files = {"html": html, "markdown": markdown, "csv": csv}
-    _report([*runs], baseline, files, prices)
+    _report([*runs], baseline, files, taken(Prices, prices))
 
 
 def _report(

@@ -12,6 +12,7 @@ import click
 from ragsieve.cli.base import EXISTING_FILE, INFO, Json, Workers, info, table
 from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.evaluate.prices import Prices
 from ragsieve.text import counted
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _ROLES = {"llm": "LLMs of the filter", "encoder": "encoders", "generator": "gene
 
 @command(
     "plan",
-    params=options_of(SystemOptions, changes=CHANGES),
+    params=[*options_of(SystemOptions, changes=CHANGES), *options_of(Prices)],
     short_help="Say what a run will cost.",
 )
 def plan_command(
@@ -30,10 +31,6 @@ def plan_command(
     *,
     sample: Annotated[int, click.IntRange(2)] = 50,
     workers: Workers = 16,
-    price_in: float = 1.0,
-    price_out: float = 4.0,
-    filter_price_in: Annotated[float | None, {"show_default": "--price-in"}] = None,
-    filter_price_out: Annotated[float | None, {"show_default": "--price-out"}] = None,
     as_json: Json = False,
     **options: Any,
 ) -> None:
@@ -49,15 +46,10 @@ def plan_command(
 
     Args:
         sample: Questions to ask.
-        price_in: Of a million tokens that are read.
-        price_out: Of a million tokens that are written.
-        filter_price_in: For filters' LLMs.
-        filter_price_out: For these, too.
     """
-    from ragsieve.evaluate.cost import Prices
     from ragsieve.evaluate.plan import plan
 
-    prices = Prices(price_in, price_out, filter_price_in, filter_price_out)
+    prices = taken(Prices, options)
     system = taken(SystemOptions, options).with_llm(answering=True)
     system.check()
     with system.opened(workers, None) as opened, INFO.status("asking a sample …"):

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import options_of, taken
+from ragsieve.cli.signature import command, options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
@@ -27,41 +27,32 @@ from ragsieve.server.settings import Limits, Settings, Upstream
 if TYPE_CHECKING:
     from ragsieve.pipeline import System
 
+_Variable = Annotated[str | None, {"metavar": "NAME"}]
 _JOIN_S = 0.002  # until calls that were answered together have come again
+_KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 _PARAMS = [
-    click.Option(
-        ["--system", "names"],
-        multiple=True,
-        shell_complete=complete_systems,
-        default=["finefilter"],
-        help="One that `ragsieve systems` lists, or a trained filter's folder or hub id; several "
-        "by name, the first is the default.",
-    ),
-    *options_of(SystemOptions, ("system",), {**CHANGES, "on_error": {"default": "keep"}}),
+    *options_of(SystemOptions, ("system",), _KEPT),
     *options_of(Limits, ("workers",), prefix="limit_"),
 ]
 
 
-@click.command("serve", short_help="Serve systems over HTTP.", params=_PARAMS)
-@click.option("--host", default="127.0.0.1", help="The address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 for a free one.")
-@click.option("--token-env", metavar="NAME", help="A variable with the bearer tokens to ask.")
-@click.option(
-    "--token-file",
-    type=EXISTING_FILE,
-    help="A file with the bearer tokens to ask for, with white space between.",
-)
-@click.option("--upstream", metavar="URL", help="Where chats are forwarded to, with its /v1.")
-@click.option("--upstream-key-env", metavar="NAME", help="A variable with the upstream's key.")
-@click.option(
-    "--filter-tools",
-    metavar="PATTERN",
-    multiple=True,
-    help="In chats, filter results of tools with such names, as 'web_*'; '*' for all.",
-)
-@click.option("--workers", type=COUNT, default=16, help="Requests at once.")
-@click.option("--strict-models", is_flag=True, help="Refuse rerank requests for unknown models.")
-def serve_command(names: Sequence[str], host: str, port: int, **options: Any) -> None:
+@command("serve", short_help="Serve systems over HTTP.", params=_PARAMS)
+def serve_command(
+    *,
+    names: Annotated[
+        tuple[str, ...], {"flags": ["--system"], "shell_complete": complete_systems}
+    ] = ("finefilter",),
+    host: str = "127.0.0.1",
+    port: Annotated[int, click.IntRange(0, 65535)] = 8000,
+    token_env: _Variable = None,
+    token_file: Annotated[Path | None, EXISTING_FILE] = None,
+    upstream: Annotated[str | None, {"metavar": "URL"}] = None,
+    upstream_key_env: _Variable = None,
+    filter_tools: Annotated[tuple[str, ...], {"metavar": "PATTERN"}] = (),
+    workers: Annotated[int, COUNT] = 16,
+    strict_models: bool = False,
+    **options: Any,
+) -> None:
     """Serve systems over HTTP: filter, answer, rerank, chat completions, an inspector.
 
     \b
@@ -75,8 +66,32 @@ def serve_command(names: Sequence[str], host: str, port: int, **options: Any) ->
     \b
       curl -s http://127.0.0.1:8000/v1/filter -H 'Content-Type: application/json' \\
         -d '{"query": "Who sang it?", "documents": ["…"]}'
+
+    Args:
+        names: One that `ragsieve systems` lists, or a trained filter's folder or hub id; several by
+            name, the first is the default.
+        host: The address to listen at.
+        port: 0 for a free one.
+        token_env: A variable with the bearer tokens to ask.
+        token_file: A file with the bearer tokens to ask for, with white space between.
+        upstream: Where chats are forwarded to, with its /v1.
+        upstream_key_env: A variable with the upstream's key.
+        filter_tools: In chats, filter results of tools with such names, as 'web_*'; '*' for all.
+        workers: Requests at once.
+        strict_models: Refuse rerank requests for unknown models.
     """
-    names = [*dict.fromkeys(names)]
+    if filter_tools and not upstream:
+        raise InputError("--filter-tools goes with --upstream")
+    settings = Settings(
+        limits=replace(taken(Limits, options, prefix="limit_"), workers=workers),
+        tokens=(tokens := _tokens(token_env, token_file)),
+        hosts=_hosts(host, tokens),
+        upstream=_upstream(upstream, upstream_key_env),
+        filter_tools=filter_tools,
+        strict_models=strict_models,
+        warm=True,
+    )
+    names = tuple(dict.fromkeys(names))
     system = replace(taken(SystemOptions, options), system=names[0])
     if len(names) > 1 and (system.system_options or system.system_models):
         raise InputError("--option and --model go with one --system")
@@ -88,7 +103,7 @@ def serve_command(names: Sequence[str], host: str, port: int, **options: Any) ->
     chosen = [replace(system, system=name) for name in names]
     for one in chosen:
         one.check()
-    _serve(chosen, host, port, _settings(host, **options))
+    _serve(chosen, host, port, settings)
 
 
 def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Settings) -> None:
@@ -127,38 +142,20 @@ def _batched(model: Any) -> Any:
     return DynamicBatcher(model, max_batch=size, wait_s=_JOIN_S)
 
 
-def _settings(
-    host: str,
-    *,
-    workers: int,
-    filter_tools: tuple[str, ...],
-    strict_models: bool,
-    token_env: str | None,
-    token_file: Path | None,
-    upstream: str | None,
-    upstream_key_env: str | None,
-    **limits: Any,
-) -> Settings:
-    tokens = _tokens(token_env, token_file)
-    if upstream_key_env and not upstream:
-        raise InputError("--upstream-key-env goes with --upstream")
-    if filter_tools and not upstream:
-        raise InputError("--filter-tools goes with --upstream")
-    key = _secret("--upstream-key-env", upstream_key_env)
-    hosts: tuple[str, ...] = ()
+def _hosts(host: str, tokens: Sequence[str]) -> tuple[str, ...]:
+    """Names by which a server on this machine may be called; warns of another without tokens."""
     if _loopback(host):
-        hosts = ("localhost", "127.0.0.1", "::1", host)
-    elif not tokens:
+        return ("localhost", "127.0.0.1", "::1", host)
+    if not tokens:
         warn(f"all who reach {host} may ask: set --token-env or --token-file")
-    return Settings(
-        limits=Limits(workers=workers, **{k.removeprefix("limit_"): v for k, v in limits.items()}),
-        tokens=tokens,
-        hosts=hosts,
-        upstream=Upstream(base_url=upstream, api_key=key) if upstream else None,
-        filter_tools=filter_tools,
-        strict_models=strict_models,
-        warm=True,
-    )
+    return ()
+
+
+def _upstream(url: str | None, key_env: str | None) -> Upstream | None:
+    if key_env and not url:
+        raise InputError("--upstream-key-env goes with --upstream")
+    key = _secret("--upstream-key-env", key_env)
+    return Upstream(base_url=url, api_key=key) if url else None
 
 
 def _tokens(variable: str | None, file: Path | None) -> tuple[str, ...]:

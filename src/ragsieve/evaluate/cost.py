@@ -4,52 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import needs_extra
+from ragsieve.evaluate.prices import Prices
 from ragsieve.evaluate.records import RecordTable
 from ragsieve.evaluate.stats import Values, group_mean
 
 with needs_extra("bench"):
     from scipy import optimize
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Prices of a million tokens, in any currency; finite and not negative.
-
-    Args:
-        price_in: Of tokens that the generator reads.
-        price_out: Of tokens that the generator writes.
-        filter_in: Of tokens that a filter's LLM reads; as ``price_in`` where None.
-        filter_out: Of tokens that a filter's LLM writes; as ``price_out`` where None.
-
-    Raises:
-        InputError: If a price is negative or not finite.
-    """
-
-    price_in: float = 1.0
-    price_out: float = 4.0
-    filter_in: float | None = None
-    filter_out: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in (f.name for f in fields(self)):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise InputError(f"{name} must be finite and not negative, got {value!r}")
-
-    def filter(self, read: Values, written: Values) -> Values:
-        """Price of a filter's tokens, each question's or a sum, times a million."""
-        price_in = self.price_in if self.filter_in is None else self.filter_in
-        price_out = self.price_out if self.filter_out is None else self.filter_out
-        return np.asarray(price_in * read + price_out * written)
-
-    def generator(self, read: Values, written: Values) -> Values:
-        """The same of the generator's tokens."""
-        return np.asarray(self.price_in * read + self.price_out * written)
 
 
 def _tokens(cell: RecordTable, role: str) -> tuple[Values, Values]:

@@ -14,7 +14,8 @@ import numpy as np
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
 from ragsieve.evaluate.bench import costed_trace
-from ragsieve.evaluate.cost import Prices, break_even
+from ragsieve.evaluate.cost import break_even
+from ragsieve.evaluate.prices import Prices
 from ragsieve.evaluate.records import Record, by_role, writers_of
 from ragsieve.evaluate.run import stream
 from ragsieve.evaluate.stats import Values

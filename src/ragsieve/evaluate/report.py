@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError, nearest
-from ragsieve.evaluate.cost import Prices, derived_costs
+from ragsieve.evaluate.cost import derived_costs
 from ragsieve.evaluate.metrics import LOWER, METRICS
 from ragsieve.evaluate.notes import count, report_notes
+from ragsieve.evaluate.prices import Prices
 from ragsieve.evaluate.records import NoiseLevel, RecordedRun, RecordTable
 from ragsieve.evaluate.stats import (
     Difference,
