@@ -321,8 +321,8 @@ def test_a_pick_that_is_not_one_number_is_asked_for_once_more(reply: str) -> Non
 
 def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
     """Each alike, so that none wins by length; the trace says how far."""
-    # A quote is two tokens once escaped: at 100 characters four responses have over 4 * 200 tokens
-    # where 1400 - 64 - 1400 // 3 = 870 are left for them and all that is asked.
+    # A quote is two tokens once escaped, and eight characters are a word: for all that is asked
+    # and four responses 1400 - 64 - 1400 // 3 = 870 tokens are left.
     llm = ScriptedLLM([verdict("[2]")], context=1400)
     long = [Argument(f"{name} " * 150, '"' * 300, "So.") for name in ANSWERS]
     with Trace().recording(), step("judge") as record:
@@ -330,7 +330,7 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
     lines = [line for line in llm.prompts[0][0].content.split("\n") if line[:10] == "Response ["]
 
     assert Judgement((1,), "why") == found
-    assert ["what 4 agents say is cut to 50 characters a text, to fit"] == record.notes
+    assert ["9 words of each passage are read: more do not fit the context"] == record.notes
     assert ['"; Explanation: "So."'] * 4 == [line[-21:] for line in lines]
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from ragsieve.answer.parts import bare, first_paragraph, parts, schema, text
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
-from ragsieve.prompts import FRAME, quoted, render, shown
-from ragsieve.trace import note
+from ragsieve.prompts import begun, fitting, quoted, render, words_in
 from ragsieve.types import Query, Segment
 
 _PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
-_WORD = 20  # characters of a word that is not cut
-_ENOUGH = 0.97  # of the tokens that fit: a longer prompt is not worth another count
 
 
 @dataclass(frozen=True)
@@ -119,78 +114,14 @@ class Agent:
     def _prompt(
         self, name: str, query: Query, group: Sequence[Segment], reply: int, **more: str
     ) -> Prompt:
-        def asking(chars: int) -> Prompt:
-            documents = _listed(group, chars)
+        def make(words: int) -> Prompt:
+            documents = "\n".join(
+                f"Document [{n}] (Title: {quoted(s.document.title)}): {begun(s.text, words)}"
+                for n, s in enumerate(group, 1)
+            )
             return render(name, question=query.text, documents=documents, **more)
 
-        def size(chars: int) -> int:
-            return sum(self.llm.count([message.content for message in asking(chars)]))
-
-        budget = self.llm.context - reply - FRAME
-        chars = max(len(segment.text) for segment in group)
-        whole = size(chars)
-        if whole > budget:
-            counts = self.llm.count([quoted(segment.text) for segment in group])
-            chars = _fitting(group, counts, whole, budget, size)
-            read = f"{len(group)} documents are read up to {chars} characters each"
-            note(f"{read}, to fit the context")
-        return asking(chars)
-
-
-def _fitting(
-    group: Sequence[Segment],
-    counts: Sequence[int],
-    whole: int,
-    budget: int,
-    size: Callable[[int], int],
-) -> int:
-    """Characters of each document that fit, at least 1, with few calls of ``size``.
-
-    Args:
-        group: The documents.
-        counts: Tokens of each.
-        whole: Tokens of a prompt that has all of them, over ``budget``.
-        budget: Tokens that fit.
-        size: Tokens of a prompt with so many characters of each.
-    """
-
-    def even(chars: int) -> float:  # tokens, if spread evenly over a document; a mark costs one
-        read = [min(1.0, chars / max(1, len(s.text))) for s in group]
-        return sum(min(n, n * share + 1) for n, share in zip(counts, read, strict=True))
-
-    high, most = max(len(s.text) for s in group), float(whole)
-    low, least = 0, whole - even(high)
-    for tries in count():
-        if high - low < 2 or (low and (tries > 3 or least > _ENOUGH * budget)):
-            break
-        goal = (budget * (1 - tries / 100) - least) / (most - least)
-        target = even(low) + goal * (even(high) - even(low))
-        chars = low + bisect(range(low + 1, high), target, key=even)
-        chars = (low + high) // 2 if tries > 3 else min(max(chars, low + 1), high - 1)
-        if (used := size(chars)) <= budget:
-            low, least = chars, used
-        else:
-            high, most = chars, used
-    return max(low, 1)
-
-
-def _listed(group: Sequence[Segment], chars: int) -> str:
-    """Documents with their numbers and titles, each up to so many characters."""
-    return "\n".join(
-        f"Document [{n}] (Title: {quoted(s.document.title)}): {shown(s.text, _end(s.text, chars))}"
-        for n, s in enumerate(group, 1)
-    )
-
-
-def _end(text: str, chars: int) -> int:
-    """Where to cut a text of over ``chars`` characters: behind a word, if one ends shortly before.
-
-    A longer word, or text without spaces, is cut inside.
-    """
-    if len(text) <= chars:
-        return chars
-    space = text.rfind(" ", max(0, chars - _WORD), chars + 1)
-    return space if space > 0 else chars
+        return fitting(self.llm, make, max(1, *(words_in(s.text) for s in group)), reply)
 
 
 def _argument(reply: str) -> Argument:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -22,7 +21,7 @@ from ragsieve.answer.parts import (
 )
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed, readable
-from ragsieve.prompts import FRAME, quoted, render, shown
+from ragsieve.prompts import begun, fitting, quoted, render, words_in
 from ragsieve.trace import note
 from ragsieve.types import Query
 
@@ -44,7 +43,7 @@ _SO = re.compile(
 )
 _IS = re.compile(rf" is the {_THAT}\W*$", re.IGNORECASE)
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
-_CUTS = (sys.maxsize, 400, 200, 100, 50, 20)  # characters of a text that the critic is shown
+_LEAST = 4  # words of a text that the critic is shown in any case
 
 
 @dataclass(frozen=True)
@@ -162,30 +161,26 @@ class Critic:
     ) -> Prompt:
         """The prompt over all arguments, their texts cut where it would not fit the context."""
         row = _response if name == "critic_judge" else _answer
-        for chars in _CUTS:
-            rows = "\n".join(row(n, argument, chars) for n, argument in enumerate(arguments, 1))
-            prompt = render(name, question=query.text, most=str(len(arguments)), answers=rows)
-            size = sum(self.llm.count([message.content for message in prompt]))
-            if size + reply + FRAME <= self.llm.context:
-                break
-        if chars < _CUTS[0]:
-            note(f"what {len(arguments)} agents say is cut to {chars} characters a text, to fit")
-        return prompt
+        texts = [t for a in arguments for t in (a.answer, a.evidence, a.explanation)]
+
+        def make(words: int) -> Prompt:
+            rows = "\n".join(row(n, argument, words) for n, argument in enumerate(arguments, 1))
+            return render(name, question=query.text, most=str(len(arguments)), answers=rows)
+
+        most = max(_LEAST + 1, *map(words_in, texts))
+        return fitting(self.llm, make, most, reply, least=_LEAST)
 
 
-def _answer(number: int, argument: Argument, chars: int) -> str:
-    return f"Answer [{number}]: {shown(argument.answer, chars)}"
+def _answer(number: int, argument: Argument, words: int) -> str:
+    return f"Answer [{number}]: {begun(argument.answer, words)}"
 
 
-def _response(number: int, argument: Argument, chars: int) -> str:
-    if chars == _CUTS[-1]:  # only the answers fit
-        return f"Response [{number}]: Answer: {shown(argument.answer, chars)}"
-    answer, evidence, explanation = (
-        shown(text, chars) for text in (argument.answer, argument.evidence, argument.explanation)
-    )
-    return (
-        f"Response [{number}]: Answer: {answer}; Evidence: {evidence}; Explanation: {explanation}"
-    )
+def _response(number: int, argument: Argument, words: int) -> str:
+    answer = f"Response [{number}]: Answer: {begun(argument.answer, words)}"
+    if words == _LEAST:  # only the answers fit
+        return answer
+    evidence, explanation = begun(argument.evidence, words), begun(argument.explanation, words)
+    return f"{answer}; Evidence: {evidence}; Explanation: {explanation}"
 
 
 def _duplicates(reply: str, most: int) -> list[list[int]]:

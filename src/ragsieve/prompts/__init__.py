@@ -102,22 +102,40 @@ def first_words(text: str, words: int) -> str:
     return " ".join(text[: WORD * words].split()[:words])
 
 
-def fitting(llm: LLM, make: Callable[[int], Prompt], words: int, reply: int) -> Prompt:
+def words_in(text: str) -> int:
+    """Of how many words `first_words` reads all of a text."""
+    return max(len(text.split()), -(-len(text) // WORD))
+
+
+def begun(text: str, words: int) -> str:
+    """The first so many words of a text as a JSON string, with a mark where there are more."""
+    return quoted(text if words_in(text) <= words else f"{first_words(text, words)} …")
+
+
+def fitting(
+    llm: LLM, make: Callable[[int], Prompt], words: int, reply: int, *, least: int = 1
+) -> Prompt:
     """What ``make`` gives for so many words of each passage, fewer where they do not fit.
 
     Args:
         llm: Whose context prompt and reply share.
         make: The prompt with the first so many words of each passage.
-        words: So many at most; at least 1, which is tried last.
+        words: So many at most; at least 1.
         reply: Tokens of the reply.
+        least: So many in any case, also where they do not fit.
     """
-    budget, most = llm.context - reply - FRAME, words
-    while True:
-        prompt = make(words)
-        size = sum(llm.count([turn.content for turn in prompt]))
-        if size <= budget or words == 1:
-            break
-        words = max(1, min(words - 1, words * budget // size))
-    if words < most:
+    budget = llm.context - reply - FRAME
+
+    def size(prompt: Prompt) -> int:
+        return sum(llm.count([turn.content for turn in prompt]))
+
+    prompt = make(words)
+    if (taken := size(prompt)) > budget:
+        frame = size(make(least))
+        while taken > budget and words > least:
+            share = (budget - frame) / max(1, taken - frame)
+            words = max(least, min(words - 1, least + int((words - least) * share)))
+            prompt = make(words)
+            taken = size(prompt)
         note(f"{words} words of each passage are read: more do not fit the context")
     return prompt
