@@ -123,9 +123,6 @@ MORE: dict[str, Callable[[], Any]] = {  # other options that take another way th
         ScriptedLLM(lambda _: "I cannot say.", can=frozenset({"complete"}))
     ),
     "select.Adaptive by an LLM": lambda: select.Adaptive(ScriptedLLM(lambda _: "0.5")),
-    "select.Adaptive that may keep nothing": lambda: select.Adaptive(
-        ScriptedLLM(lambda _: "1.0"), allow_empty=True
-    ),
     "select.Extract in mode write": lambda: select.Extract(
         ScriptedLLM(lambda prompt: prompt[-1].content), mode="write", min_keep=2
     ),

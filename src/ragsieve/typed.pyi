@@ -60,7 +60,6 @@ class ChunkragOptions(TypedDict, total=False):
     calibration: str
     threshold: Literal["llm", "statistics"] | float
     epsilon: float
-    allow_empty: bool
     max_tokens: int | None
 
 class CompactOptions(TypedDict, total=False):
@@ -238,9 +237,6 @@ class SelfRagOptions(TypedDict, total=False):
     reflection: Literal["tokens", "prompted"]
     beam: int
     depth: int
-    w_relevant: float
-    w_supported: float
-    w_useful: float
     threshold: float
     corrective: bool
     k: int

@@ -63,13 +63,12 @@ def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
     assert QUERY.text not in str(prompts)
 
 
-def test_titles_are_read_unless_told() -> None:
+def test_titles_are_read() -> None:
     """A title says what pronouns speak of."""
     llm = Likely([-1.0] * 4)
     Likelihood(llm)(QUERY, segments("He sang.", title="Seals"))
-    Likelihood(llm, titles=False)(QUERY, segments("He sang.", title="Seals"))
 
-    assert [True, False] == ['"Seals: He sang."' in str(asked[0][0]) for asked in llm.asked]
+    assert [True] == ['"Seals: He sang."' in str(asked[0][0]) for asked in llm.asked]
 
 
 def test_a_passage_cannot_leave_its_string() -> None:

@@ -79,11 +79,6 @@ def test_nothing_is_proposed_where_all_scores_are_alike(values: tuple[float, ...
     assert "all scores are alike" == record.events[0]["by"]
 
 
-def test_an_llm_that_may_empty_the_context_is_asked_of_equal_scores() -> None:
-    """There are thresholds to choose from: those above the scores."""
-    assert [] == cut(Adaptive(ScriptedLLM(["0.9"]), allow_empty=True), 0.4, 0.4)[0]
-
-
 def test_the_threshold_is_never_above_the_best() -> None:
     """Mean plus deviation of these rounds above 0.04: the best score is the threshold."""
     found, record = cut(Adaptive(), 0.03, 0.04)
@@ -169,24 +164,18 @@ def test_the_best_segment_stays_though_its_score_was_shown_rounded(reply: str) -
     assert [best] == cut(Adaptive(ScriptedLLM([reply])), 0.1, best)[0]
 
 
-@pytest.mark.parametrize("allow_empty", [True, False])
 @pytest.mark.parametrize(("reply", "kept"), [("0.46", [0.9, 0.456]), ("0.47", [0.9])])
-def test_what_was_shown_at_or_above_a_proposal_stays(
-    allow_empty: bool, reply: str, kept: list[float]
-) -> None:
+def test_what_was_shown_at_or_above_a_proposal_stays(reply: str, kept: list[float]) -> None:
     """0.456 is shown as 0.46."""
-    stage = Adaptive(ScriptedLLM([reply]), allow_empty=allow_empty)
-
-    assert kept == cut(stage, 0.9, 0.456, 0.1)[0]
+    assert kept == cut(Adaptive(ScriptedLLM([reply])), 0.9, 0.456, 0.1)[0]
 
 
-@pytest.mark.parametrize("allow_empty", [True, False])
-def test_a_proposal_of_the_best_score_keeps_it(allow_empty: bool) -> None:
+def test_a_proposal_of_the_best_score_keeps_it() -> None:
     """Also where float32, in which scorers give scores, has it a little lower."""
     best = float(np.float32(0.7))
 
     assert best < 0.7
-    assert [best] == cut(Adaptive(ScriptedLLM(["0.7"]), allow_empty=allow_empty), best, 0.1)[0]
+    assert [best] == cut(Adaptive(ScriptedLLM(["0.7"])), best, 0.1)[0]
 
 
 def test_a_number_is_read_whole_behind_an_empty_thought() -> None:
@@ -194,36 +183,17 @@ def test_a_number_is_read_whole_behind_an_empty_thought() -> None:
     assert [0.9] == cut(Adaptive(ScriptedLLM(["<think>\n\n</think>\n\n0.55"])), 0.9, 0.5, 0.0)[0]
 
 
-@pytest.mark.parametrize(
-    ("allow_empty", "replies", "kept"),
-    [
-        (True, ["1.0"], []),
-        (True, ["0.95"], []),
-        (True, ["0.5"], [0.9, 0.6]),
-        (True, ["1.01", "0.6"], [0.9, 0.6]),
-        (False, ["0.95", "0.95"], [0.9, 0.6]),  # the rule: 0.5
-    ],
-)
-def test_only_where_allowed_may_nothing_stay(
-    allow_empty: bool, replies: list[str], kept: list[float]
-) -> None:
-    """A proposal above the best score, up to 1."""
-    assert kept == cut(Adaptive(ScriptedLLM(replies), allow_empty=allow_empty), *SPREAD)[0]
-
-
-def test_the_rule_never_empties_the_context() -> None:
-    """Not even where that is allowed."""
-    llm = ScriptedLLM(["none", "none"])
-
-    assert [0.9, 0.6] == cut(Adaptive(llm, allow_empty=True), *SPREAD)[0]
-    assert [0.9, 0.6] == cut(Adaptive(allow_empty=True), *SPREAD)[0]
+@pytest.mark.parametrize("reply", ["0.95", "none"])
+def test_nothing_empties_the_context(reply: str) -> None:
+    """A proposal above the best score is asked for again; then the rule stands in: 0.5."""
+    assert [0.9, 0.6] == cut(Adaptive(ScriptedLLM([reply] * 2)), *SPREAD)[0]
 
 
 def test_scores_above_1_have_their_own_range() -> None:
     """As logits of a cross-encoder have; 1 is no bound then."""
     llm = ScriptedLLM(["8.5"])
 
-    assert [9.0] == cut(Adaptive(llm, allow_empty=True), 9.0, 2.0)[0]
+    assert [9.0] == cut(Adaptive(llm), 9.0, 2.0)[0]
     assert "from 2.00 to 9.00" in llm.prompts[0][0].content
 
 

@@ -72,7 +72,6 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("self-rag-prompted", {"depth": 0}, "depth must be at least 1, got 0"),
     ("self-rag-prompted", {"threshold": 1.5}, "threshold must be from 0 to 1, got 1.5"),
     ("self-rag-prompted", {"threshold": math.nan}, "threshold must be from 0 to 1, got nan"),
-    ("self-rag-prompted", {"w_useful": math.inf}, "useful must be finite, got inf"),
     ("self-rag", {"reflection": "x"}, "reflection must be one of tokens, prompted, got 'x'"),
     ("self-rag-prompted", {"k": 0}, "k must be at least 1, got 0"),
     ("winnowrag", {"clusters": 0}, "clusters must be at least 1, got 0"),

@@ -151,15 +151,6 @@ def test_a_segments_score_is_its_marks_weighed() -> None:
     assert "[Relevant]Ann did.[Fully supported]" == (result.answer and result.answer.reply)
 
 
-def test_weights_weigh() -> None:
-    """Weights 0, 2 and -1. C: 0 + 1; B: 2 * 0.35 + 0.25; A: 2 * 0.9 - 1, beside e^-1."""
-    result = asked(scripted(ONE), w_relevant=0.0, w_supported=2.0, w_useful=-1.0, beam=3)
-
-    assert [("Cats did.", E + 1.0), ("Bob did.", E + 0.95), ("Ann did.", E + 0.8)] == [
-        (said, pytest.approx(score)) for said, score in levels(result)[0]
-    ]
-
-
 def test_every_judgement_of_a_level_is_one_call() -> None:
     """Retrieval, then of three passages: relevance, segments, support, use."""
     llm = scripted(ONE)

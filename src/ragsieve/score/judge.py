@@ -42,7 +42,6 @@ class Relevance(Scorer):
 
     Args:
         llm: Rates.
-        titles: Whether a segment is read behind its document's title.
 
     Raises:
         ModelError: If the model fails, or a segment does not fit its context.
@@ -52,12 +51,11 @@ class Relevance(Scorer):
     """
 
     llm: LLM
-    titles: bool = True
     name: ClassVar[str] = "relevance"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Ratings in [0, 1], ``(len(segments),)``."""
-        prompts = [_prompt(self.name, query, s, titles=self.titles) for s in segments]
+        prompts = [_prompt(self.name, query, s) for s in segments]
         return _rated(self.llm, prompts, [0.5] * len(prompts))
 
 
@@ -70,7 +68,6 @@ class Reflection(Scorer):
 
     Args:
         llm: The one that rated.
-        titles: As `Relevance` has it.
 
     Raises:
         InputError: If a segment has no score of `Relevance`.
@@ -80,7 +77,6 @@ class Reflection(Scorer):
     """
 
     llm: LLM
-    titles: bool = True
     name: ClassVar[str] = "reflection"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
@@ -90,7 +86,7 @@ class Reflection(Scorer):
         first = [s.scores[Relevance.name] for s in segments]
         prompts = [
             (
-                *_prompt(Relevance.name, query, segment, titles=self.titles),
+                *_prompt(Relevance.name, query, segment),
                 *render("reflection", score=str(round(value * TOP))),
             )
             for segment, value in zip(segments, first, strict=True)
@@ -106,7 +102,6 @@ class Critique(Relevance):
 
     Args:
         llm: The critic: another model, or the same one.
-        titles: Whether a segment is read behind its document's title.
 
     Raises:
         ModelError: If the model fails, or a segment does not fit its context.
@@ -117,9 +112,8 @@ class Critique(Relevance):
     name: ClassVar[str] = "critique"
 
 
-def _prompt(name: str, query: Query, segment: Segment, *, titles: bool) -> Prompt:
-    passage = quoted(titled(segment) if titles else segment.text)
-    return render(name, question=quoted(query.text), passage=passage)
+def _prompt(name: str, query: Query, segment: Segment) -> Prompt:
+    return render(name, question=quoted(query.text), passage=quoted(titled(segment)))
 
 
 def _rated(llm: LLM, prompts: Sequence[Prompt], otherwise: Sequence[float]) -> NDArray[np.float32]:

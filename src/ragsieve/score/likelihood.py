@@ -25,7 +25,6 @@ class Likelihood(Scorer):
 
     Args:
         llm: A model that has `loglik`.
-        titles: Whether a segment is read behind its document's title.
 
     Raises:
         Unsupported: If the model has no `loglik`.
@@ -37,12 +36,11 @@ class Likelihood(Scorer):
     """
 
     llm: LLM
-    titles: bool = True
     name: ClassVar[str] = "likelihood"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Likelihoods, ``(len(segments),)``."""
-        texts = [titled(s) if self.titles else s.text for s in segments]
+        texts = [titled(s) for s in segments]
         prompts = [*(render("asks", passage=quoted(text)) for text in texts), render("asks_closed")]
         tokens = self.llm.loglik(prompts, [query.text] * len(prompts))
         *means, alone = (float(np.mean(values)) if values else 0.0 for values in tokens)

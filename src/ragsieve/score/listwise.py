@@ -36,7 +36,6 @@ class Listwise(Scorer):
         ranker: Orders a window: `Permuting` with an LLM, or a model trained for it.
         window: Segments that are ordered at once; at least 2.
         step: By which the window moves towards the head; at least 1, at most ``window``.
-        titles: Whether a segment is read behind its document's title.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -48,7 +47,6 @@ class Listwise(Scorer):
     ranker: ListwiseReranker
     window: int = 20
     step: int = 10
-    titles: bool = True
     name: ClassVar[str] = "listwise"
 
     def __post_init__(self) -> None:
@@ -58,7 +56,7 @@ class Listwise(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Places as shares, ``(len(segments),)``."""
-        texts = [titled(s) if self.titles else s.text for s in segments]
+        texts = [titled(s) for s in segments]
         order = list(range(len(texts)))
         end = len(order)
         while True:

@@ -17,18 +17,15 @@ from ragsieve.types import Query, Segment
 
 @dataclass(frozen=True)
 class Pair(Scorer):
-    """A cross-encoder's score of question and segment, read together.
+    """A cross-encoder's score of question and segment, behind its title, read together.
 
     Args:
         model: A cross-encoder; its range is the score's range.
-        titles: Whether a segment is read behind its document's title.
     """
 
     model: CrossEncoder
-    titles: bool = True
     name: ClassVar[str] = "pair"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """The model's scores, ``(len(segments),)``."""
-        texts = [titled(s) if self.titles else s.text for s in segments]
-        return self.model.score([(query.text, text) for text in texts])
+        return self.model.score([(query.text, titled(s)) for s in segments])

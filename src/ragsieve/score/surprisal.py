@@ -30,7 +30,6 @@ class Surprisal(Scorer):
     Args:
         llm: A model that has `surprisals`.
         per: Over the tokens of a segment: their ``"sum"`` or their ``"mean"``.
-        titles: Whether a document is read behind its title.
 
     Raises:
         InputError: If ``per`` is neither.
@@ -41,7 +40,6 @@ class Surprisal(Scorer):
 
     llm: LLM
     per: Per = "sum"
-    titles: bool = True
     name: ClassVar[str] = "surprisal"
 
     def __post_init__(self) -> None:
@@ -52,7 +50,7 @@ class Surprisal(Scorer):
         ends: dict[Document, int] = {}
         for segment in segments:
             ends[segment.document] = max(segment.end, ends.get(segment.document, 0))
-        prefixes = [(f"{d.title}\n",) if self.titles and d.title else () for d in ends]
+        prefixes = [(f"{d.title}\n",) if d.title else () for d in ends]
         read = self.llm.surprisals(prefixes, [d.text[:end] for d, end in ends.items()])
         sums = {d: _Sums(tokens) for d, tokens in zip(ends, read, strict=True)}
         nats = [sums[s.document].of(s.start, s.end, self.per == "mean") for s in segments]
@@ -84,7 +82,6 @@ class Expected(Scorer):
     Args:
         llm: A model that has `surprisals`.
         statement: What stands behind the question; may be empty.
-        titles: Whether a segment is read behind its document's title.
 
     Raises:
         Unsupported: If the model has no `surprisals`.
@@ -94,13 +91,12 @@ class Expected(Scorer):
 
     llm: LLM
     statement: str = STATEMENT
-    titles: bool = True
     name: ClassVar[str] = "expected"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Minus nats a token, ``(len(segments),)``."""
         question = f"{query.text} {self.statement}" if self.statement else query.text
-        prefixes = [(titled(s) if self.titles else s.text,) for s in segments]
+        prefixes = [(titled(s),) for s in segments]
         read = self.llm.surprisals(prefixes, [question] * len(segments))
         means = [float(np.mean([nats for *_, nats in tokens] or [0.0])) for tokens in read]
         return -np.array(means, np.float32)

@@ -32,8 +32,6 @@ class Adaptive:
         llm: Proposes; None for the statistical rule.
         epsilon: Variance below which scores count as bunched, in squared units of the score; not
             negative.
-        allow_empty: Whether a proposal above the best score, up to 1, may empty the context;
-            otherwise the best segment always stays.
 
     Raises:
         InputError: If ``epsilon`` is negative or not finite, or a segment has no score yet.
@@ -46,7 +44,6 @@ class Adaptive:
 
     llm: LLM | None = None
     epsilon: float = 0.01
-    allow_empty: bool = False
 
     def __post_init__(self) -> None:
         check_range(self, epsilon=(0, math.inf))
@@ -57,8 +54,7 @@ class Adaptive:
         scores = [rounded(s.score) for s in best_first(segments)]
         threshold, by = self._threshold(scores)
         kept = [s for s in segments if rounded(s.score) >= threshold]
-        least = 0 if self.llm and self.allow_empty else 1
-        record_cutoff(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=least))
+        record_cutoff(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=1))
         text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
         log_event(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
         for segment in segments:
@@ -69,21 +65,20 @@ class Adaptive:
 
     def prompt(self, scores: Sequence[float], /) -> Prompt:
         """The prompt for a threshold of ``scores``, best first."""
-        lowest, highest = self._range(scores)
         return render(
             "threshold",
             scores=", ".join(f"{score:.2f}" for score in scores),
             mean=f"{np.mean(scores):.2f}",
             deviation=f"{np.std(scores):.2f}",
-            lowest=f"{lowest:.2f}",
-            highest=f"{highest:.2f}",
+            lowest=f"{scores[-1]:.2f}",
+            highest=f"{scores[0]:.2f}",
         )
 
     def _threshold(self, scores: Sequence[float]) -> tuple[float, str]:
         """The threshold for ``scores``, best first, and what it is."""
         if self.llm is None:
             return _statistical(scores, self.epsilon)
-        lowest, highest = self._range(scores)
+        lowest, highest = round(scores[-1], 2), round(scores[0], 2)  # as they are shown
         if lowest == highest:  # there is nothing to choose from
             return scores[-1], "all scores are alike"
 
@@ -99,14 +94,8 @@ class Adaptive:
         if isinstance(proposal, BadReply):
             note(f"no threshold proposed, the statistical rule stands in: {proposal}")
             return _statistical(scores, self.epsilon)
-        return min(
-            [proposal, *(s for s in scores if round(s, 2) >= proposal)]
-        ), "proposed by the LLM"
-
-    def _range(self, scores: Sequence[float]) -> tuple[float, float]:
-        """What a proposal may be: within the scores as they are shown, two digits each."""
-        highest = round(scores[0], 2)
-        return round(scores[-1], 2), max(1.0, highest) if self.allow_empty else highest
+        shown = [score for score in scores if round(score, 2) >= proposal]
+        return min(proposal, *shown), "proposed by the LLM"
 
 
 def _statistical(scores: Sequence[float], epsilon: float) -> tuple[float, str]:

@@ -53,7 +53,6 @@ def chunkrag(
     calibration: str = "",
     threshold: Threshold = "llm",
     epsilon: float = 0.01,
-    allow_empty: bool = False,
     max_tokens: int | None = None,
 ) -> System:
     """Have an LLM and a critic rate semantic chunks; keep those above a threshold for the scores.
@@ -86,8 +85,7 @@ def chunkrag(
         calibration: A file of ``ragsieve scorers --calibrate`` for these ratings by these models:
             makes of their mean the probability that a chunk helps; none where empty.
         threshold: Proposed by the LLM, by the rule for scores that bunch, or a fixed score.
-        epsilon: See `select.Adaptive`, also for ``allow_empty``.
-        allow_empty: Whether the LLM may propose a threshold that keeps nothing.
+        epsilon: See `select.Adaptive`.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -114,7 +112,7 @@ def chunkrag(
             *ratings,
             score.Mean(tuple(rating.name for rating in ratings)),
             *((score.Calibrated.load(calibration, ratings),) if calibration else ()),
-            _cut(llm, threshold, epsilon, allow_empty),
+            _cut(llm, threshold, epsilon),
             *((score.Pair(ordering),) if ordering else ()),
             select.Order("ends"),
         ),
@@ -152,10 +150,10 @@ def _ratings(llm: LLM, critic: LLM | None, rating: Rating, reflection: bool) -> 
     return tuple(ratings)
 
 
-def _cut(llm: LLM, threshold: Threshold, epsilon: float, allow_empty: bool) -> Stage:
+def _cut(llm: LLM, threshold: Threshold, epsilon: float) -> Stage:
     if threshold in ("llm", "statistics"):
         proposing = llm if threshold == "llm" else None
-        return select.Adaptive(proposing, epsilon, allow_empty)
+        return select.Adaptive(proposing, epsilon)
     if not isinstance(threshold, int | float):
         raise InputError(f"threshold must be 'llm', 'statistics' or a score, got {threshold!r}")
     return select.Threshold(threshold, min_keep=1)

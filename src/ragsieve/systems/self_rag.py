@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ragsieve.errors import InputError, check_choice, check_range
+from ragsieve.errors import check_choice, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
 from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import FRAME, context
@@ -28,18 +28,7 @@ _VALUES: dict[Ask, tuple[float, ...]] = {  # of the replies to each judgement
     "supported": (1.0, 0.5, 0.0),
     "useful": (-1.0, -0.5, 0.0, 0.5, 1.0),
 }
-
-
-@dataclass(frozen=True)
-class CritiqueWeights:
-    """Weights of a segment's marks beside its probability; each finite.
-
-    Source: Self-RAG (arXiv 2310.11511), section 3.3; PruningRAG, table 7.
-    """
-
-    relevant: float = 1.0
-    supported: float = 1.0
-    useful: float = 0.5
+_RELEVANT, _SUPPORTED, _USEFUL = 1.0, 1.0, 0.5  # weights beside a segment's probability
 
 
 @dataclass(frozen=True)
@@ -74,7 +63,6 @@ class Reflective:
         reflection: Its prompts.
         beam: Beginnings that are kept; at least 1.
         depth: Segments of an answer; at least 1.
-        weights: Of the marks.
         threshold: In [0, 1].
         max_tokens: Tokens of a segment.
 
@@ -87,15 +75,11 @@ class Reflective:
     reflection: Reflection
     beam: int = 2
     depth: int = 7
-    weights: CritiqueWeights = field(default_factory=CritiqueWeights)
     threshold: float = 0.2
     max_tokens: int = field(default=100, kw_only=True)
 
     def __post_init__(self) -> None:
         check_range(self, beam=(1, None), depth=(1, None), max_tokens=(1, None), threshold=(0, 1))
-        for name in ("relevant", "supported", "useful"):
-            if not math.isfinite(value := getattr(self.weights, name)):
-                raise InputError(f"{name} must be finite, got {value!r}")
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         paths = [Path()]
@@ -158,7 +142,7 @@ class Reflective:
         worth = [0.0] * len(drafts)
         if any(passages):
             rates, marks = self._judged("relevant", drafts)
-            worth = [self.weights.relevant * rate for rate in rates]
+            worth = [_RELEVANT * rate for rate in rates]
             drafts = [replace(d, relevant=mark) for d, mark in zip(drafts, marks, strict=True)]
         prompts = [self.reflection.prompt("write", draft) for draft in drafts]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
@@ -187,10 +171,10 @@ class Reflective:
         worth = [math.exp(sum(row) / len(row)) if row else 0.0 for row in rows]
         if any(draft.passage for draft in drafts):
             rates, marks = self._judged("supported", drafts)
-            worth = [w + self.weights.supported * r for w, r in zip(worth, rates, strict=True)]
+            worth = [w + _SUPPORTED * r for w, r in zip(worth, rates, strict=True)]
             drafts = [replace(d, supported=mark) for d, mark in zip(drafts, marks, strict=True)]
         rates, _ = self._judged("useful", drafts)
-        worth = [w + self.weights.useful * rate for w, rate in zip(worth, rates, strict=True)]
+        worth = [w + _USEFUL * rate for w, rate in zip(worth, rates, strict=True)]
         return list(zip(drafts, worth, strict=True))
 
     def _judged(self, ask: Ask, drafts: Sequence[Draft]) -> tuple[list[float], list[str]]:
@@ -216,9 +200,6 @@ def self_rag(
     reflection: Reflecting = "tokens",
     beam: int = 2,
     depth: int = 7,
-    w_relevant: float = 1.0,
-    w_supported: float = 1.0,
-    w_useful: float = 0.5,
     threshold: float = 0.2,
     corrective: bool = False,
     k: int = 5,
@@ -236,9 +217,6 @@ def self_rag(
             each judgement.
         beam: Beginnings of an answer that are kept.
         depth: Segments of an answer, at most.
-        w_relevant: Weight of the passage's relevance.
-        w_supported: Weight of the passage's support.
-        w_useful: Weight of the segment's use.
         threshold: Probability of retrieval above which something is looked up; in [0, 1].
         corrective: Whether CRAG filters each search where there is no ``prune``: Self-CRAG. For
             CRAG with options of your own, pass ``crag(llm, embedder, …).stage`` as ``prune``.
@@ -259,8 +237,7 @@ def self_rag(
     """
     check_choice(Reflecting, reflection=reflection)
     judging: Reflection = ByTokens() if reflection == "tokens" else ByWords()
-    weights = CritiqueWeights(w_relevant, w_supported, w_useful)
-    strategy = Reflective(llm, judging, beam, depth, weights, threshold)
+    strategy = Reflective(llm, judging, beam, depth, threshold)
     judging.check(llm)
     if corrective:
         prune = prune or crag(llm, embedder, k=k).stage
