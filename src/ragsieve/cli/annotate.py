@@ -14,6 +14,7 @@ from ragsieve.cli.base import (
     COUNT,
     EXISTING_FILE,
     FILE,
+    WORKERS,
     Cache,
     Count,
     Workers,
@@ -42,7 +43,7 @@ def annotate_command(
     epsilon: Annotated[float, click.FloatRange(0, 2)] = 0.0,
     max_clues: Annotated[int, COUNT] = 20,
     limit: Count = None,
-    workers: Workers = 16,
+    workers: Workers = WORKERS,
     cache: Cache = None,
     show: Annotated[int, click.IntRange(0)] = 0,
 ) -> int:

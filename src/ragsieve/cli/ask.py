@@ -21,6 +21,7 @@ from ragsieve.artifacts import building
 from ragsieve.cli.base import (
     FILE,
     INFO,
+    WORKERS,
     Cache,
     Count,
     Workers,
@@ -73,7 +74,7 @@ class Call:
     ] = None
     output: Annotated[Path | str | None, Place(path_type=Path)] = None
     limit: Count = None
-    workers: Workers = 16
+    workers: Workers = WORKERS
     cache: Cache = None
     as_json: Annotated[bool, {"flags": ["--json"]}] = False
     explain: bool = False

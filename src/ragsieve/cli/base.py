@@ -18,6 +18,7 @@ from rich.text import Text
 from ragsieve.cli.completion import complete_datasets
 from ragsieve.errors import InputError, RagsieveError
 from ragsieve.evaluate.run import Done
+from ragsieve.many import cores
 from ragsieve.text import safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -36,6 +37,7 @@ Cache = Annotated[Path | None, FILE, {"help": "Remember model replies here."}]
 Count = Annotated[int | None, COUNT]
 Json = Annotated[bool, {"flags": ["--json"], "help": "Print one JSON object."}]
 Questions = Annotated[tuple[str, ...], {"metavar": "DATA...", "shell_complete": complete_datasets}]
+WORKERS = max(16, 2 * cores())  # enough for a server of LLMs, and for every core
 Workers = Annotated[int, COUNT, {"help": "Questions at once."}]
 
 

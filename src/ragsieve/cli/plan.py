@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ragsieve.cli.base import EXISTING_FILE, INFO, Json, Workers, info, table
+from ragsieve.cli.base import EXISTING_FILE, INFO, WORKERS, Json, Workers, info, table
 from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import command, options_of, taken
 from ragsieve.evaluate.prices import Prices
@@ -30,7 +30,7 @@ def plan_command(
     source: Annotated[Path, EXISTING_FILE, {"metavar": "QUESTIONS"}],
     *,
     sample: Annotated[int, click.IntRange(2)] = 50,
-    workers: Workers = 16,
+    workers: Workers = WORKERS,
     as_json: Json = False,
     **options: Any,
 ) -> None:

@@ -14,6 +14,7 @@ from ragsieve.cli.base import (
     EXISTING_FILE,
     FOLDER,
     INFO,
+    WORKERS,
     Data,
     Questions,
     Workers,
@@ -57,7 +58,7 @@ def _run(
     questions: Annotated[Questions, {"metavar": "SOURCE..."}],
     *,
     data: Data = None,
-    workers: Workers = 16,
+    workers: Workers = WORKERS,
     work: Annotated[Path | None, FOLDER, {"show_default": "FOLDER.work"}] = None,
 ) -> Run:
     """The run of a training.

@@ -12,7 +12,6 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
@@ -23,7 +22,6 @@ from ragsieve.models.windows import Window
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
 _SLOW = "SkipLayerNormFusion"  # its kernel takes eight times as long as an addition and a norm
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 class Encoder:
@@ -87,17 +85,3 @@ class Encoder:
 def _passes(threads: int, _process: int) -> ThreadPoolExecutor:
     """Threads that all calls of a process share; a forked one has none of its parent's."""
     return ThreadPoolExecutor(threads, thread_name_prefix="ragsieve-onnx")
-
-
-def cores() -> int:
-    """Processors that this process may use: by its affinity, and by its control group's quota."""
-    if hasattr(os, "sched_getaffinity"):
-        allowed = len(os.sched_getaffinity(0))
-    else:
-        allowed = os.cpu_count() or 1
-    try:
-        quota, period = _QUOTA.read_text(encoding="ascii").split()
-        allowed = min(allowed, int(quota) // int(period))
-    except (OSError, ValueError):  # no control group, or "max"
-        pass
-    return max(allowed, 1)

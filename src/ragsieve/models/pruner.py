@@ -21,10 +21,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.many import cores
 from ragsieve.models import store
 from ragsieve.models.base import Passage
 from ragsieve.models.once import once
-from ragsieve.models.onnx import Encoder, cores
+from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Laid, Layout, Window, WindowTokenizer
 from ragsieve.schema import Probability, read

