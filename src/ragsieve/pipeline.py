@@ -244,21 +244,31 @@ class System:
         return cast(Result, result)
 
     def ask_stream(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+        self,
+        query: Query | str,
+        documents: Sequence[AnyDocument] | None = None,
+        *,
+        on_kept: Callable[[Result], object] | None = None,
     ) -> Iterator[str | Result]:
         """`ask`, as it goes: pieces of the answer's text as the model writes them, then the result.
 
         Joined, the pieces are the text of the result's answer. Where the model or the reader cannot
         stream, or a stage has answered, there is one piece. Work begins, and errors come, with the
-        first piece.
+        first piece. ``on_kept`` is called with what was kept before the reader is asked.
         """
-        return in_own_context(self._answered(query, documents, stream=True))
+        return in_own_context(self._answered(query, documents, stream=True, on_kept=on_kept))
 
     def _answered(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None, stream: bool = False
+        self,
+        query: Query | str,
+        documents: Sequence[AnyDocument] | None,
+        stream: bool = False,
+        on_kept: Callable[[Result], object] | None = None,
     ) -> Generator[str | Result, None, None]:
         documents = () if documents is None and not self.source else documents
         result, answer = self._filtered(query, documents)
+        if on_kept:
+            on_kept(result)
         with result.trace.recording(), step(repr(self.reader), result.kept, "reader") as record:
             if stream and not answer and isinstance(self.reader, Streaming):
                 answer = yield from self.reader.stream(result.query, result.kept)

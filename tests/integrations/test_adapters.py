@@ -18,7 +18,6 @@ import pytest
 from ragsieve import load
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, RagsieveError
-from ragsieve.integrations import base
 from ragsieve.integrations.base import KEY, Adapter
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
@@ -457,11 +456,3 @@ def test_a_promise_out_of_bounds_raises(framework: Framework) -> None:
 
     with pytest.raises(InputError, match=r"keep_answer must be from 0\.8 to 0\.99, got 0\.5"):
         framework.run(adapter, QUESTION, [framework.make("fruit", TEXTS["fruit"])])
-
-
-def test_old_names_still_work() -> None:
-    """With a warning that says the new one."""
-    with pytest.warns(DeprecationWarning, match="Door is Adapter now"):
-        assert Adapter is base.Door  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="has no attribute 'Window'"):
-        base.Window  # type: ignore[attr-defined]  # noqa: B018

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import msgspec
 import platformdirs
 
 from ragsieve.cli.base import Json, printable, table
 from ragsieve.cli.signature import command
-from ragsieve.errors import InputError, nearest
+from ragsieve.schema import Schema, read_toml
 
 FILE = "ragsieve.toml"
-NAMES = (
-    *("system", "option", "model", "llm", "llm_option", "embedder", "pruner"),
-    *("keep_answer", "max_tokens", "on_error"),
-)
-"""Options of `filter`, `ask`, `serve` and `mcp` that can be set."""
+
+
+class _Settings(Schema, frozen=True, kw_only=True):
+    """What a file may set: options of `filter`, `ask`, `serve` and `mcp`."""
+
+    system: str = ""
+    option: dict[str, Any] = msgspec.field(default_factory=dict)
+    model: dict[str, str] = msgspec.field(default_factory=dict)
+    llm: str = ""
+    llm_option: dict[str, Any] = msgspec.field(default_factory=dict)
+    embedder: str = ""
+    pruner: str = ""
+    keep_answer: float | None = None
+    max_tokens: int | None = None
+    on_error: str = ""
+
 
 _TABLES = {"option": "system_options", "model": "system_models", "llm_option": "llm_options"}
 _OF_SYSTEM = ("option", "model", "keep_answer")
@@ -44,7 +55,7 @@ def settings() -> dict[str, Setting]:
     for path in (platformdirs.user_config_path("ragsieve", appauthor=False) / FILE, Path(FILE)):
         if path.is_file():
             found |= {name: Setting(value, str(path)) for name, value in read(path).items()}
-    for name in NAMES:
+    for name in _Settings.__struct_fields__:
         variable = f"RAGSIEVE_{name.upper()}"
         if name not in _TABLES and (text := os.environ.get(variable)):
             found[name] = Setting(text, variable)
@@ -60,19 +71,8 @@ def read(path: Path) -> Mapping[str, Any]:
     Raises:
         InputError: If it cannot be read, is no TOML, or sets what there is not.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} must be a file of TOML: {error}") from error
-    for name, value in values.items():
-        if name not in NAMES:
-            near = nearest(name, NAMES)
-            raise InputError(f"{path} may set {', '.join(NAMES)}, got {name!r}{near}")
-        kind = dict if name in _TABLES else (str, int, float)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            rule = "a table" if name in _TABLES else "a string or a number"
-            raise InputError(f"{name} of {path} must be {rule}, got {value!r}")
-    return values
+    values = msgspec.structs.asdict(read_toml(_Settings, path))
+    return {name: value for name, value in values.items() if value not in ("", {}, None)}
 
 
 def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -215,17 +214,14 @@ def read(path: Path, *, small: bool = False) -> Config:
     Raises:
         InputError: If the file cannot be read, or breaks a rule; names the place in it.
     """
+    values = schema.read_toml(dict[str, Any], path)
+    variant = values.pop("small", None)
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-        variant = values.pop("small", None)
         if small and variant is None:
             raise InputError("there is no table [small]")
-        config = schema.read(Config, values | (variant if small else {}))
-        config = _budgeted(config)
+        config = _budgeted(schema.read(Config, values | (variant if small else {})))
         _check(config)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # TOML, UTF-8, or a rule
+    except InputError as error:
         raise InputError(f"{path}: {error}") from error
     name = config.name or path.stem + ("-small" if small else "")
     return msgspec.structs.replace(config, name=name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
@@ -260,11 +259,3 @@ def _kept(place: int | None, spans: Sequence[Segment]) -> Kept:
         about |= {"written_by": document.written_by, "parents": parents}
     scores = [float(s.score) for s in spans if s.scores]
     return Kept(document, place, joined(spans), max(scores, default=None), about)
-
-
-def __getattr__(name: str) -> type:
-    renamed = {"Door": Adapter, "Passed": Filtered}
-    if name not in renamed:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{name} is {renamed[name].__name__} now", DeprecationWarning, stacklevel=2)
-    return renamed[name]

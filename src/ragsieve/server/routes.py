@@ -18,7 +18,7 @@ from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, as_json, fault_of, json_response
 from ragsieve.server.ranking import ranked
-from ragsieve.server.service import Service, announcing, result_dict
+from ragsieve.server.service import Service, result_dict
 from ragsieve.server.strict import StrictRoute
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -136,14 +136,15 @@ def _streamed(
 
     def work() -> None:
         try:
-            result = service.run(announcing(system, kept), body, ask=True)
-            values = result_dict(result, name, trace=body.trace)
+            for piece in service.stream(system, body, kept):
+                if isinstance(piece, str):
+                    send("delta", {"text": piece})
+                else:
+                    values = result_dict(piece, name, trace=body.trace)
         except Exception as error:  # whatever it is, the client gets an event
             send("error", fault_of(error).values)
             return
-        send("delta", {"text": values["answer"]})
-        more = {"trace": values["trace"]} if body.trace else {}
-        send("done", {"answer": values["answer"], "tokens": values["tokens"], **more})
+        send("done", {key: values[key] for key in ("answer", "tokens", "trace") if key in values})
 
     running = service.work.start(work)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

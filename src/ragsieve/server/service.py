@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragsieve import artifacts
@@ -18,7 +17,6 @@ from ragsieve.server.metrics import Metrics
 from ragsieve.server.settings import Settings
 from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, RerankIn
 from ragsieve.server.work import Work
-from ragsieve.types import Answer, Query
 
 logger = logging.getLogger(__name__)
 
@@ -26,25 +24,10 @@ _UTF8 = 4  # bytes of a character at most; no tokenizer makes more tokens than t
 Keeping = Callable[[str, float], System]
 """A system by its name, and the probability with which the answer is to survive."""
 
+Asked = FilterIn | InspectIn | RerankIn | ChatDocuments
+"""What has a question and documents."""
+
 _WARM = ("Is it warm?", ["It is warm."])
-
-
-@dataclass(frozen=True)
-class Announcing(System):
-    """A system that announces what it kept before the reader is asked.
-
-    Args:
-        on_kept: Called with the filter's result.
-    """
-
-    on_kept: Callable[[Result], object] = field(default=bool, kw_only=True)
-
-    def _filtered(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None
-    ) -> tuple[Result, Answer | None]:
-        result, answer = super()._filtered(query, documents)
-        self.on_kept(result)
-        return result, answer
 
 
 class Service:
@@ -105,23 +88,26 @@ class Service:
             message = f"max_documents must be at most {most}, got {len(documents)}"
             raise Fault(413, "too_many_documents", message)
 
-    def run(
-        self,
-        system: System,
-        request: FilterIn | InspectIn | RerankIn | ChatDocuments,
-        *,
-        ask: bool = False,
-    ) -> Result:
+    def run(self, system: System, request: Asked, *, ask: bool = False) -> Result:
         """The result of a system; blocks, for `Work` to run.
 
         Raises:
             Fault: 413 if the documents have more tokens than may be.
         """
-        documents = _plain(request.documents)
-        self._check_tokens(system, documents or ())
+        documents = self._documents(system, request)
         result = (system.ask if ask else system)(request.query, documents)
         self.metrics.ran(result)
         return result
+
+    def stream(
+        self, system: System, request: FilterIn, on_kept: Callable[[Result], object]
+    ) -> Iterator[str | Result]:
+        """Pieces of the answer, then the result; see `System.ask_stream`, and `run`."""
+        documents = self._documents(system, request)
+        for piece in system.ask_stream(request.query, documents, on_kept=on_kept):
+            if isinstance(piece, Result):
+                self.metrics.ran(piece)
+            yield piece
 
     def warm_up(self) -> None:
         """Load the models, by a question of one sentence to each system; blocks."""
@@ -142,27 +128,20 @@ class Service:
         """Systems with what each keeps, the default first."""
         return [{"name": name, "summary": _summary(name)} for name in self.systems]
 
-    def _check_tokens(self, system: System, documents: Sequence[AnyDocument]) -> None:
+    def _documents(self, system: System, request: Asked) -> list[AnyDocument] | None:
+        """Documents of a request as `System.__call__` takes them; not more tokens than may be."""
+        if request.documents is None:
+            return None
+        plain: list[AnyDocument] = [
+            one.plain if isinstance(one, DocumentIn) else one for one in request.documents
+        ]
         most = self.settings.limits.max_tokens
-        texts = [document.text for document in as_documents(documents)]
-        if sum(map(len, texts)) * _UTF8 <= most:
-            return
-        if (tokens := sum(system.reader.count(texts))) > most:
+        texts = [document.text for document in as_documents(plain)]
+        tokens = sum(map(len, texts)) * _UTF8  # at most
+        if tokens > most and (tokens := sum(system.reader.count(texts))) > most:
             message = f"max_tokens must be at most {most}, got {tokens} in the documents"
             raise Fault(413, "too_many_tokens", message)
-
-
-def _plain(documents: Sequence[Any] | None) -> list[AnyDocument] | None:
-    """Documents of a request as `System.__call__` takes them."""
-    if documents is None:
-        return None
-    return [one.plain if isinstance(one, DocumentIn) else one for one in documents]
-
-
-def announcing(system: System, on_kept: Callable[[Result], object]) -> Announcing:
-    """The same system, which announces what it kept."""
-    own = {one.name: getattr(system, one.name) for one in fields(System)}
-    return Announcing(**own, on_kept=on_kept)
+        return plain
 
 
 def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
