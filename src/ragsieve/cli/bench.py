@@ -62,30 +62,24 @@ def bench_command(
     import msgspec
 
     from ragsieve.evaluate.bench import Bench
-    from ragsieve.evaluate.config import read
+    from ragsieve.evaluate.config import label, read
 
     config = read(run, small=small)
+    changes: dict[str, Any] = {"workers": workers} if workers else {}
     if limit:
-        less = [msgspec.structs.replace(d, questions=limit) for d in config.data]
-        config = msgspec.structs.replace(config, data=less)
-    if workers:
-        config = msgspec.structs.replace(config, workers=workers)
+        changes["data"] = [msgspec.structs.replace(d, questions=limit) for d in config.data]
+    config = msgspec.structs.replace(config, **changes)
     folder = output or Path("runs", config.name)
     bench = Bench(config, folder, data, ["ragsieve", *sys.argv[1:]], retry)
     if dry_run:
-        table(("questions", "system", "generator"), [_row(cell) for cell in bench.cells])
+        rows = [(c.questions_file, label(c.system), label(c.generator)) for c in bench.cells]
+        table(("questions", "system", "generator"), rows)
         bench.check()
         return 0
     failures = _run(bench)
     ends = {"html": "html", "markdown": "md", "csv": "csv"}
     _report([folder], None, {form: folder / f"report.{end}" for form, end in ends.items()})
     return 1 if failures else 0
-
-
-def _row(cell: Any) -> tuple[str, str, str]:
-    from ragsieve.evaluate.config import label  # needs packages that other commands do without
-
-    return cell.questions_file, label(cell.system), label(cell.generator)
 
 
 def _run(bench: Any) -> int:

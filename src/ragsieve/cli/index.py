@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragsieve import datasets
 from ragsieve.cli.base import (
     COUNT,
     FOLDER,
-    INFO,
     Count,
     Data,
     Json,
@@ -43,7 +41,7 @@ from ragsieve.systems.indexes import (
 )
 from ragsieve.text import counted
 from ragsieve.trace import segment_to_dict
-from ragsieve.types import Document, Query
+from ragsieve.types import Query
 
 _Index = Annotated[Path, FOLDER]
 _Sources = Annotated[tuple[str, ...], {"metavar": "SOURCE..."}]
@@ -117,25 +115,16 @@ def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> None:
     if first is None:
         _print_left_out(sources)
         raise InputError(f"{', '.join(sources.names)} must hold at least one document, got none")
-    with opened() as corpus:
-        change = _added(corpus, chain([first], documents))
-    _print_left_out(sources)
-    _print_change(folder, change)
-
-
-def _added(corpus: Corpus, documents: Iterable[Document]) -> Change:
-    """Add documents with a bar; their number is unknown before they are read."""
-    counts = TextColumn("{task.completed:,} documents, {task.fields[chunks]:,} chunks embedded")
-    columns = (TextColumn("indexing"), BarColumn(), counts, TimeElapsedColumn())
-    with Progress(*columns, console=INFO) as bars:
-        bar = bars.add_task("", total=None, chunks=0)
+    with opened() as corpus, progress() as bars:
+        bar = bars.add_task("indexing", total=None)  # unknown before all are read
 
         def on_progress(done: int, chunks: int) -> None:
-            bars.update(bar, completed=done, chunks=chunks)
+            bars.update(bar, completed=done, description=f"indexing, {chunks:,} chunks embedded")
 
-        change = corpus.add(documents, progress=on_progress)
-        bars.update(bar, total=1, completed=1, visible=False)
-    return change
+        change = corpus.add(chain([first], documents), progress=on_progress)
+        bars.update(bar, visible=False)
+    _print_left_out(sources)
+    _print_change(folder, change)
 
 
 def _print_change(folder: Path, change: Change) -> None:
@@ -185,10 +174,9 @@ def search_command(
         k: Chunks at most.
         by: How to search.
     """
-    question = Query(query)
     by = by or ("hybrid" if _embeds(folder) else "bm25")
     with _opened(folder, [by]) as corpus:
-        results = corpus.search(question, k=k, by=by)
+        results = corpus.search(Query(query), k=k, by=by)
         empty = not results and not corpus.ids()
     if as_json:
         hits = [

@@ -45,14 +45,13 @@ def derived_costs(
     if baseline and cells is not baseline:
         own, other = ([c.known("cost", "seconds") for c in group] for group in (cells, baseline))
         saved = group_mean(other) - group_mean(own)
+    prices_of = {"filter": (prices.filter, "llm"), "generator": (prices.generator, "generator")}
     return {
         "compression": _compression(cells),
-        "filter_price": group_mean([_finite(prices.filter(*_tokens(c, "llm"))) for c in cells])
-        / 1000,
-        "generator_price": group_mean(
-            [_finite(prices.generator(*_tokens(c, "generator"))) for c in cells]
-        )
-        / 1000,
+        **{
+            f"{name}_price": group_mean([_finite(price(*_tokens(c, role))) for c in cells]) / 1000
+            for name, (price, role) in prices_of.items()
+        },
         "p50": float(p50),
         "p95": float(p95),
         "saved_seconds": saved,

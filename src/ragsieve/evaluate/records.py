@@ -283,46 +283,35 @@ def _numbers(record: Record) -> dict[Name, float]:
             part = f"stage {place} {_stage_name(held.stage)}"
             row[part, "held"] = float(held.present)
             row[part, "first"] = math.nan if held.first is None else float(held.first)
-    return row | _spent(record)
-
-
-def _spent(record: Record) -> dict[Name, float]:
-    """Calls and tokens by stage."""
     parts = [*_parts(record)]
-    row = {STEPS: float(len(parts))} if parts else {}
+    row |= {STEPS: float(len(parts))} if parts else {}
     return row | {(part, n): getattr(step, n) for part, step in parts for n in COSTS}
 
 
-def _models(record: Record) -> Iterator[tuple[str, Costs]]:
-    """Models of all steps with what they cost; a step that names none is one itself."""
+def _models(record: Record) -> Iterator[tuple[str, str, Costs]]:
+    """Steps, their models and what these cost; a step that names no model is one itself."""
     for part, step in _parts(record):
-        yield from (step.models or {part: step}).items()
+        for model, costs in (step.models or {part: step}).items():
+            yield part, model, costs
 
 
 def writers_of(records: Iterable[Record]) -> set[str]:
     """Models that ever write something: LLMs, where others only read."""
-    models = (model for record in records for model in _models(record))
-    return {name for name, costs in models if costs.tokens_out}
+    models = (one for record in records for one in _models(record))
+    return {model for _, model, costs in models if costs.tokens_out}
 
 
 def by_role(record: Record, writers: Set[str]) -> dict[Name, float]:
     """Costs of LLMs, which ever write something, of encoders, and of the generator."""
-    parts = [*_parts(record)]
-    if not parts:
+    if not (models := [*_models(record)]):
         return {}
-    row: dict[Name, float] = {
-        ("cost", f"{role}_{name}"): 0.0
-        for name in COSTS
-        for role in ("llm", "encoder", "generator")
-    }
-    for part, step in parts:
-        models: list[tuple[str, Costs]] = [("generator", step)]
-        if not part.startswith("generator "):
-            named = step.models or {part: step}
-            models = [("llm" if m in writers else "encoder", costs) for m, costs in named.items()]
-        for role, costs in models:
-            for name in COSTS:
-                row["cost", f"{role}_{name}"] += getattr(costs, name)
+    roles = ("llm", "encoder", "generator")
+    row: dict[Name, float] = {("cost", f"{role}_{name}"): 0.0 for name in COSTS for role in roles}
+    for part, model, costs in models:
+        role = "llm" if model in writers else "encoder"
+        for name in COSTS:
+            own = "generator" if part.startswith("generator ") else role
+            row["cost", f"{own}_{name}"] += getattr(costs, name)
     return row
 
 
