@@ -55,22 +55,6 @@ class HeadLimited(H11Protocol):
             self._timer = None
 
 
-class _Server(uvicorn.Server):
-    """Says where it answers once it does."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[str], object]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for one in self.servers:
-            for listener in one.sockets:
-                host, port = listener.getsockname()[:2]
-                name = f"[{host}]" if ":" in host else host
-                self._on_start(f"ragsieve serves at http://{name}:{port}")
-
-
 def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """Configuration of uvicorn: quiet, with limits for heads, and time to finish."""
     return uvicorn.Config(
@@ -95,7 +79,7 @@ def run(
         host: The address to listen at.
         port: Its port; 0 for a free one.
         settings: Requests that run at the signal have ``limits.timeout_s`` to end.
-        on_start: Called with the address, in a line, once the server answers there.
+        on_start: Called with the address, in a line, once the server listens there.
 
     Raises:
         InputError: If it cannot listen there.
@@ -109,6 +93,9 @@ def run(
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     with listener, suppress(KeyboardInterrupt):  # the signal that has ended it comes once more
-        _Server(config(app, settings), on_start).run([listener])
+        address, port, *_ = listener.getsockname()
+        name = f"[{address}]" if ":" in address else address
+        on_start(f"ragsieve serves at http://{name}:{port}")  # it listens: who comes is answered
+        uvicorn.Server(config(app, settings)).run([listener])
     busy: int = app.state.service.work.inside
     return busy
