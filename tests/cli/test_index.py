@@ -161,15 +161,6 @@ def test_recall_is_a_table(ragsieve: Command) -> None:
     assert "2 questions: 2 with answers, 1 with gold documents in the index\n" in ended.err
 
 
-def test_one_question_has_no_interval(ragsieve: Command) -> None:
-    """What hybrid gains on it stands alone."""
-    ragsieve("index", "build", "i", "q.jsonl", *FAKE)
-    ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "1", "--limit", "1")
-
-    assert "nan" not in ended.out
-    assert ["recall@1", "bm25", "+0.000", "1.000", "tie"] == ended.out.splitlines()[-2].split()
-
-
 def test_recall_prints_json(ragsieve: Command) -> None:
     """By the name of the data; an interval of one question is null, not NaN."""
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)

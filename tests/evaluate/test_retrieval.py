@@ -84,8 +84,8 @@ def test_gold_is_what_is_labelled_else_what_the_metadata_name() -> None:
     assert set() == gold_passages(Example(query, (BEES,), (), {"gold_passages": "none"}))
 
 
-def test_hybrid_is_compared_with_the_better_single_way(tmp_path: Path) -> None:
-    """Question by question, for every measure and K."""
+def test_ways_of_searching_stand_beside_each_other(tmp_path: Path) -> None:
+    """Each with every measure; where all are right, the interval is exact: 0.025 ** (1 / 6)."""
     names = ["bees", "goats", "sheep", "cows", "hens", "pigs"]
     documents = [Document(name, f"{name.title()} live on the farm.") for name in names]
     examples = [
@@ -95,12 +95,9 @@ def test_hybrid_is_compared_with_the_better_single_way(tmp_path: Path) -> None:
     with Corpus(tmp_path, HashingEmbedder()) as corpus:
         corpus.add(documents)
         found = recall(corpus, examples, at=(1,))
-    single, gain = found.gains["recall@1"]
 
     assert ["bm25", "dense", "hybrid"] == list(found.means)
-    assert pytest.approx(0.541, abs=0.001) == found.means["hybrid"]["recall@1"].low  # 0.025^(1/6)
-    assert ["recall@1", "answer@1"] == list(found.gains)
-    assert ("bm25", 0.0, 1.0, "tie") == (single, gain.value, gain.p, gain.verdict)
+    assert pytest.approx(0.541, abs=0.001) == found.means["hybrid"]["recall@1"].low
 
 
 @pytest.mark.parametrize(

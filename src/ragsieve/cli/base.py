@@ -101,7 +101,7 @@ def _number(value: float | None) -> str:
 
 
 def means(
-    name: str, rows: Mapping[str, Mapping[str, Any]], costs: Mapping[str, Mapping[str, float]]
+    name: str, rows: Mapping[Any, Mapping[str, Any]], costs: Mapping[Any, Mapping[str, float]]
 ) -> None:
     """Print means with intervals by row and measure, then what each row costs."""
     from ragsieve.evaluate.formatting import value_text  # an extra

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -257,21 +257,9 @@ def recall_command(
         }
     if as_json:
         click.echo(json.dumps({name: one.to_dict() for name, one in recalls.items()}, indent=2))
-    else:
-        _print_recalls(recalls)
-
-
-def _print_recalls(recalls: Mapping[str, Any]) -> None:
-    from ragsieve.evaluate.formatting import value_text
-
+        return
     for name, one in recalls.items():
         means(name, one.means, {by: {"ms a question": ms} for by, ms in one.median_ms.items()})
-        gains = [
-            (measure, single, value_text(gain, "+.3f"), f"{gain.p:.3f}", gain.verdict)
-            for measure, (single, gain) in one.gains.items()
-        ]
-        if gains:
-            table(("hybrid gains", "over", "difference", "p", "so it is"), gains)
         info(f"{name}: {one.counted()}", "dim")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.stats import Difference, MeanInterval, compare, interval, json_figure
+from ragsieve.evaluate.stats import MeanInterval, interval, json_figure
 from ragsieve.retrieve.corpus import By, Corpus
 from ragsieve.retrieve.index.store import digest_of
 from ragsieve.text import contains_answer, counted, normalise
@@ -36,7 +36,6 @@ class Retrieval:
             a gold answer in the first K chunks.
         median_ms: By way, the median time of a search for the largest K's chunks, in milliseconds,
             with the embedding of the question.
-        gains: By measure, the better of BM25 and dense, and hybrid minus it, paired by question.
         questions: Questions in all.
         with_gold: Of these, such with gold documents that the index holds.
         with_answers: Of these, such with a gold answer that is not yes or no.
@@ -46,7 +45,6 @@ class Retrieval:
 
     means: Mapping[By, Mapping[str, MeanInterval]]
     median_ms: Mapping[By, float]
-    gains: Mapping[str, tuple[By, Difference]]
     questions: int
     with_gold: int
     with_answers: int
@@ -70,9 +68,8 @@ class Retrieval:
             | {"median_ms": self.median_ms[by]}
             for by, means in self.means.items()
         ]
-        gains = {n: {"single": by, **json_figure(gain)} for n, (by, gain) in self.gains.items()}
         values = {name: getattr(self, name) for name in counts}
-        return {**values, "ways": ways, "hybrid_minus_best_single": gains}
+        return {**values, "ways": ways}
 
 
 def recall(
@@ -86,8 +83,6 @@ def recall(
     A question's gold documents are those labelled ``is_positive``, else ``gold_passages`` of its
     metadata. They are known again by title and text, since an index keeps equal passages once; what
     the index does not hold cannot be found and does not count. Intervals are 95% bootstrap ones.
-    Hybrid is compared with that of BM25 and dense which does better on these very questions, which
-    errs against hybrid.
 
     Args:
         corpus: The index.
@@ -125,7 +120,7 @@ def recall(
         way: {name: interval([np.array(v)]) for name, v in own.items()}
         for way, own in values.items()
     }
-    return Retrieval(means, median_ms, _gains(values), **counts)
+    return Retrieval(means, median_ms, **counts)
 
 
 def gold_passages(example: Example) -> set[Passage]:
@@ -184,15 +179,3 @@ def _deep(
 def _documents(chunks: Sequence[Segment]) -> list[Document]:
     """Documents by their best chunks, each once."""
     return list({chunk.document.id: chunk.document for chunk in chunks}.values())
-
-
-def _gains(values: Mapping[By, Measures]) -> dict[str, tuple[By, Difference]]:
-    gains: dict[str, tuple[By, Difference]] = {}
-    singles = [way for way in values if way != "hybrid"]
-    if "hybrid" not in values or not singles:
-        return gains
-    for name, hybrid in values["hybrid"].items():
-        columns = {way: np.array(values[way][name]) for way in singles}
-        single = max(singles, key=lambda way: float(columns[way].mean()))
-        gains[name] = single, compare([np.array(hybrid)], [columns[single]])
-    return gains
