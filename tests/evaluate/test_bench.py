@@ -140,6 +140,14 @@ def test_times_are_of_questions_asked_alone(tmp_path: Path) -> None:
         assert abs(r["filter_seconds"] + r["generator_seconds"] - r["seconds"]) < 2e-4
 
 
+def test_times_are_of_models_that_remember_nothing(tmp_path: Path) -> None:
+    """Of the questions whose records were made before."""
+    llm = ScriptedLLM(lambda _: "x")
+    run(tmp_path, replace(ONE, latency=2), llm)
+
+    assert 12 == len(llm.prompts)  # one a record: the times are of another object
+
+
 def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
     """Records stay, byte for byte."""
     run(tmp_path)

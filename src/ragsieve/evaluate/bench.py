@@ -36,6 +36,7 @@ from ragsieve.evaluate.metrics import (
 )
 from ragsieve.evaluate.opening import open_system
 from ragsieve.evaluate.run import Batch, Done, Failed, Process, replace_lines
+from ragsieve.models.reopen import Reopened
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -153,7 +154,7 @@ class Bench:
 
         @cache
         def warm() -> System:
-            system = self._system(cell, lambda model: model)
+            system = self._system(cell, _reopened)
             self._asked(system)("Is the sky blue?", ["The sky is blue. Grass is green."])
             return system  # with all it needs loaded
 
@@ -252,6 +253,14 @@ class Bench:
 
     def _questions(self, cell: Cell) -> Path:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"
+
+
+def _reopened(model: Any) -> Any:
+    """The same model with nothing in memory of the questions whose records were made."""
+    if not isinstance(model, Reopened):
+        return model
+    make, arguments = model.__reduce__()
+    return make(*arguments)
 
 
 def _times(ask: Callable[[], Result]) -> dict[str, Any]:
