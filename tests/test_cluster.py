@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 import pytest
@@ -235,37 +234,6 @@ def test_nearest_ties_survive_rotation(seed: int, scale: float) -> None:
     assert 0 == nearest(turned, [0], [[1], [2], [3], [4]])
 
 
-SETS: dict[str, tuple[Any, ...]] = {
-    "right must hold at least one row, got []": ([], [0]),
-    "wrong must hold at least one row, got ()": ([0], ()),
-    "wrong must name rows from 0 to 3, got 4": ([0], [4]),
-    "right must name rows from 0 to 3, got -1": ([-1], [0]),
-    "wrong must name rows not named before, got 1 again": ([0, 1], [2, 1]),
-    "right must name rows not named before, got 0 again": ([0, 0], [2]),
-}
-
-
-@pytest.mark.parametrize("message", SETS)
-def test_sets_are_checked(message: str) -> None:
-    """The error names set, rule and row."""
-    with pytest.raises(InputError) as error:
-        hyperbola(ELLIPSE, *SETS[message])
-
-    assert message == str(error.value)
-
-
-def test_the_other_set_checks_are_by_name_too() -> None:
-    """An ellipse and nearest number their sets; an ellipse has two or more."""
-    with pytest.raises(InputError, match=r"sets\[2\] must hold at least one row"):
-        ellipse(ELLIPSE, [0], [1], [])
-    with pytest.raises(InputError, match="sets must be at least two"):
-        ellipse(ELLIPSE, [0])
-    with pytest.raises(InputError, match=r"others\[1\] must name rows not named before, got 0"):
-        nearest(ELLIPSE, [0], [[1], [0]])
-    with pytest.raises(InputError, match=r"others must hold at least one set, got \[\]"):
-        nearest(ELLIPSE, [0], [])
-
-
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
@@ -285,21 +253,6 @@ def test_vectors_are_checked(vectors: Array, message: str) -> None:
         kmeans(vectors, 2, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("clusters", "seed", "message"),
-    [
-        (0, 0, "clusters must be at least 1, got 0"),
-        (2, -1, r"seed must be in \[0, 2\*\*32\), got -1"),
-        (2, 2**32, "got 4294967296"),
-    ],
-)
-def test_options_are_checked(clusters: int, seed: int, message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        kmeans(ELLIPSE, clusters, seed=seed)
-
-
-@needs_sklearn
 def test_kmeans_finds_what_lies_apart() -> None:
     """Three heaps 100 apart, dealt out in turn: sets by their smallest row, rows rising."""
     heaps = points((0, 0), (100, 0), (0, 100)).repeat(10, axis=0)

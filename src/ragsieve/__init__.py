@@ -53,6 +53,6 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version("ragsieve")
     if name == "load":
         return import_module("ragsieve.artifacts").load
-    if name in __all__ or name == "trained":
+    if name in __all__:
         return import_module(f"ragsieve.{name}")
     raise AttributeError(f"module 'ragsieve' has no attribute {name!r}")
