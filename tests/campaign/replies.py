@@ -19,7 +19,7 @@ from .campaign import Kind
 from .hostile import HOSTILE
 from .laws import check_result, draw_documents, draw_question, draw_text, holds, places
 
-OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # models of their own: see networks.py
+OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # models of their own
 RIGHT = [  # what templates ask for
     "[1]", "[2, 1]", "[]", "[1] > [2]", "0.7", "1", "3", "yes", "no", "Yes.", "unknown", "A", "B",
     "Relevant", "[Relevant]", "[Irrelevant]", "[Fully supported]", "[Utility:5]", "[Retrieval]",

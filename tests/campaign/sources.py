@@ -16,7 +16,6 @@ from ragsieve.types import Query
 
 from .campaign import Kind
 from .laws import check_result, draw_question, draw_text, holds
-from .pages import markup
 
 RIGHT: list[Any] = [
     {"weather": {"sky": "grey", "city": "Rome"}}, [{"id": 3, "name": "Rome"}], {"result": "x"},
@@ -28,6 +27,24 @@ STATUS = ["200 OK"] * 8 + ["500 x", "302 Found", "404 x", "204 x", "999", "", "2
 QUESTIONS = ["What is the weather in Rome?", "Which order has orderId 7?", "weather Rome kelvin"]
 HTML = ["<p>", "</p>", "<div>" * 3000, "<table><tr><td>", "<script>", "<!--", "&#0;", "&#x110000;"]
 HTML += ["<title>", "<svg><style>", "<td rowspan=99999999>", "<ol start=-1>", "\x00", "<pre>"]
+
+MARKUP = [
+    "<script>PWN</script>", "</script><script>PWN</script>", "<img src=x onerror=PWN>",
+    "<svg/onload=PWN>", "<a href='javascript:PWN'>x</a>", "<iframe srcdoc='<script>PWN</script>'>",
+    "<style>*{background:url(http://evil.example/x)}</style>", "<base href=http://evil.example/>",
+    "<form action=http://evil.example/><input autofocus onfocus=PWN>", "'\" onmouseover=PWN x='",
+    "<meta http-equiv=refresh content='0;url=http://evil.example/'>", "${PWN}", "{{PWN}}", "-->",
+    "<math><mtext></table><mglyph><style><!--</style><img title='--><img src=x onerror=PWN>'>",
+    "\u2028PWN//", "<!--<script>", "]]><script>PWN</script>", "<link rel=stylesheet href=//evil>",
+    "<details open ontoggle=PWN>", "\\u003cscript\\u003ePWN\\u003c/script\\u003e", "&lt;script&gt;",
+]  # fmt: skip
+CODE = "window.pwned=1"
+
+
+def markup(rng: random.Random) -> str:
+    """A few attacks in a text."""
+    found = [rng.choice([*MARKUP, draw_text(rng)]) for _ in range(rng.randrange(1, 5))]
+    return rng.choice([" ", "", ". "]).join(found).replace("PWN", CODE)
 
 
 def draw_json(rng: random.Random) -> str:
