@@ -60,7 +60,7 @@ def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got one {type(documents).__name__}")
     seen: Counter[str] = Counter()
-    taken = []
+    ranked = []
     for rank, value in enumerate(documents):
         document = replace(_as_document(value, rank), rank=rank)
         seen[document.id] += 1
@@ -71,8 +71,8 @@ def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...
             seen[renamed] += 1
             note(f"document id {document.id!r} occurs again: renamed {renamed!r}")
             document = replace(document, id=renamed)
-        taken.append(document)
-    return tuple(taken)
+        ranked.append(document)
+    return tuple(ranked)
 
 
 def _as_document(value: AnyDocument, rank: int) -> Document:

@@ -139,7 +139,7 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> lis
     def length(some: Sequence[Segment]) -> int:
         return reader.count([reader.context(some)])[0] if some else 0
 
-    def laid(some: Iterable[Segment]) -> list[Segment]:
+    def in_order(some: Iterable[Segment]) -> list[Segment]:
         return sorted(some, key=lambda s: place[s.key])
 
     if length(segments) <= max_tokens:
@@ -150,13 +150,13 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> lis
     place = {s.key: n for n, s in enumerate(segments)}
     ranked = best_first(segments)
     sums = accumulate(own[s.key] for s in ranked)
-    few = range(1, 1 + sum(total <= max_tokens for total in sums))
-    sure = bisect_right(few, max_tokens, key=lambda n: length(laid(ranked[:n])))
-    kept = {s.key: s for s in ranked[:sure]}  # as trying one by one would, in fewer trials
-    used = length(laid(kept.values()))
-    for segment in ranked[sure:]:
-        if used + own[segment.key] <= max_tokens:  # else do not even lay it out
-            trial = length(laid([*kept.values(), segment]))
+    sizes = range(1, 1 + sum(total <= max_tokens for total in sums))
+    fitting = bisect_right(sizes, max_tokens, key=lambda n: length(in_order(ranked[:n])))
+    kept = {s.key: s for s in ranked[:fitting]}  # as trying one by one would, in fewer trials
+    used = length(in_order(kept.values()))
+    for segment in ranked[fitting:]:
+        if used + own[segment.key] <= max_tokens:  # else do not even try it
+            trial = length(in_order([*kept.values(), segment]))
             if trial <= max_tokens:
                 kept[segment.key] = segment
                 used = trial
@@ -221,10 +221,10 @@ class System:
         query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
         with trace.recording():
-            taken, given = self._given(query, documents)
-            result = StageResult.of(self.stage(query, given))
-            kept, answer = [*result], result.answer or given.answer
-            taken, read = _with_found(taken, given, result.found)
+            inputs, evidence = self._evidence(query, documents)
+            result = StageResult.of(self.stage(query, evidence))
+            kept, answer = [*result], result.answer or evidence.answer
+            inputs, read = _with_found(inputs, evidence, result.found)
             before, after = self._lengths(read, kept)
             limit = before if self.max_tokens is None else min(before, self.max_tokens)
             if after > limit:  # over the budget, or in a new order that needs more joints
@@ -233,7 +233,7 @@ class System:
                     record.after = tuple(kept)
                 before, after = self._lengths(read, kept)
         text = self.reader.context(kept)
-        return Result(query, taken, tuple(kept), text, Tokens(before, after), trace), answer
+        return Result(query, inputs, tuple(kept), text, Tokens(before, after), trace), answer
 
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
@@ -366,17 +366,18 @@ class System:
         stage = self.stage if isinstance(self.stage, Pipeline) else Pipeline(self.stage)
         return replace(self, stage=stage.lenient())
 
-    def _given(
+    def _evidence(
         self, query: Query, documents: Sequence[AnyDocument] | None
     ) -> tuple[tuple[Document, ...], StageResult]:
         """Segments to filter: of the caller's documents, else of the source."""
         if documents is not None or self.source is None:
-            taken = as_documents(documents)
-            return taken, StageResult(map(Segment.whole, taken))
+            inputs = as_documents(documents)
+            return inputs, StageResult(map(Segment.whole, inputs))
         source = cast(Source, self.source)
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
-        found = _recorded(source, "source", [], lambda: evidence_of(source, query), on_error)
-        return tuple({s.document.id: s.document for s in found}.values()), StageResult.of(found)
+        results = _recorded(source, "source", [], lambda: evidence_of(source, query), on_error)
+        inputs = tuple({s.document.id: s.document for s in results}.values())
+        return inputs, StageResult.of(results)
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])

@@ -66,13 +66,13 @@ class Result:
     @property
     def verdicts(self) -> list[Verdict]:
         """Verdict on every finest span, in the order of the documents."""
-        found = {
+        verdicts = {
             drop.segment.key: Verdict(drop.segment, record.stage, drop.reason)
             for record in self.trace.steps
             for drop in record.dropped
         }
-        found.update({s.key: Verdict(s, "", "") for s in self.kept})
-        return sorted(found.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
+        verdicts.update({s.key: Verdict(s, "", "") for s in self.kept})
+        return sorted(verdicts.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
 
     @property
     def rows(self) -> list[dict[str, Any]]:

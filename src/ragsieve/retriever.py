@@ -67,14 +67,14 @@ class Retriever:
 
     def __call__(self, query: Query, /) -> list[Segment]:
         try:
-            found = self._search(query.text)
-            found = [*found] if isinstance(found, Iterator) else found
-            segments = [Segment.whole(document) for document in as_documents(found)][: self.k]
+            results = self._search(query.text)
+            results = [*results] if isinstance(results, Iterator) else results
+            segments = [Segment.whole(document) for document in as_documents(results)][: self.k]
         except Exception as error:  # somebody's own retriever may raise anything
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise SourceError(f"{self._name} failed: {reason}") from error
-        given = [getattr(one, "score", None) for one in found[: self.k]]
-        scores = [float(n) for n in given if isinstance(n, Real) and math.isfinite(n)]
+        values = [getattr(one, "score", None) for one in results[: self.k]]
+        scores = [float(n) for n in values if isinstance(n, Real) and math.isfinite(n)]
         if len(scores) < len(segments):
             return segments
         return [s.scored(SCORE, score) for s, score in zip(segments, scores, strict=True)]
@@ -129,10 +129,10 @@ def segments_of(source: Callable[[Query], list[Segment]], query: Query) -> list[
     Raises:
         InputError: If it is no list of segments.
     """
-    found = source(query)
-    if not isinstance(found, list) or not all(isinstance(one, Segment) for one in found):
-        raise InputError(f"{source!r} must give a list of segments, got {found!r:.80}")
-    return found
+    results = source(query)
+    if not isinstance(results, list) or not all(isinstance(one, Segment) for one in results):
+        raise InputError(f"{source!r} must give a list of segments, got {results!r:.80}")
+    return results
 
 
 def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
@@ -141,10 +141,10 @@ def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> list[
     Raises:
         InputError: If it finds anything else.
     """
-    found = segments_of(source, query)
+    results = segments_of(source, query)
     documents: dict[str, Document] = {}
-    for segment in found:
+    for segment in results:
         name = segment.document.id
         if documents.setdefault(name, segment.document) != segment.document:
             raise InputError(f"{source!r} must give documents of unique ids, got two of {name!r}")
-    return found
+    return results

@@ -82,10 +82,10 @@ def read_toml(kind: type[T], path: Path) -> T:
 
 def read_format(kind: type[T], values: object, number: int) -> T:
     """As `read`, of an object whose ``format`` is ``number``; ``kind`` has no such field."""
-    given = dict(values) if isinstance(values, dict) else {}
-    if type(given.get("format")) is not int or given.pop("format") != number:
+    fields = dict(values) if isinstance(values, dict) else {}
+    if type(fields.get("format")) is not int or fields.pop("format") != number:
         raise InputError(f"format must be {number}; another one needs another version")
-    return read(kind, given)
+    return read(kind, fields)
 
 
 def short(value: object) -> str:
@@ -94,8 +94,8 @@ def short(value: object) -> str:
 
 
 def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) -> str:
-    found = _AT.fullmatch(str(error))
-    text, path = found.groups() if found else (str(error), "")
+    match = _AT.fullmatch(str(error))
+    text, path = match.groups() if match else (str(error), "")
     name = (where + path.removesuffix("[...]")).removeprefix(".")
     if isinstance(error.__cause__, InputError):  # a rule of a schema's own
         return f"{name}.{text}" if name else text

@@ -63,17 +63,17 @@ def sentence_spans(
     for start, end in _blocks(text):
         while start < end:
             window = shown[start : min(end, start + size)]
-            found = sentencex.get_sentence_boundaries(language, window)
+            sentences = sentencex.get_sentence_boundaries(language, window)
             if start + len(window) < end:  # the last sentence may go on past the window
-                if len(found) > 1:
-                    found.pop()  # the next window starts with it
+                if len(sentences) > 1:
+                    sentences.pop()  # the next window starts with it
                 else:
-                    found[0]["end_index"] = _last_space(window, 0, len(window) - 1)
-            for sentence in found:
+                    sentences[0]["end_index"] = _last_space(window, 0, len(window) - 1)
+            for sentence in sentences:
                 bounds = start + sentence["start_index"], start + sentence["end_index"]
                 for first, last in _thai(text, *bounds) if language == "th" else [bounds]:
                     spans += _trimmed(text, first, last, max_chars)
-            start += found[-1]["end_index"]
+            start += sentences[-1]["end_index"]
     return spans
 
 
@@ -238,8 +238,8 @@ def contains_answer(text: str, answers: Iterable[str]) -> bool:
 
 def begins(text: str, phrases: Iterable[str]) -> bool:
     """Whether the normalised text begins with one of some normalised phrases."""
-    said = normalise(text.translate(_APOSTROPHES)) + " "
-    return any(said.startswith(f"{phrase} ") for phrase in phrases)
+    start = normalise(text.translate(_APOSTROPHES)) + " "
+    return any(start.startswith(f"{phrase} ") for phrase in phrases)
 
 
 def unsure(answer: str) -> bool:

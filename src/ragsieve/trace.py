@@ -172,12 +172,12 @@ class Trace:
     @property
     def warnings(self) -> list[str]:
         """Stages that failed and were skipped, and what others did without, one line each."""
-        found = []
+        lines = []
         for step in self.steps:
-            found += step.warnings
+            lines += step.warnings
             if step.error:
-                found.append(f"{step.stage} was skipped: {step.error}")
-        return [*dict.fromkeys(found)]
+                lines.append(f"{step.stage} was skipped: {step.error}")
+        return [*dict.fromkeys(lines)]
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as JSON values."""

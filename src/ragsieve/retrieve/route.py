@@ -243,11 +243,11 @@ class Routed:
         chosen = {*self.router(query, self.sources)}
         if unknown := chosen - {*names}:
             raise InputError(f"router must choose among {', '.join(names)}, got {unknown.pop()!r}")
-        taken = [source for source in self.sources if source.name in chosen]
-        asked, left = _names(taken), [name for name in names if name not in chosen]
+        sources = [source for source in self.sources if source.name in chosen]
+        asked, left = _names(sources), [name for name in names if name not in chosen]
         text = f"asked: {', '.join(asked) or 'none'}; not asked: {', '.join(left) or 'none'}"
         log_event(text, "sources", asked=asked, left=left)
-        return _merged(ask(taken, query))
+        return _merged(ask(sources, query))
 
 
 def check_names(sources: Sequence[Named]) -> None:

@@ -161,12 +161,12 @@ def chunks(db: sqlite3.Connection, condition: str, *values: Any) -> Iterator[Chu
 
 def documents(db: sqlite3.Connection, condition: str, *values: Any) -> dict[int, Document]:
     """The documents that meet a condition, by number; `ValueError` where one is damaged."""
-    found = {}
+    by_number = {}
     for number, *covered, crc in db.execute(f"SELECT * FROM documents WHERE {condition}", values):
         check(crc, f"document {number} is", *covered)
         id_, text, title, source, metadata = map(text_of, covered[:-1])
-        found[number] = Document(id_, text, title, source, metadata=json.loads(metadata))
-    return found
+        by_number[number] = Document(id_, text, title, source, metadata=json.loads(metadata))
+    return by_number
 
 
 def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> dict[int, float]:
