@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve.answer.demonstrations import read_pool
+from ragsieve.answer.demonstrations import Demonstration, reasoning_examples
 from ragsieve.answer.reasoning import DOMAINS, Reasoning
 from ragsieve.datasets import load
 from ragsieve.errors import InputError, ModelError
@@ -37,8 +35,12 @@ def questions(llm: ScriptedLLM) -> list[str]:
     return [text.rpartition("Question: ")[2] for text in asked]
 
 
+def pool() -> list[Demonstration]:
+    return [shown for examples in reasoning_examples().values() for shown in examples]
+
+
 def domains(llm: ScriptedLLM) -> list[str]:
-    of = {shown.question: shown.domain for shown in read_pool()}
+    of = {shown.question: shown.domain for shown in pool()}
     return [of[question] for question in questions(llm)[:-1]]
 
 
@@ -242,12 +244,10 @@ def test_evidence_that_does_not_fit_is_left_out() -> None:
 
 def test_the_pool_is_complete() -> None:
     """Three examples a domain, of three kinds; reasoning never ends without what it leads to."""
-    pool = read_pool()
     kinds = {"invalid question", "I don't know"}
 
-    assert [*DOMAINS] == list(dict.fromkeys(shown.domain for shown in pool))
-    for domain in DOMAINS:
-        found = [shown for shown in pool if shown.domain == domain]
+    assert [*DOMAINS] == [*reasoning_examples()]
+    for found in reasoning_examples().values():
         answers = [d.answer for d in found]
 
         assert (3, kinds) == (len(found), {*answers} & kinds)
@@ -260,7 +260,7 @@ def test_no_example_is_asked_in_the_sample() -> None:
     """An example that is asked later is a given answer."""
     asked = {example.query.text for example in load("sample")}
 
-    assert set() == asked & {shown.question for shown in read_pool()}
+    assert set() == asked & {shown.question for shown in pool()}
 
 
 @pytest.mark.data
@@ -268,63 +268,7 @@ def test_no_example_is_in_a_data_set(records: dict[str, list[Example]]) -> None:
     """Nor is any of them a question of the real files."""
     asked = {e.query.text.lower().rstrip("?") for found in records.values() for e in found}
 
-    assert set() == asked & {s.question.lower().rstrip("?") for s in read_pool()}
-
-
-def written(folder: Path, *records: Any) -> str:
-    path = folder / "pool.jsonl"
-    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    return str(path)
-
-
-def record(domain: str, number: int = 0, **more: Any) -> dict[str, Any]:
-    metadata = {"domain": domain, "rationale": "So it is."}
-    question = f"What of {domain} {number}?"
-    return {"question": question, "answers": ["x"], "metadata": metadata} | more
-
-
-def test_a_pool_of_ones_own_is_read(tmp_path: Path) -> None:
-    """Every example of other domains may be shown, in turn."""
-    pool = written(tmp_path, record("law"), record("art", 1), record("art", 2), record("art", 3))
-    _, llm, _ = read(GOOD, domain="law", pool=pool)
-
-    assert {"What of art 1?", "What of art 2?", "What of art 3?"} == {*questions(llm)[:-1]}
-
-
-def test_too_few_examples_are_named(tmp_path: Path) -> None:
-    """How many there are, of which domain."""
-    pool = written(tmp_path, record("law"), record("art"))
-
-    with pytest.raises(
-        InputError, match="at most the 1 of the pool other than domain 'law', got 3"
-    ):
-        read(GOOD, domain="law", pool=pool)
-    with pytest.raises(InputError, match="at most the 1 of the pool of domain 'law', got 2"):
-        read(GOOD, domain="law", pool=pool, same_domain=True, examples=2)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ({"question": "Who?", "answers": ["x"]}, "line 1: a worked example must have a domain"),
-        ({"question": "Who?"}, "line 1: a worked example must have an answer"),
-        (
-            record("law", metadata={"domain": "law"}),
-            "line 1: a worked example must have a rationale",
-        ),
-        (record("law", metadata={"domain": 7}), "a domain must be a string, got 7"),
-    ],
-)
-def test_a_line_that_breaks_a_rule_is_named(tmp_path: Path, line: Any, message: str) -> None:
-    """File, line and rule."""
-    with pytest.raises(InputError, match=message):
-        read_pool(written(tmp_path, line))
-
-
-def test_an_empty_pool_is_an_error(tmp_path: Path) -> None:
-    """There is nothing to show."""
-    with pytest.raises(InputError, match="pool must hold at least one example"):
-        read_pool(written(tmp_path))
+    assert set() == asked & {s.question.lower().rstrip("?") for s in pool()}
 
 
 @pytest.mark.parametrize(

@@ -53,20 +53,6 @@ def test_the_package_registers_its_systems(tmp_path: Path) -> None:
     assert "{'documents': 5, 'k': 1, 'max_tokens': None}" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["oracle", "langchain-llm-extractor", "filco-cxmi"])
-def test_without_the_package_the_error_names_its_installation(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One line."""
-    from ragsieve.systems import registry
-
-    monkeypatch.setattr(registry, "_ENTRIES", {})
-    monkeypatch.setattr(registry, "_modules", lambda: ())
-    monkeypatch.setattr(registry, "_import_others", lambda: None)
-    with pytest.raises(InputError, match=f"^{name} is a system of ragsieve-benchmarks, .* pip i"):
-        build(name, ScriptedLLM([]))
-
-
 def test_the_oracle_keeps_the_sentences_with_an_answer() -> None:
     """Nobody but a benchmark knows them, and it needs them."""
     known = build("oracle", ScriptedLLM([]), answers={QUESTION: ("Crofts",)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -80,23 +81,17 @@ def read_demonstrations(
     return demonstrations
 
 
-def read_pool(path: str = "") -> tuple[Demonstration, ...]:
-    """Worked examples with their domains: ragsieve's own fifteen, or those of a file.
+@cache
+def reasoning_examples() -> dict[str, list[Demonstration]]:
+    """Ragsieve's own fifteen worked examples with reasoning, by domain.
 
-    Args:
-        path: A file in the schema of `ragsieve.datasets.local`, each line with an answer, a
-            ``domain`` in its ``metadata``, and a ``rationale`` there; empty for ragsieve's own:
-            three a domain, one that is answered, one with a false premise ("invalid question") and
-            one whose documents do not say enough ("I don't know"), all of things made up.
-
-    Raises:
-        InputError: If the file or a line of it breaks a rule, or there is no line.
+    Three a domain, all of things made up: one that is answered, one with a false premise ("invalid
+    question") and one whose documents do not say enough ("I don't know").
     """
-    file = Path(path) if path else POOL
-    pool = _read(file, ("domain", "rationale"))
-    if not pool:
-        raise InputError(f"pool must hold at least one example, got none in {str(file)!r}")
-    return pool
+    domains: dict[str, list[Demonstration]] = {}
+    for example in _read(POOL, ("domain", "rationale")):
+        domains.setdefault(example.domain, []).append(example)
+    return domains
 
 
 def _read(path: Path, needed: Sequence[str], most: int | None = None) -> tuple[Demonstration, ...]:

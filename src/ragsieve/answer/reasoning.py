@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from ragsieve.answer.demonstrations import Demonstration, read_pool
+from ragsieve.answer.demonstrations import Demonstration, reasoning_examples
 from ragsieve.answer.parts import bare, parts, schema, text
 from ragsieve.answer.reader import Reader
-from ragsieve.errors import BadReply, InputError, ModelError, check_range
+from ragsieve.errors import BadReply, ModelError, check_range
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.models.wrap import is_small
 from ragsieve.trace import note
@@ -46,26 +46,23 @@ class Reasoning:
     `Answer.text` is the final answer, `Answer.reply` all of it. Without evidence the model answers
     from what it knows, and no example is shown.
 
-    Examples are taken in turn from the domains that follow the question's own in the pool, the
-    first of one domain, the second of the next: with ragsieve's own pool an answered one, a false
-    premise, one that cannot be known.
+    Examples are taken in turn from the domains that follow the question's own, the first of one
+    domain, the second of the next: an answered one, a false premise, one that cannot be known.
 
     Args:
         llm: The generator; its replies are greedy, as at temperature 0.
         embedder: Guesses a question's domain: the one whose description it is nearest to, by
             cosine. Without one, or where it fails, the domain is ``domain``.
-        domain: Of every question, where there is no embedder; where it is none of the pool's,
-            examples are of any domain.
+        domain: Of every question, where there is no embedder; where it is none of CRAG's, examples
+            are of any domain.
         examples: How many are shown, from 0 to 3.
         same_domain: Whether they are of the question's own domain instead.
         cot: Whether the model reasons before it answers; where None, unless it is a small local
             one, which the trace says.
         max_tokens: Tokens of a reply; at least 1.
-        pool: A file of one's own, as `read_pool` takes it.
 
     Raises:
-        InputError: If an option or a line of the file breaks its rule, or the pool has fewer
-            examples of the question's domain, or of others, than ``examples``.
+        InputError: If an option breaks its rule.
         ModelError: If a model fails; `ContextOverflow` if not even the question fits.
 
     Source: PruningRAG (arXiv 2409.13694), section 4.3, figure 3; Table 5; 500 tokens: section A.2.
@@ -80,12 +77,9 @@ class Reasoning:
     same_domain: bool = field(default=False, kw_only=True)
     cot: bool | None = field(default=None, kw_only=True)
     max_tokens: int = field(default=500, kw_only=True)
-    pool: str = field(default="", kw_only=True)
-    _pool: tuple[Demonstration, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_range(self, examples=(0, 3), max_tokens=(1, None))
-        object.__setattr__(self, "_pool", read_pool(self.pool))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
         return self.read(query, segments)[0]
@@ -130,7 +124,7 @@ class Reasoning:
         """The question's domain: ``domain``, or guessed by the embedder."""
         if self.embedder is None:
             return self.domain
-        names = list(dict.fromkeys(shown.domain for shown in self._pool))
+        names = list(reasoning_examples())
         about = [f"{name}: {DOMAINS.get(name, '')}" for name in names]
         try:
             question = self.embedder.embed([query.text], query=True)[0]  # (dim,)
@@ -144,26 +138,13 @@ class Reasoning:
         """The worked examples that stand before this question."""
         if not self.examples:
             return []
-        domain = self.domain_of(query)
-        names = list(dict.fromkeys(shown.domain for shown in self._pool))
+        domain, known = self.domain_of(query), reasoning_examples()
+        if self.same_domain and domain in known:
+            return known[domain][: self.examples]
+        names = [*known]
         begin = names.index(domain) if domain in names else -1
-        after = [*names[begin + 1 :], *names[: begin + 1]]  # the question's own comes last
-        if domain in names:
-            after = [domain] if self.same_domain else after[:-1]
-        groups = [[s for s in self._pool if s.domain == name] for name in after]
-        demonstrations: list[Demonstration] = []
-        for place in range(max(map(len, groups), default=0) * len(groups)):
-            one, turns = place % len(groups), place // len(groups)
-            turn = groups[one][(one + turns) % len(groups[one])]
-            if turn not in demonstrations:
-                demonstrations.append(turn)
-        if len(demonstrations) < self.examples:
-            which = f"{'of' if self.same_domain else 'other than'} domain {domain!r}"
-            raise InputError(
-                f"examples must be at most the {len(demonstrations)} of the pool {which}, "
-                f"got {self.examples!r}"
-            )
-        return demonstrations[: self.examples]
+        others = [*names[begin + 1 :], *names[: max(0, begin)]]
+        return [known[name][turn] for turn, name in enumerate(others[: self.examples])]
 
     @property
     def _reasons(self) -> bool:

@@ -34,13 +34,6 @@ ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 GROUP = "ragsieve.systems"
 """Group of the entry points by which other packages add systems."""
 
-BENCHMARKS = re.compile(
-    r"oracle|filco-(strinc|cxmi)|winnowrag-(oracle|ablated)|chunkrag-fixed|random-cut"
-    r"|langchain-[a-z-]+-(filter|extractor)"
-    r"|llama-index-(llm-rerank|sentence-optimizer)"
-)
-"""Systems of the package ``ragsieve-benchmarks``, which is outside the wheel."""
-
 _PACKAGE = "ragsieve.systems"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _DEFAULT = "finefilter"
@@ -229,9 +222,6 @@ def unknown(name: str, *more: str) -> str:
         name: The unknown name.
         more: What else would have been possible.
     """
-    if BENCHMARKS.fullmatch(name):
-        install = "pip install -e benchmarks, in a checkout of ragsieve's repository"
-        return f"{name} is a system of ragsieve-benchmarks, which is not installed: {install}"
     return f"system must be one of {', '.join([*SYSTEMS, *more])}, got {name!r}{nearest(name)}"
 
 
