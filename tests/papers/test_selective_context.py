@@ -36,7 +36,7 @@ def test_sentences_below_the_median_go() -> None:
     result = pruned("sentence", 50)
 
     assert "The cat sat. It purred." == result.text
-    assert [("It was so.", "2.77 is below the percentile 4.85")] == [
+    assert [("It was so.", "score 2.773 is below min_score=4.852")] == [
         (v.segment.text, v.reason) for v in result.verdicts if v.stage
     ]
 
@@ -47,4 +47,6 @@ def test_tokens_below_the_percentile_go() -> None:
 
     assert ["cat sat", "purred"] == [s.text for s in result.kept]
     assert 3 * log(2) == pytest.approx(result.kept[0].score)
-    assert {"0.69 is below the percentile 1.04"} == {v.reason for v in result.verdicts if v.stage}
+    assert {"score 0.693 is below min_score=1.0397"} == {
+        v.reason for v in result.verdicts if v.stage
+    }

@@ -102,29 +102,15 @@ _KINDS = (
 
 def _closing_fences(lines: Sequence[_Line]) -> dict[int, int]:
     """The line that ends each fence; one that is not closed is text."""
-    fences = [
-        (place, match[1], match[2])
-        for place, line in enumerate(lines)
-        if line.kind == "fence" and (match := _FENCE.match(line.text))
-    ]
     closed: dict[int, int] = {}
-    open_for_good: dict[str, int] = {}  # by mark, how many of them nothing closes any more
-    place = 0
-    while place < len(fences):
-        opened, marks, _ = fences[place]
-        marks = marks[:8]
-        end = len(fences)
-        if len(marks) < open_for_good.get(marks[0], 9):
-            rest = range(place + 1, len(fences))
-            end = next(
-                (k for k in rest if not fences[k][2] and fences[k][1].startswith(marks)), end
-            )
-        if end < len(fences):
-            closed[opened] = fences[end][0]
-            place = end + 1
-        else:
-            open_for_good[marks[0]] = len(marks)
-            place += 1
+    opened, marks = -1, ""
+    for place, line in enumerate(lines):
+        match = _FENCE.match(line.text) if line.kind == "fence" else None
+        if match and opened < 0:
+            opened, marks = place, match[1]
+        elif match and not match[2] and match[1].startswith(marks):
+            closed[opened] = place
+            opened = -1
     return closed
 
 

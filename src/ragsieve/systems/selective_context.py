@@ -18,7 +18,6 @@ from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.score.surprisal import Per, Surprisal
 from ragsieve.systems.lingua import Joined
 from ragsieve.systems.registry import system
-from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment, rounded
 
 Unit = Literal["sentence", "phrase", "token"]
@@ -97,10 +96,7 @@ class Percentile:
             return []
         scores = [rounded(s.score) for s in segments]
         least = min(rounded(float(np.percentile(scores, self.percent))), max(scores))
-        for segment in segments:
-            if rounded(segment.score) < least:
-                record_drop(segment, f"{segment.score:.2f} is below the percentile {least:.2f}")
-        return [s for s in segments if rounded(s.score) >= least]
+        return select.Threshold(least)(query, segments)
 
 
 @dataclass(frozen=True)
