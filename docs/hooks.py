@@ -80,12 +80,12 @@ def names() -> list[str]:
 
 def groups() -> dict[str, list[str]]:
     """The systems by what they are there for."""
-    found: dict[str, list[str]] = {"The four": [], "What they compare with": [], "Baselines": []}
+    found: dict[str, list[str]] = {"Main methods": [], "Other methods": [], "Baselines": []}
     for name in names():
         entry = artifacts.entry(name)
         baseline = not entry.paper or (name in systems.SYSTEMS and systems.SYSTEMS[name].knows)
         ours = any(number in entry.paper for number in THE_FOUR)
-        group = "Baselines" if baseline else "The four" if ours else "What they compare with"
+        group = "Baselines" if baseline else "Main methods" if ours else "Other methods"
         found[group].append(name)
     return found
 

@@ -426,7 +426,7 @@ def test_every_system_has_a_page() -> None:
 
 
 def test_systems_are_grouped() -> None:
-    """The four, what they compare with, baselines: each system is in one of them."""
+    """The main methods, others, baselines: each system is in one of them."""
     four, others, baselines = hooks().groups().values()
 
     assert {"finefilter", "winnowrag", "chunkrag", "pruningrag"} <= {*four}

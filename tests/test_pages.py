@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +20,8 @@ from .evaluate.test_report import hostile, reported, write_run
 from .inspector.conftest import Shown, chromium  # noqa: F401  # a fixture
 
 Look = Callable[[str, int, Any], Shown]
+ROOT = Path(__file__).parents[1]
+PAGES = ("index", "how-to/agents", "systems/index", "systems/finefilter", "reference/select")
 SCREENS = [(width, scheme) for width in (390, 1440) for scheme in ("light", "dark")]
 
 
@@ -52,3 +60,36 @@ def test_axe_finds_nothing_in_a_report(look: Look, tmp_path: Path) -> None:
 
             assert [] == folded == shown.violations(), (name, width, scheme)
             assert width >= shown.page.evaluate("document.documentElement.scrollWidth")
+
+
+class Files(SimpleHTTPRequestHandler):
+    """A handler that prints nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the built site; from a disk it has no search."""
+    pytest.importorskip("mkdocs")
+    folder = str(tmp_path_factory.mktemp("site"))
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder]
+    own = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    subprocess.run(command, cwd=ROOT, env=own, check=True, timeout=300)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_in_the_site(look: Look, site: str, name: str) -> None:
+    """A page of each kind; nothing is wider than a phone."""
+    for width, scheme in SCREENS:
+        shown = look(f"{site}/{name}.html", width, scheme)
+
+        assert [] == shown.violations(), (width, scheme)
+        assert width >= shown.page.evaluate("document.documentElement.scrollWidth")
