@@ -59,9 +59,9 @@ def test_a_token_is_read_behind_its_document_and_title() -> None:
 
 
 def test_the_question_is_expected_behind_what_answers_it() -> None:
-    """Question and statement have 5 tokens of 1 nat, and of 0 behind a song: minus the mean."""
+    """Tokens of question and statement have 1 nat each, and 0 behind a song: minus the mean."""
     llm = ScriptedLLM([], nats=lambda before, token: 0.0 if "song" in before else 1.0)
-    stage = Expected(llm, "Yes.")
+    stage = Expected(llm)
 
     assert [0.0, -1.0] == scores(stage, span("a song", 0, 6), span("rain", 0, 4))
 

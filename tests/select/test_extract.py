@@ -261,14 +261,6 @@ def test_other_words_or_too_few_are_an_invention(line: str) -> None:
     assert ["1 written lines repeat no sentence of the documents: dropped"] == record.notes
 
 
-def test_min_match_decides_what_a_repetition_is() -> None:
-    """At 100 percent a slip of the pen is an invention."""
-    line = "Seals and Croft sang it."
-
-    assert [] == kept(write(line, min_match=100), spans(*TEXTS))[0]
-    assert [TEXTS[1]] == kept(write(line, min_match=50), spans(*TEXTS))[0]
-
-
 def test_written_lines_keep_their_order_and_count_once() -> None:
     """Most useful first; a sentence written again, or standing in two documents, is one clue."""
     given = spans(*TEXTS, TEXTS[2])

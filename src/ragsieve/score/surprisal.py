@@ -81,7 +81,6 @@ class Expected(Scorer):
 
     Args:
         llm: A model that has `surprisals`.
-        statement: What stands behind the question; may be empty.
 
     Raises:
         Unsupported: If the model has no `surprisals`.
@@ -90,13 +89,11 @@ class Expected(Scorer):
     """
 
     llm: LLM
-    statement: str = STATEMENT
     name: ClassVar[str] = "expected"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Minus nats a token, ``(len(segments),)``."""
-        question = f"{query.text} {self.statement}" if self.statement else query.text
         prefixes = [(titled(s),) for s in segments]
-        read = self.llm.surprisals(prefixes, [question] * len(segments))
+        read = self.llm.surprisals(prefixes, [f"{query.text} {STATEMENT}"] * len(segments))
         means = [float(np.mean([nats for *_, nats in tokens] or [0.0])) for tokens in read]
         return -np.array(means, np.float32)

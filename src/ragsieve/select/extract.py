@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ragsieve.errors import BadReply, InputError, check_choice, check_positive, check_range
+from ragsieve.errors import BadReply, InputError, check_choice, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, numbered, render, titled
@@ -39,7 +39,6 @@ class Extract:
         mode: ``"point"`` or ``"write"``.
         max_clues: At most this many a window in mode ``"point"``; at least 1.
         min_keep: Where fewer are named, the best others are kept too; not negative.
-        min_match: From which likeness a written line repeats a segment, in percent.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -52,12 +51,10 @@ class Extract:
     mode: Mode = "point"
     max_clues: int = 20
     min_keep: int = 0
-    min_match: float = 90.0
 
     def __post_init__(self) -> None:
         check_choice(Mode, mode=self.mode)
         check_range(self, max_clues=(1, None), min_keep=(0, None))
-        check_positive(self, min_match=100)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
@@ -125,7 +122,7 @@ class Extract:
         from ragsieve.select.repeats import repeated  # the extras of LLMs bring what it needs
 
         sources = [normalise(s.text) for s in window]
-        lines = [repeated(o, sources, min_match=self.min_match) for o in reply.splitlines()]
+        lines = [repeated(line, sources) for line in reply.splitlines()]
         clues = [window[place] for places in lines for place in places or ()]
         invented = lines.count([])
         if invented:

@@ -15,12 +15,13 @@ _NUMBER = re.compile(
     r"^[\s*_#]*(?:sentence\s*\[?\d+\]?\s*[:.)-]|\[\d+\]\s*[:.)-]?|\(?\d+\s*[:.)-]|[-•])[\s*_]*",
     re.IGNORECASE,
 )
+_MIN_MATCH = 90  # likeness from which a line repeats a sentence, in percent
 _MIN_WORDS = 3  # of a shortened sentence: fewer stand in many
 _MIN_SHARE = 0.5  # of the sentence's words, where words are left out inside
 _TAKEN = "\0"  # what replaces the letters of a sentence that is read
 
 
-def repeated(line: str, sources: Sequence[str], *, min_match: float) -> list[int] | None:
+def repeated(line: str, sources: Sequence[str]) -> list[int] | None:
     """Places of the sentences that a line repeats; empty of an invention, None of a blank line.
 
     A line may hold one sentence, several, or a part of one with all words as they stand in it.
@@ -28,7 +29,6 @@ def repeated(line: str, sources: Sequence[str], *, min_match: float) -> list[int
     Args:
         line: As written, with or without a number in front.
         sources: The sentences, each by `ragsieve.text.normalise`.
-        min_match: From which likeness a line repeats a sentence, in percent.
     """
     bare = _NUMBER.sub("", line)
     if not (written := normalise(bare)):
@@ -36,19 +36,19 @@ def repeated(line: str, sources: Sequence[str], *, min_match: float) -> list[int
     full = normalise(line)  # a year may open a sentence
     if exact := next((text for text in (full, written) if text in sources), ""):
         return [sources.index(exact)]
-    if places := _joined(full, sources, min_match) or _joined(written, sources, min_match):
+    if places := _joined(full, sources) or _joined(written, sources):
         return places
-    if best := process.extractOne(written, sources, scorer=fuzz.ratio, score_cutoff=min_match):
+    if best := process.extractOne(written, sources, scorer=fuzz.ratio, score_cutoff=_MIN_MATCH):
         return [best[2]]
     pieces = [bare[start:end] for start, end in sentence_spans(bare)]
     if len(pieces) > 1:
-        known = [repeated(piece, sources, min_match=min_match) or [] for piece in pieces]
+        known = [repeated(piece, sources) or [] for piece in pieces]
         if places := list(dict.fromkeys(n for some in known for n in some)):
             return places
     return _shortened(written, sources)
 
 
-def _joined(written: str, sources: Sequence[str], min_match: float) -> list[int]:
+def _joined(written: str, sources: Sequence[str]) -> list[int]:
     """Places of whole sentences that make up a line, in its order."""
     rest = f" {written} "
     starts: dict[int, int] = {}
@@ -57,7 +57,7 @@ def _joined(written: str, sources: Sequence[str], min_match: float) -> list[int]
             starts[sources.index(source)] = start
             rest = rest.replace(f" {source} ", f" {_TAKEN * len(source)} ", 1)
     left = sum(len(word) for word in rest.replace(_TAKEN, "").split())
-    enough = left <= (1 - min_match / 100) * len(written)
+    enough = left <= (1 - _MIN_MATCH / 100) * len(written)
     return sorted(starts, key=starts.__getitem__) if enough else []
 
 

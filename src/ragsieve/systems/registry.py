@@ -24,8 +24,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from ragsieve import errors
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, nearest
 from ragsieve.pipeline import System
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
@@ -222,12 +221,8 @@ def unknown(name: str, *more: str) -> str:
         name: The unknown name.
         more: What else would have been possible.
     """
-    return f"system must be one of {', '.join([*SYSTEMS, *more])}, got {name!r}{nearest(name)}"
-
-
-def nearest(name: str) -> str:
-    """What a message about an unknown name ends with: a system's name like it, if there is one."""
-    return errors.nearest(name, SYSTEMS)
+    known, near = ", ".join([*SYSTEMS, *more]), nearest(name, SYSTEMS)
+    return f"system must be one of {known}, got {name!r}{near}"
 
 
 def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
@@ -235,5 +230,5 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
     for option in options or ():
         if option not in entry.options:
             known = ", ".join(entry.options) or "none"
-            near = errors.nearest(option, entry.options)
+            near = nearest(option, entry.options)
             raise InputError(f"options of {name} are {known}, got {option!r}{near}")
