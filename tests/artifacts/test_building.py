@@ -297,6 +297,13 @@ def test_a_pruner_of_ones_own_is_named_or_given(pruner: Any) -> None:
     assert "OverlapPruner" in repr(system.stage)
 
 
+@pytest.mark.parametrize("pruner", ["fake:echo", "prunr", echo()])
+def test_another_model_than_a_pruner_is_refused(pruner: Any) -> None:
+    """At once, in words."""
+    with pytest.raises(InputError, match="pruner"):
+        load("finefilter", "fake:echo", pruner=pruner)
+
+
 def test_a_system_gets_the_usual_models_where_none_is_named() -> None:
     """Which load when they are first called."""
     system = load("top-sentences")

@@ -98,7 +98,10 @@ def load(
         folder = _found(name)
         return assembled(folder, read(folder), llm, embedder, options, share)
     if isinstance(pruner, str):
+        models.check(pruner, SYSTEM_ROLES["pruner"])
         pruner = share(models.load(pruner))
+    elif pruner is not None and not hasattr(pruner, "prune"):
+        raise InputError(f"a pruner must be a model's name, or have prune(), got {pruner!r:.80}")
     given = {"embedder": embedder, "pruner": pruner}
     roles = {role: model for role, model in given.items() if model is not None}
     for role in roles_of(name, options or {}):
