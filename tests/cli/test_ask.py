@@ -578,7 +578,7 @@ def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--system", "all", "--keep-answer", "0.9"), "option keep_answer, as finefilter, got 0.9"),
+        (("--system", "all", "--keep-answer", "0.9"), "max_tokens, got 'keep_answer'"),
         (("--keep-answer", "1.5"), "keep_answer must be over 0 and below 1, got 1.5"),
         (("--keep-answer", "0.9", "--option", "keep_answer=0.8"), "not both"),
         (("--keep-answer", "much"), "'much' is not a valid float"),

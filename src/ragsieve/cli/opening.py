@@ -112,21 +112,10 @@ class SystemOptions:
         for role, kind in ROLES.items():
             models.check(getattr(self, role), kind)
         values("--llm-option", self.llm_options)
-        self.check_keep_answer()
+        if self.keep_answer is not None and KEEP_ANSWER in values("--option", self.system_options):
+            raise InputError(f"name --keep-answer or --option {KEEP_ANSWER}=…, not both")
         building.check(self.system, *self.own)
         self.evidence.check(self.router or "all")
-
-    def check_keep_answer(self) -> None:
-        """Raise `InputError` where --keep-answer is set, and the system cannot take it."""
-        if self.keep_answer is None:
-            return
-        if KEEP_ANSWER not in artifacts.entry(self.system).options:
-            raise InputError(
-                f"--keep-answer goes with a system that has the option {KEEP_ANSWER}, as "
-                f"finefilter, got {self.keep_answer!r} for {self.system!r}"
-            )
-        if KEEP_ANSWER in values("--option", self.system_options):
-            raise InputError(f"name --keep-answer or --option {KEEP_ANSWER}=…, not both")
 
     @contextmanager
     def opened(self, callers: int, cache: Path | None) -> Iterator[System]:

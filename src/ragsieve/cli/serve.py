@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ragsieve.artifacts import building
 from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
 from ragsieve.cli.completion import complete_systems
-from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.opening import CHANGES, KEEP_ANSWER, SystemOptions
 from ragsieve.cli.signature import command, options_of, taken
 from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
@@ -119,7 +120,7 @@ def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Sett
 
         def keeping(name: str, keep_answer: float) -> System:
             options = replace(chosen[0], system=name, keep_answer=keep_answer)
-            replace(options, system_options=()).check_keep_answer()
+            building.check(name, {KEEP_ANSWER: keep_answer}, {})
             percent = math.ceil(round(keep_answer * 100, 6))  # 20 of each system at most
             return rebuilt(replace(options, keep_answer=percent / 100))
 
