@@ -6,10 +6,13 @@ import gzip
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
@@ -153,3 +156,160 @@ def test_every_line_is_in_one_part(tmp_path: Path) -> None:
             assert text.split() == b" ".join(found).split()
     assert 1 == len([*parts_of(str(packed), 10)])
     assert 50 == len([*_lines(next(parts_of(str(packed))))])
+
+
+class Bucket(BaseHTTPRequestHandler):
+    """The part of S3 that pyarrow's client uses, of one bucket in memory; multipart uploads too."""
+
+    objects: dict[str, bytes]
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        query, key = dict(parse_qsl(url.query)), unquote(url.path).strip("/").partition("/")[2]
+        if "list-type" in query:
+            prefix = query.get("prefix", "")
+            found = [k for k in sorted(self.objects) if k.startswith(prefix)]
+            rows = "".join(
+                f"<Contents><Key>{k}</Key><Size>{len(self.objects[k])}</Size></Contents>"
+                for k in found
+            )
+            self.reply(
+                200,
+                f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}"
+                f"<KeyCount>{len(found)}</KeyCount></ListBucketResult>".encode(),
+            )
+        elif key and key not in self.objects:
+            self.reply(404, b"")
+        else:
+            data = self.objects.get(key, b"")
+            first, _, last = self.headers.get("range", "bytes=0-")[6:].partition("-")
+            part = data[int(first) : int(last) + 1 if last else None]
+            self.reply(206 if "range" in self.headers else 200, part)
+
+    do_HEAD = do_GET
+
+    def do_PUT(self) -> None:
+        body, url = self.body(), urlsplit(self.path)
+        query, key = dict(parse_qsl(url.query)), unquote(url.path).strip("/").partition("/")[2]
+        if source := self.headers.get("x-amz-copy-source"):
+            body = self.objects[unquote(source).strip("/").partition("/")[2]]
+            self.objects[key] = body
+            self.reply(200, b"<CopyObjectResult><ETag>1</ETag></CopyObjectResult>")
+            return
+        self.objects[f"{query['uploadId']}" if "uploadId" in query else key] = body
+        self.reply(200, b"")
+
+    def do_POST(self) -> None:
+        self.body()
+        key = unquote(urlsplit(self.path).path).strip("/").partition("/")[2]
+        if "uploads" in self.path:
+            upload = f"<UploadId>upload:{key}</UploadId>"
+            self.reply(
+                200,
+                f"<InitiateMultipartUploadResult>{upload}</InitiateMultipartUploadResult>".encode(),
+            )
+        else:  # the end of an upload, here always of one part
+            self.objects[key] = self.objects.pop(f"upload:{key}")
+            self.reply(
+                200,
+                b"<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUploadResult>",
+            )
+
+    def do_DELETE(self) -> None:
+        key = unquote(urlsplit(self.path).path).strip("/").partition("/")[2]
+        self.objects.pop(key, None)
+        self.reply(204, b"")
+
+    def body(self) -> bytes:
+        """What was sent, without the frame of signed chunks."""
+        if self.headers.get("transfer-encoding") == "chunked":
+            data = b""
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                data += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if "aws-chunked" not in (self.headers.get("content-encoding") or ""):
+            return data
+        whole = b""
+        while data:
+            head, _, data = data.partition(b"\r\n")
+            size = int(head.split(b";")[0], 16)
+            if not size:
+                break
+            whole, data = whole + data[:size], data[size + 2 :]
+        return whole
+
+    def reply(self, status: int, data: bytes) -> None:
+        """Headers as S3 sends them, and the data."""
+        self.send_response(status)
+        self.send_header("content-length", str(len(data)))
+        self.send_header("etag", "1")
+        self.send_header("last-modified", "Tue, 01 Jan 2030 00:00:00 GMT")
+        self.end_headers()
+        if self.command != "HEAD" and status != 204:
+            self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def bucket() -> Iterator[tuple[str, dict[str, bytes]]]:
+    """What stands behind an URL of S3 so that it is a server here, and the bucket's objects."""
+    objects: dict[str, bytes] = {}
+    handler = type("Own", (Bucket,), {"objects": objects})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    host = f"127.0.0.1:{server.server_address[1]}"
+    yield f"?scheme=http&endpoint_override={host}&region=us-east-1", objects
+    server.shutdown()
+    server.server_close()
+
+
+def test_questions_come_from_s3_and_results_go_there(
+    bucket: tuple[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By pyarrow's client; a second start finds all parts there."""
+    options, objects = bucket
+    objects["in/a.jsonl"] = b"".join(json.dumps(one).encode() + b"\n" for one in RECORDS)
+    source = f"s3://k:s@bucket/in/a.jsonl{options}"
+    arguments = {"label": "x", "actors": 1, "part_bytes": 1500}
+    output = f"s3://k:s@bucket/out{options}"
+    count, done = cluster_filter.filter_files(source, output, system(), **arguments)
+    sums = [*done]
+    again = [*cluster_filter.filter_files(source, output, system(), **arguments)[1]]
+    written = [objects[key] for key in sorted(objects) if key.startswith("out/part-")]
+    results = [json.loads(line) for data in written for line in data.splitlines()]
+
+    assert [row(system(), one) for one in RECORDS] == results
+    assert count == len(written) == sum(one["again"] for one in again) > 1
+    assert 40 == sum(one["questions"] for one in sums)
+
+
+def test_stages_are_measured() -> None:
+    """Seconds, segments, calls and tokens of each stage, summed over questions."""
+    actor = cluster_filter._Rows(system(), False, 2)
+    actor.rows(RECORDS)
+    stages = cluster_filter.per_stage(actor.steps)
+
+    assert ["Sentences", "Pruner", "TopK"] == [*stages]
+    assert (40, 80, 40) == (
+        stages["Sentences"]["segments_in"],
+        stages["TopK"]["segments_in"],
+        stages["TopK"]["segments_out"],
+    )
+    assert 40 == stages["Pruner"]["calls"]
+
+
+def test_other_file_systems_are_fsspecs() -> None:
+    """What pyarrow has no client for; what neither has is named."""
+    files, path = cluster_filter._opened("memory://folder/a.jsonl")
+    with files.open_output_stream(path) as file:
+        file.write(b"{}")
+
+    assert 2 == files.get_file_info(path).size
+    with pytest.raises(InputError, match="cannot be opened"):
+        cluster_filter._opened("nowhere://a")

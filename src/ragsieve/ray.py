@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
@@ -19,12 +19,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve.datasets.local import load_json
+from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError, ModelError, needs_extra
 from ragsieve.many import in_order
 from ragsieve.pipeline import System
+from ragsieve.result import Result
 from ragsieve.tables import BATCH, row, schema
+from ragsieve.trace import Step
+from ragsieve.types import Query
 
 with needs_extra("ray"):
+    import fsspec
     import pyarrow as pa
     import ray
     import ray.data
@@ -115,7 +120,8 @@ def filter_files(
     workers: int = 4,
     form: Form = "jsonl",
     part_bytes: int = PART_BYTES,
-) -> tuple[int, Iterator[Mapping[str, int]]]:
+    resources: Mapping[str, Any] = {},
+) -> tuple[int, Iterator[Mapping[str, Any]]]:
     """Filter the questions of files into a folder; parts that are there are not done again.
 
     ``part-NUMBER.jsonl`` or ``.parquet`` holds the results of a part in its order,
@@ -131,11 +137,13 @@ def filter_files(
         actors: The same.
         workers: The same.
         form: Of the results.
-        part_bytes: Bytes of lines in a part, about; at least 1.
+        part_bytes: Bytes of lines in a part, about: four are a token of English; at least 1.
+        resources: What an actor needs: see `filter`.
 
     Returns:
         The number of parts, and for each, as it is done, ``number``, ``questions``, ``failed``,
-        ``tokens_before``, ``tokens_after``, and ``again``: 1 where an earlier run did it.
+        ``tokens_before``, ``tokens_after``, ``stages``: JSON of `per_stage`, and ``again``: 1
+        where an earlier run did it.
 
     Raises:
         InputError: If there is no input, or the folder holds another run.
@@ -151,14 +159,17 @@ def filter_files(
     names = {info.base_name for info in system_.get_file_info(fs.FileSelector(folder))}
     left = [part for part in parts if f"{_name('part', part.number)}.{form}" not in names]
 
-    def results() -> Iterator[Mapping[str, int]]:
+    def results() -> Iterator[Mapping[str, Any]]:
+        undone = {*left}
         for part in parts:
-            if part not in left:
+            if part not in undone:
                 yield {"number": part.number, "again": 1}
         if left:
             rows = ray.data.from_items([asdict(p) for p in left], override_num_blocks=len(left))
             arguments = (system, answer, workers, output, form)
-            yield from _mapped(rows, _Files, arguments, actors, {"batch_size": 1}).iter_rows()
+            yield from _mapped(
+                rows, _Files, arguments, actors, {"batch_size": 1, **resources}
+            ).iter_rows()
 
     return len(parts), results()
 
@@ -167,10 +178,10 @@ def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[Part]:
     """The parts of the input, in order."""
     number = 0
     for path, size in _inputs(source):
-        if path.endswith(".parquet"):
-            system, name = _opened(path)
+        system, name = _opened(path)
+        if name.endswith(".parquet"):
             ends = [*range(1, parquet.ParquetFile(name, filesystem=system).num_row_groups + 1)]
-        elif path.endswith(".gz"):
+        elif name.endswith(".gz"):
             ends = [size]
         else:
             ends = [*range(part_bytes, size, part_bytes), size]
@@ -193,14 +204,22 @@ class _Rows:
     """An actor: a system with its models, loaded with the first question."""
 
     def __init__(self, system: System, answer: bool, workers: int) -> None:
-        self.call = system.ask if answer else system
+        self.system = system.ask if answer else system
         self.workers = workers
+        self.steps: list[Step] = []  # of the questions since they were last counted
+
+    def call(self, query: Query | str, documents: Sequence[AnyDocument] | None) -> Result:
+        """A question's result; what its stages did is kept for the metrics."""
+        result = self.system(query, documents)
+        self.steps += result.trace.steps
+        return result
 
     def __call__(self, batch: Any) -> Any:
         return pa.Table.from_pylist(self.rows(batch.to_pylist()), schema=schema())
 
     def rows(self, records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Rows of results, in order."""
+        self.steps = []
         return [*in_order(partial(row, self.call), records, self.workers)]
 
 
@@ -226,9 +245,27 @@ class _Files(_Rows):
         _write(self.output, name, _FORMS[self.form](results))
         sums = {n: sum(r[n] or 0 for r in results) for n in ("tokens_before", "tokens_after")}
         counts = {"number": part.number, "questions": len(results), "failed": len(bad), **sums}
+        counts["stages"] = json.dumps(per_stage(self.steps))
         return {key: [value] for key, value in {**counts, "again": 0}.items()}
 
 
+def per_stage(steps: Iterable[Step]) -> dict[str, dict[str, float]]:
+    """Metrics of each stage by its name, summed over questions.
+
+    ``seconds`` are those of a question's own clock: of questions at once, more than one a second.
+    """
+    sums: dict[str, dict[str, float]] = {}
+    for step in steps:
+        name = step.stage.partition("(")[0]
+        one = sums.setdefault(name, dict.fromkeys(METRICS, 0.0))
+        tokens = sum(usage.tokens_in + usage.tokens_out for usage in step.usages)
+        values = (step.seconds, len(step.before), len(step.after), len(step.usages), tokens)
+        for metric, value in zip(METRICS, values, strict=True):
+            one[metric] += value
+    return sums
+
+
+METRICS = ("seconds", "segments_in", "segments_out", "calls", "tokens")
 _FIELDS = ("number", "path", "start", "end")
 
 
@@ -253,7 +290,7 @@ def _name(kind: str, number: int) -> str:
 
 
 def _write(folder: str, name: str, data: bytes) -> None:
-    """Write a file, as a whole or not at all."""
+    """Write a file, as a whole or not at all; a store of objects moves them by a copy."""
     system, path = _opened(folder)
     fresh, final = posixpath.join(path, f".{name}"), posixpath.join(path, name)
     with system.open_output_stream(fresh) as file:
@@ -270,7 +307,7 @@ def _claim(system: Any, path: str, about: str, output: str) -> None:
                     f"output {output} was made by another system or from another input"
                 )
     else:
-        _write(posixpath.dirname(path) if "://" not in output else output, _RUN, about.encode())
+        _write(output, _RUN, about.encode())
 
 
 def _lines(part: Part) -> Iterator[Any]:
@@ -316,19 +353,24 @@ def _inputs(source: str) -> Iterator[tuple[str, int]]:
     found = [info] if info.type == fs.FileType.File else []
     if info.type == fs.FileType.Directory:
         found = system.get_file_info(fs.FileSelector(folder))
-    scheme = source.partition("://")[0] + "://" if "://" in source else ""
+    scheme, mark, rest = source.partition("://") if "://" in source else ("", "", source)
+    user = "".join(rest.partition("/")[0].rpartition("@")[:2])
+    options = "".join(rest.partition("?")[1:]) if mark else ""
     for one in sorted(found, key=lambda one: str(one.path)):
         known = one.path.endswith((".jsonl", ".jsonl.gz", ".parquet"))
         if one.type == fs.FileType.File and known and fnmatch(one.base_name, pattern):
-            yield scheme + one.path, one.size
+            yield f"{scheme}{mark}{user}{one.path}{options}", one.size
 
 
 def _opened(place: str) -> tuple[Any, str]:
-    """The file system of a path or URL, and the path there."""
-    if "://" in place:
+    """The file system of a path or URL, and the path there: pyarrow's own, else fsspec's."""
+    if "://" not in place:
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    try:
+        return fs.FileSystem.from_uri(place)  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError) as error:
         try:
-            system, path = fs.FileSystem.from_uri(place)
-        except (pa.ArrowException, OSError) as error:
+            system, path = fsspec.core.url_to_fs(place)
+        except (ImportError, ValueError):
             raise InputError(f"{place!r} cannot be opened: {error}") from error
-        return system, path
-    return fs.LocalFileSystem(), str(Path(place).absolute())
+        return fs.PyFileSystem(fs.FSSpecHandler(system)), path

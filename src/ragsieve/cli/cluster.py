@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from dataclasses import dataclass
@@ -25,12 +26,14 @@ class Cluster:
             files, and --output is a folder.
         address: Of the Ray cluster; without it, this machine is one.
         actors: Processes of the Ray cluster that filter.
+        gpus: GPUs of each of them, as 0.5; without, they run on processors alone.
         form: Of the results of Ray.
     """
 
     engine: Literal["local", "ray"] = "local"
     address: str | None = None
     actors: Annotated[int, COUNT] = 2
+    gpus: Annotated[float, click.FloatRange(0)] = 0.0
     form: Literal["jsonl", "parquet"] = "jsonl"
 
 
@@ -71,6 +74,7 @@ def run_on_ray(
     from ragsieve.ray import connected, filter_files
 
     sums: Counter[str] = Counter()
+    stages: dict[str, Counter[str]] = {}
     with options.opened(1, None) as system, connected(cluster.address, cluster.actors):
         count, parts = filter_files(
             source,
@@ -81,15 +85,24 @@ def run_on_ray(
             actors=cluster.actors,
             workers=workers,
             form=cluster.form,
+            resources={"num_gpus": cluster.gpus} if cluster.gpus else {},
         )
         with progress() as bars:
             bar = bars.add_task("parts", total=count)
             for part in parts:
-                sums.update(part)
+                for name, metrics in json.loads(part.get("stages", "{}")).items():
+                    stages.setdefault(name, Counter()).update(metrics)
+                sums.update({key: value for key, value in part.items() if key != "stages"})
                 bars.advance(bar)
     again = f"; {sums['again']} of {count} parts from before" if sums["again"] else ""
     info(
         f"{output}: {counted(sums['questions'], 'question')}, {sums['failed']} failed, kept "
         f"{sums['tokens_after']:,} of {counted(sums['tokens_before'], 'token')}{again}"
     )
+    for name, metrics in stages.items():
+        info(
+            f"  {name}: {metrics['seconds']:,.1f} s, {metrics['segments_in']:,.0f} segments in, "
+            f"{metrics['segments_out']:,.0f} out, {metrics['calls']:,.0f} model calls, "
+            f"{counted(int(metrics['tokens']), 'token')}"
+        )
     return 2 if sums["failed"] else 0
