@@ -3,7 +3,8 @@
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web simpleqa_web
     python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --poisoned
     python experiments/winnowrag_oracle.py --data ../shared/data popqa --index windows/popqa
-    python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --llm smollm2
+    python experiments/winnowrag_oracle.py --data ../shared/data realtimeqa_web --limit 8 \
+        --llm smollm2 --max-seconds 60
 
 An ideal agent answers with the gold answer where a document of its cluster holds it, else with
 words of its first title, so that wrong agents disagree. Documents are embedded with their
@@ -12,12 +13,13 @@ share of the gold documents kept, the share of what is kept that is gold, and ho
 best-ranked gold document stays. No generator runs: this is what merging costs by itself.
 ``--poisoned`` puts the false documents of a question among its own; ``--index`` takes the best 50
 chunks of an index (``ragsieve index build``) in their place. ``--llm`` has a model be agents and
-critic in the ideal ones' place. Needs `benchmarks/` installed.
+critic in the ideal ones' place, ``--max-seconds`` bounds its debates. Needs `benchmarks/`.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -53,21 +55,28 @@ def ideal(answers: Mapping[str, Sequence[str]]) -> ScriptedLLM:
 
 
 def measured(
-    examples: Sequence[Example], embedder: Embedder, llm: LLM | None
-) -> list[tuple[float, float, float]]:
-    """Gold documents kept, precision, and whether the best-ranked stays, for each question."""
+    examples: Sequence[Example], embedder: Embedder, llm: LLM | None, max_seconds: float | None
+) -> list[tuple[float, ...]]:
+    """Gold documents kept, precision, whether the best-ranked stays, seconds, whether cut short.
+
+    One tuple a question that has a gold document.
+    """
     answers = {example.query.text: example.answers for example in examples}
     ideals = winnowrag_oracle(ideal(answers), embedder, answers)
-    system = winnowrag(llm, embedder) if llm else ideals
+    system = winnowrag(llm, embedder, max_seconds=max_seconds) if llm else ideals
     rows = []
     for example in examples:
         gold = [d.id for d in example.documents[:RETRIEVED] if _holds(d, example.answers)]
         if gold:
+            began = time.monotonic()
             result = system(example.query, example.documents)
+            seconds = time.monotonic() - began
             kept = {segment.document.id for segment in result.kept}
             right = kept & {*gold}
             precision = len(right) / len(kept) if kept else 0.0
-            rows.append((len(right) / len(gold), precision, float(gold[0] in kept)))
+            cut_short = "as a limit is reached" in str(result.trace.steps[-1].notes)
+            best = float(gold[0] in kept)
+            rows.append((len(right) / len(gold), precision, best, seconds, float(cut_short)))
     return rows
 
 
@@ -96,6 +105,7 @@ def main() -> None:
     parser.add_argument("--index", help="folder of an index of the set's passages")
     parser.add_argument("--embedder", default="minilm", help="minilm, fake:hashing, PREFIX:MODEL")
     parser.add_argument("--llm", help="agents and critic, as smollm2; ideal ones where not given")
+    parser.add_argument("--max-seconds", type=float, help="of a question, of --llm")
     options = parser.parse_args()
     llm = models.load(options.llm) if options.llm else None
     embedder = models.load(options.embedder)
@@ -105,10 +115,11 @@ def main() -> None:
         examples = [e for _, e in islice(dataset.examples(), options.limit)]
         if options.index:
             examples = indexed(examples, options.index, embedder)
-        rows = measured(examples, embedder, llm)
-        kept, precision, best = np.mean(rows, axis=0)
+        rows = measured(examples, embedder, llm, options.max_seconds)
+        kept, precision, best, seconds, cut_short = np.mean(rows, axis=0)
         print(f"{name}: {len(rows)} questions with a gold document, of {len(examples)}")
         print(f"  gold kept {kept:.1%}, precision {precision:.1%}, best-ranked kept {best:.1%}")
+        print(f"  {seconds:.1f} s a question, {cut_short:.0%} of the debates cut short")
 
 
 if __name__ == "__main__":
