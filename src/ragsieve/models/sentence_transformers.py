@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +50,8 @@ class _Encoder(LocalModel):
     """
 
     batch_size: int = field(default=64, kw_only=True)
-    _embeds: ClassVar[bool] = False
     _backend: ClassVar[str] = "sentence_transformers"
+    _model: ClassVar[Any]
 
     def __post_init__(self) -> None:
         check_range(self, batch_size=(1, None))
@@ -62,7 +62,7 @@ class _Encoder(LocalModel):
         return f"{self._backend}:{marked(self.model)}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
-        return compute(
+        model = compute(
             loaded,
             self.model,
             kind,
@@ -71,54 +71,32 @@ class _Encoder(LocalModel):
             model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             trust_remote_code=False,
         ).eval()
+        model.max_seq_length = model.max_seq_length or 512
+        return model
 
-    def _run(
-        self,
-        inputs: Sequence[Any],
-        tokenizer: Any,
-        limit: int,
-        forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
-    ) -> NDArray[np.float32]:
-        """Rows of `_rows`, charged to the trace."""
-        rows, sizes = self._rows(inputs, tokenizer, limit, forward)
-        record_texts(self.identity, sizes, limit, embedded=self._embeds)
-        return rows
-
-    def _rows(
-        self,
-        inputs: Sequence[Any],
-        tokenizer: Any,
-        limit: int,
-        forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    def _numbers(
+        self, inputs: Sequence[Any], call: Callable[..., Any], **options: Any
     ) -> tuple[NDArray[np.float32], list[int]]:
-        """``forward`` over batches of the different inputs by length; rows and sizes in order."""
+        """What ``call`` of the library gives for each input, and how many tokens each has."""
         different = list(dict.fromkeys(inputs))
-        with self._lock:  # truncation is a state that a tokenizer's callers share
-            encoded = tokenizer(different, truncation=False, padding=False, verbose=False)
-            lengths = [len(ids) for ids in encoded["input_ids"]]
-            if max(lengths) > limit:
-                encoded = tokenizer(different, truncation=True, max_length=limit, padding=False)
-        order = sorted(range(len(different)), key=lengths.__getitem__)
-        batches = []
-        for _, group in groupby(order, key=lambda i: min(lengths[i], limit) // STEP):
-            places = [*group]
-            for at in range(0, len(places), self.batch_size):
-                some = places[at : at + self.batch_size]
-                part = {key: [encoded[key][i] for i in some] for key in encoded}
-                batches.append(dict(tokenizer.pad(part, return_tensors="pt")))
-        outs = compute(_forwarded, forward, batches)
-        rows = dict(zip((different[i] for i in order), chain(*outs), strict=True))
-        sizes = dict(zip(different, lengths, strict=True))
-        stacked = np.stack([rows[item] for item in inputs]).astype(np.float32)
-        return stacked, [sizes[item] for item in inputs]
+        tokenizer: Any = self._counter
+        sizes = dict(zip(different, map(len, tokenizer.encode_batch(different)), strict=True))
+        more = {"batch_size": self.batch_size, "show_progress_bar": False, "prompt": ""}
+        rows: dict[Any, NDArray[np.float32]] = {}
+        order = sorted(different, key=sizes.__getitem__)
+        for _, group in groupby(order, key=lambda i: min(sizes[i], self._limit) // STEP):
+            some = [*group]
+            rows |= zip(some, compute(call, some, **more, **options), strict=True)
+        return np.stack([rows[i] for i in inputs]).astype(np.float32), [sizes[i] for i in inputs]
 
+    @once
+    def _counter(self) -> Any:
+        return own_tokenizer(self._model.tokenizer, plain=False)
 
-@torch.inference_mode()
-def _forwarded(
-    forward: Callable[[dict[str, torch.Tensor]], torch.Tensor],
-    batches: Sequence[dict[str, torch.Tensor]],
-) -> list[NDArray[np.float32]]:
-    return [forward(batch).float().cpu().numpy() for batch in batches]
+    @property
+    def _limit(self) -> int:
+        """Tokens that are read of an input."""
+        return int(self._model.max_seq_length)
 
 
 @dataclass(frozen=True)
@@ -133,7 +111,6 @@ class SentenceTransformer(_Encoder):
 
     model: str = "minilm"
     adapter: str | None = field(default=None, kw_only=True)
-    _embeds: ClassVar[bool] = True
 
     @once
     def identity(self) -> str:
@@ -146,18 +123,10 @@ class SentenceTransformer(_Encoder):
         if not texts:
             return np.zeros((0, model.get_embedding_dimension()), np.float32)
         prompt = model.prompts.get("query" if query else "document") or ""
-        return self._run([prompt + safe(text) for text in texts], *self._reading())
-
-    def _reading(self) -> tuple[Any, int, Callable[[dict[str, torch.Tensor]], torch.Tensor]]:
-        """The tokenizer, how many tokens are read, and what makes vectors of them."""
-        model = self._model
-
-        def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-            output = model({key: value.to(model.device) for key, value in batch.items()})
-            vectors: torch.Tensor = output["sentence_embedding"]
-            return torch.nn.functional.normalize(vectors, dim=-1) if self._embeds else vectors
-
-        return model.tokenizer, int(model.max_seq_length or 512), forward
+        inputs = [prompt + safe(text) for text in texts]
+        vectors, sizes = self._numbers(inputs, model.encode, normalize_embeddings=True)
+        record_texts(self.identity, sizes, self._limit, embedded=True)
+        return vectors
 
     def embed_spans(
         self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
@@ -171,7 +140,7 @@ class SentenceTransformer(_Encoder):
         check_columns([texts, spans])
         if not any(spans):
             return [[] for _ in texts]
-        tokenizer, limit = self._model.tokenizer, int(self._model.max_seq_length or 512) - 2
+        tokenizer, limit = self._model.tokenizer, self._limit - 2
         inside = own_tokenizer(tokenizer, plain=True)
         encodings = inside.encode_batch([safe(text) for text in texts], add_special_tokens=False)
         laid = [
@@ -233,7 +202,6 @@ class DotProduct(SentenceTransformer):
         the inner product.
     """
 
-    _embeds: ClassVar[bool] = False
     _backend: ClassVar[str] = "dot"
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
@@ -241,9 +209,8 @@ class DotProduct(SentenceTransformer):
         if not pairs:
             return np.zeros(0, np.float32)
         texts = [safe(text) for column in zip(*pairs, strict=True) for text in column]
-        reading = self._reading()
-        rows, sizes = self._rows(texts, *reading)
-        limit, sides = reading[1], np.reshape(sizes, (2, len(pairs)))
+        rows, sizes = self._numbers(texts, self._model.encode)
+        limit, sides = self._limit, np.reshape(sizes, (2, len(pairs)))
         read = np.minimum(sides, limit).sum(0).tolist()
         notes = [over(limit) * bool(most > limit) for most in sides.max(0)]
         record_usage(
@@ -263,18 +230,13 @@ class LocalCrossEncoder(_Encoder):
         """The model's logit for each pair, ``(len(pairs),)``; any real number, higher is better."""
         if not pairs:
             return np.zeros(0, np.float32)
-        model = self._model
-        device = model.device
-
-        def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-            output = model.model(**{key: value.to(device) for key, value in batch.items()})
-            return output.logits[:, 0]  # type: ignore[no-any-return]
-
-        limit = int(model.max_seq_length or 512)
         inputs: list[Any] = [(safe(a), safe(b)) for a, b in pairs]
         if self._between:
             inputs = [self._between.join(both) for both in inputs]
-        return self._run(inputs, model.tokenizer, limit, forward)
+        plain = torch.nn.Identity()
+        scores, sizes = self._numbers(inputs, self._model.predict, activation_fn=plain)
+        record_texts(self.identity, sizes, self._limit, embedded=False)
+        return scores
 
     @once
     def _model(self) -> Any:
@@ -286,6 +248,8 @@ class LocalCrossEncoder(_Encoder):
             raise ModelError(
                 f"model {self.model!r} must have one output, it has {model.num_labels}"
             )
+        if self._between:  # else it takes a list of texts for one pair
+            model.is_singular_input = lambda _: False
         return model
 
 
