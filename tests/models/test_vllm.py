@@ -225,3 +225,10 @@ def test_vllm_is_a_backend(local: Transformers, tmp_path: Path) -> None:
 
     assert "vllm:Qwen/Qwen2.5-7B-Instruct@http://127.0.0.1:1/v1" == llm.identity
     assert {"complete", "choose", "loglik", "surprisals"} == llm.can
+
+
+def test_vllm_without_an_address_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No text goes to a hosted server that nobody named."""
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    assert "http://127.0.0.1:8000/v1" == VLLM("m").base_url

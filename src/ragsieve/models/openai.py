@@ -66,10 +66,11 @@ class OpenAI(Server, LLM):
 
     can = frozenset({"complete", "choose"})
     backend: ClassVar[str] = "openai"
+    own_url: ClassVar[str] = "https://api.openai.com/v1"
     size: ClassVar[str] = "context"
 
     def __post_init__(self) -> None:
-        default = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        default = os.environ.get("OPENAI_BASE_URL") or self.own_url
         object.__setattr__(self, "base_url", self.base_url or default)
         object.__setattr__(self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY", ""))
         super().__post_init__()

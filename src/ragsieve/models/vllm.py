@@ -34,6 +34,7 @@ class VLLM(OpenAI):
 
     Args:
         model: The model's name on the server.
+        base_url: See `OpenAI`; unset, ``OPENAI_BASE_URL`` or vLLM's own port on this machine.
         tokenizer: See `OpenAI`; where None, ``loglik`` and ``surprisals`` take the hub's of
             ``model``.
 
@@ -44,6 +45,7 @@ class VLLM(OpenAI):
 
     can = frozenset({"complete", "choose", "loglik", "surprisals"})
     backend: ClassVar[str] = "vllm"
+    own_url: ClassVar[str] = "http://127.0.0.1:8000/v1"  # never a hosted server by default
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """See `LLM.loglik`; equal prompts are sent to ``/tokenize`` once.
