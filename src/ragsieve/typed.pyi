@@ -64,7 +64,6 @@ class ChunkragOptions(TypedDict, total=False):
 
 class CompactOptions(TypedDict, total=False):
     writer: LLM | None
-    prompt: Literal["auto", "trained", "instructed"]
     documents: int
     together: int
     written_tokens: int
@@ -198,7 +197,6 @@ class TopSentencesOptions(TypedDict, total=False):
 
 class RecompAbstractiveOptions(TypedDict, total=False):
     writer: LLM | None
-    prompt: Literal["auto", "plain", "instructed"]
     documents: int
     summary_tokens: int
     max_tokens: int | None

@@ -13,7 +13,6 @@ So the reader reads "They wrote and sang it in 1972. Both known.", written from 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -27,11 +26,10 @@ TEXTS = [f"Fact {n}." for n in range(1, 13)]
 BAD = "I cannot say."
 
 
-def asked(replies: Sequence[str], **options: Any) -> tuple[Result, ScriptedLLM]:
+def asked(replies: Sequence[str], *, trained: bool = False) -> tuple[Result, ScriptedLLM]:
     writer = ScriptedLLM(replies)
-    options = {"prompt": "instructed", **options}
-    result = compact(ScriptedLLM([]), writer=writer, **options)("Who sang Summer Breeze?", TEXTS)
-    return result, writer
+    system = compact(ScriptedLLM([]), writer=writer) if trained else compact(writer)
+    return system("Who sang Summer Breeze?", TEXTS), writer
 
 
 def test_rounds_go_on_until_the_summary_is_complete() -> None:
@@ -104,7 +102,7 @@ def test_nothing_is_kept_where_nothing_helps() -> None:
 
 def test_trained_words_end_where_the_reply_begins() -> None:
     """So its first line needs no name; a JSON object is read, too."""
-    result, writer = asked(["They sang it.\n\nEvaluation: [COMPLETE] Known."], prompt="trained")
+    result, writer = asked(["They sang it.\n\nEvaluation: [COMPLETE] Known."], trained=True)
     told = '{"Summary": "They sang it.", "Evaluation": "[COMPLETE] Known."}'
 
     assert "They sang it. Known." == result.text

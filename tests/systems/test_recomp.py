@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.systems import build
@@ -83,26 +82,17 @@ def test_a_budget_cuts_whole_sentences() -> None:
 
 
 def test_a_writer_is_asked_plainly_and_the_generator_with_instructions() -> None:
-    """Or as one says."""
+    """As the authors' models were trained, and as any other model needs."""
     llm, writer = summing("Seals."), summing("Crofts.")
     recomp_abstractive(llm)(QUESTION, DOCUMENTS)
     recomp_abstractive(llm, writer=writer)(QUESTION, DOCUMENTS)
-    recomp_abstractive(llm, writer=writer, prompt="instructed")(QUESTION, DOCUMENTS)
 
     assert 1 == len(llm.prompts)
-    assert llm.prompts[0] == writer.prompts[1]
+    assert "Sum up" in llm.prompts[0][0].content
     assert writer.prompts[0][0].content == (
         f"Question: {QUESTION}\nDocument: It rained. Summer Breeze was sung by Seals. Seals sang "
         "Summer Breeze.\n\nA breeze is a wind.\nSummary:"
     )
-
-
-def test_the_prompt_is_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(
-        InputError, match="prompt must be one of auto, plain, instructed, got 'loud'"
-    ):
-        recomp_abstractive(summing(""), prompt="loud")  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.answer.parts import NONE, bare, parts, schema, text
-from ragsieve.errors import BadReply, check_choice, check_range
+from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import Pipeline, System, fit
 from ragsieve.prompts import FRAME, render
@@ -20,7 +20,6 @@ from ragsieve.systems.written import written
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment
 
-Form = Literal["auto", "trained", "instructed"]
 _PARTS = ("Summary", "Evaluation")
 _VERDICT = re.compile(r"\[(IN)?COMPLETE\]")
 _SCHEMA = schema(
@@ -36,7 +35,6 @@ def compact(
     llm: LLM,
     *,
     writer: LLM | None = None,
-    prompt: Form = "auto",
     documents: int = 30,
     together: int = 5,
     written_tokens: int = 512,
@@ -52,10 +50,8 @@ def compact(
     Args:
         llm: The generator.
         writer: Writes the summaries: an LLM trained for it, as
-            ``"transformers:cwyoon99/CompAct-7b"``; ``llm`` where None.
-        prompt: ``"trained"``: in the words that the authors' model learnt from; ``"instructed"``:
-            in ours, which name the form of the reply; ``"auto"`` asks a ``writer`` in the trained
-            words and ``llm`` with instructions.
+            ``"transformers:cwyoon99/CompAct-7b"``, which is asked in the words that it learnt from.
+            Where None, ``llm`` does, by a prompt of ours that names the form of the reply.
         documents: So many of the first documents may be read; not negative.
         together: Documents of a round; at least 1.
         written_tokens: Of a round's reply at most, in the writer's tokens; at least 1.
@@ -68,14 +64,11 @@ def compact(
         a summary with its evaluation, are those of the authors' code.
     Differs: See `Compact`. Untrained without a ``writer``.
     """
-    check_choice(Form, prompt=prompt)
-    if prompt == "auto":
-        prompt = "trained" if writer else "instructed"
     return System(
         Pipeline(
             select.TopK(documents),
             split.Sentences(),
-            Compact(writer or llm, prompt == "trained", together, written_tokens),
+            Compact(writer or llm, writer is not None, together, written_tokens),
             split.Sentences(),
         ),
         Reader(llm),

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.registry import system
 from ragsieve.systems.written import Write
-
-Form = Literal["auto", "plain", "instructed"]
-PROMPTS = {"plain": "recomp", "instructed": "summarise"}
 
 
 @system("recomp-abstractive", needs="LLM", paper="arXiv 2310.04408")
@@ -21,7 +15,6 @@ def recomp_abstractive(
     llm: LLM,
     *,
     writer: LLM | None = None,
-    prompt: Form = "auto",
     documents: int = 5,
     summary_tokens: int = 128,
     max_tokens: int | None = None,
@@ -33,10 +26,8 @@ def recomp_abstractive(
 
     Args:
         llm: The generator.
-        writer: Writes the summary: an encoder-decoder trained for it, as
-            ``"seq2seq:fangyuan/nq_abstractive_compressor"``; ``llm`` where None.
-        prompt: ``"plain"``: question and documents alone, as the authors' models were trained;
-            ``"instructed"``: with what to do; ``"auto"`` asks a ``writer`` plainly and ``llm``
+        writer: Writes the summary from question and documents alone: an encoder-decoder trained
+            for it, as ``"seq2seq:fangyuan/nq_abstractive_compressor"``. Where None, ``llm`` does,
             with instructions.
         documents: So many of the first documents are read; not negative.
         summary_tokens: Of the summary at most, in the writer's tokens, never more than it reads;
@@ -53,14 +44,12 @@ def recomp_abstractive(
         Documents beyond the writer's context are read as far as their first sentences fit; the
         paper cuts its input at 1024 tokens.
     """
-    check_choice(Form, prompt=prompt)
-    if prompt == "auto":
-        prompt = "plain" if writer else "instructed"
+    prompt = "recomp" if writer else "summarise"
     return System(
         Pipeline(
             select.TopK(documents),
             split.Sentences(),
-            Write(writer or llm, PROMPTS[prompt], summary_tokens, "summary"),
+            Write(writer or llm, prompt, summary_tokens, "summary"),
             split.Sentences(),
         ),
         Reader(llm),
