@@ -33,12 +33,6 @@ BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     ),
     (partial(Permuting, LLM), {"mode": "x"}, "mode must be one of write, first, got 'x'"),
     (partial(Permuting, LLM), {"max_words": 0}, "max_words must be at least 1, got 0"),
-    *(
-        (score.Ngrams, {"sizes": sizes}, "sizes must be at least 1 and rise, got .[03]")
-        for sizes in ((0, 3), (3, 2))
-    ),
-    (score.Ngrams, {"around": -1.0}, "around must be finite and not negative, got -1.0"),
-    (score.Ngrams, {"document": math.inf}, "document must be finite and not negative, got inf"),
     (partial(score.Surprisal, LLM), {"per": "max"}, "per must be one of sum, mean, got 'max'"),
     *(
         (

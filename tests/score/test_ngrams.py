@@ -16,20 +16,20 @@ def split(*texts: str) -> list[Segment]:
     return Sentences()(Query("?"), [Segment.whole(document) for document in documents])
 
 
-def values(question: str, *texts: str, **options: float) -> list[float]:
-    scored = Ngrams(**options)(Query(question), split(*texts))  # type: ignore[arg-type]
+def values(question: str, *texts: str) -> list[float]:
+    scored = Ngrams()(Query(question), split(*texts))
     return [round(segment.score, 4) for segment in scored]
 
 
 def test_values_are_weights_relative_to_the_best() -> None:
     """Squared logarithms of rarity: own weight, half the better neighbour's, the document's."""
-    # Bigrams of "ab cd": " a", "ab", "b ", " c", "cd", "d "; two segments, of which the first has
-    # "ab" and the second "cd", each n-gram in one of two: each weighs w = log(1 + 2/1) squared.
-    # own: 3w and 3w; whole: 6w; both: 3w + .5 * 3w + 6w. A third segment has none: 1.5w + 6w.
+    # N-grams of 2 to 4 characters: " a", "ab", "b ", " ab", "ab ", " ab " are in the first of three
+    # segments, six of "cd" in the second; each is in one, so it weighs w = log(1 + 3/1) squared.
+    # own: 6w and 6w; document: 12w; both: 6w + .5 * 6w + 12w. The third has none: 3w + 12w.
     segments = [Segment(Document("d", "ab, cd, xy,"), *span) for span in ((0, 3), (4, 7), (8, 11))]
-    scored = Ngrams(sizes=(2, 2))(Query("ab cd"), segments)
+    scored = Ngrams()(Query("ab cd"), segments)
 
-    assert [1.0, 1.0, round(7.5 / 10.5, 4)] == [round(s.score, 4) for s in scored]
+    assert [1.0, 1.0, round(15 / 21, 4)] == [round(s.score, 4) for s in scored]
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,6 @@ def test_other_forms_of_a_word_count() -> None:
         "¿Qué cantantes cantaban canciones?",
         "La cantante cantó una canción.",
         "El perro duerme todo el día.",
-        around=0,
-        document=0,
     )
 
     assert 1 == first

@@ -14,12 +14,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, check_range
 from ragsieve.score.base import Scorer
 from ragsieve.text import language
 from ragsieve.types import Document, Query, Segment
 
 Places = Mapping[tuple[int, int], set[str]]  # what each span of a document shares with the question
+
+_SIZES = range(2, 5)  # characters of an n-gram
 
 # Languages that a short question does not tell apart.
 _SAME = (
@@ -33,7 +34,7 @@ _SAME = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Ngrams(Scorer):
     """Character n-grams of the question in and around a segment, relative to the best; in [0, 1].
 
@@ -49,35 +50,19 @@ class Ngrams(Scorer):
     question's that share less than half of its n-grams, and all where nothing is shared at all.
     Languages that are easily confused in a short question, such as Danish and Norwegian, count as
     one.
-
-    Args:
-        sizes: Fewest and most characters of an n-gram, at least 1.
-        around: Weight of the better neighbour; not negative.
-        document: Weight of the whole document; not negative.
-
-    Raises:
-        InputError: If an option breaks its rule.
     """
 
-    sizes: tuple[int, int] = (2, 4)
-    around: float = 0.5
-    document: float = 1.0
     name: ClassVar[str] = "ngrams"
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.sizes[0] <= self.sizes[1]:
-            raise InputError(f"sizes must be at least 1 and rise, got {self.sizes!r}")
-        check_range(self, around=(0, math.inf), document=(0, math.inf))
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Values relative to the best, ``(len(segments),)``."""
-        grams = self._grams(query.text)
+        grams = _grams(query.text)
         shared: dict[Document, dict[tuple[int, int], set[str]]] = {}
         for segment in segments:
             places = shared.setdefault(segment.document, {})
             span = (segment.start, segment.end)
             if span not in places:
-                places[span] = grams & self._grams(segment.text)
+                places[span] = grams & _grams(segment.text)
         counts = Counter(gram for places in shared.values() for s in places.values() for gram in s)
         total = sum(map(len, shared.values()))
         weights = {gram: math.log1p(total / count) ** 2 for gram, count in counts.items()}
@@ -86,7 +71,7 @@ class Ngrams(Scorer):
             document: {}
             if _family(document.text) != family
             and 2 * len(set().union(*places.values())) < len(grams)
-            else self._values(places, weights)
+            else _values(places, weights)
             for document, places in shared.items()
         }
         best = max((value for spans in values.values() for value in spans.values()), default=0)
@@ -98,25 +83,26 @@ class Ngrams(Scorer):
             np.float32,
         )
 
-    def _values(self, places: Places, weights: Mapping[str, float]) -> dict[tuple[int, int], float]:
-        """The value of each span of a document."""
-        spans = sorted(places)
-        own = [math.fsum(weights[gram] for gram in places[span]) for span in spans]
-        whole = math.fsum(weights[gram] for gram in set().union(*places.values()))
-        sides = [0.0, *own, 0.0]
-        return {
-            span: own[n] + self.around * max(sides[n], sides[n + 2]) + self.document * whole
-            for n, span in enumerate(spans)
-        }
 
-    def _grams(self, text: str) -> set[str]:
-        shown = f" {_letters(text)} "
-        return {
-            gram
-            for size in range(self.sizes[0], self.sizes[1] + 1)
-            for start in range(len(shown) - size + 1)
-            if (gram := shown[start : start + size]).strip()
-        }
+def _values(places: Places, weights: Mapping[str, float]) -> dict[tuple[int, int], float]:
+    """The value of each span of a document."""
+    spans = sorted(places)
+    own = [math.fsum(weights[gram] for gram in places[span]) for span in spans]
+    document = math.fsum(weights[gram] for gram in set().union(*places.values()))
+    sides = [0.0, *own, 0.0]
+    return {
+        span: own[n] + max(sides[n], sides[n + 2]) / 2 + document for n, span in enumerate(spans)
+    }
+
+
+def _grams(text: str) -> set[str]:
+    shown = f" {_letters(text)} "
+    return {
+        gram
+        for size in _SIZES
+        for start in range(len(shown) - size + 1)
+        if (gram := shown[start : start + size]).strip()
+    }
 
 
 def _family(text: str) -> str:
