@@ -59,20 +59,26 @@ def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got one {type(documents).__name__}")
-    seen: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     ranked = []
     for rank, value in enumerate(documents):
         document = replace(_as_document(value, rank), rank=rank)
-        seen[document.id] += 1
-        if seen[document.id] > 1:
-            renamed = f"{document.id}#{seen[document.id]}"
-            while seen[renamed]:
-                renamed += "'"
-            seen[renamed] += 1
-            note(f"document id {document.id!r} occurs again: renamed {renamed!r}")
-            document = replace(document, id=renamed)
+        name = unused_id(document.id, used)
+        if name != document.id:
+            note(f"document id {document.id!r} occurs again: renamed {name!r}")
+            document = replace(document, id=name)
         ranked.append(document)
     return tuple(ranked)
+
+
+def unused_id(name: str, used: Counter[str]) -> str:
+    """``name``, or ``name#2``, ``name#3`` … where it is in use; in use from now on."""
+    unused = name
+    while used[unused]:
+        used[name] += 1
+        unused = f"{name}#{used[name]}"
+    used[unused] = 1
+    return unused
 
 
 def _as_document(value: AnyDocument, rank: int) -> Document:

@@ -167,7 +167,7 @@ def test_names_of_found_documents_are_their_own() -> None:
     mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
     found = JudgedEvidence(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
 
-    assert [NAME, f"{NAME}'", f"{NAME}''"] == [s.document.id for s in found]
+    assert [NAME, f"{NAME}#2", f"{NAME}#3"] == [s.document.id for s in found]
     assert [3, 4, 5] == [s.document.rank for s in found]
 
 

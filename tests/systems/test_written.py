@@ -107,10 +107,10 @@ def test_where_nothing_fits_nothing_is_written() -> None:
 
 def test_ids_stay_unique() -> None:
     """A document may be called as the text would be."""
-    given = [Segment.whole(Document(name, "Seals sang.")) for name in ("summary", "summary'")]
+    given = [Segment.whole(Document(name, "Seals sang.")) for name in ("summary", "summary#2")]
     made = Write(writing("Seals."), "recomp", name="summary")(QUERY, given)
 
-    assert ["summary''"] == [s.document.id for s in made]
+    assert ["summary#3"] == [s.document.id for s in made]
 
 
 def test_texts_of_one_question_are_told_apart() -> None:
@@ -118,7 +118,7 @@ def test_texts_of_one_question_are_told_apart() -> None:
     first = written("One.", by="writer", parents=GIVEN)
     second = written("Two.", by="writer", parents=GIVEN, beside=first)
 
-    assert [("written", "One."), ("written'", "Two.")] == [
+    assert [("written", "One."), ("written#2", "Two.")] == [
         (s.document.id, s.text) for s in (*first, *second)
     ]
 

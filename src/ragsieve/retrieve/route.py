@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from ragsieve.documents import unused_id
 from ragsieve.errors import BadReply, InputError, check_range
 from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
 from ragsieve.pipeline import Source
@@ -347,17 +349,14 @@ def _charge(
 def _merged(evidence: Sequence[Evidence]) -> list[Segment]:
     """Spans source by source; each document has an id and a rank of its own."""
     documents: dict[tuple[str, str, str, str], Document] = {}
-    ids: set[str] = set()
+    used: Counter[str] = Counter()
     merged: dict[tuple[str, int, int], Segment] = {}
     for name, segments, *_ in evidence:
         for segment in segments:
             old = segment.document
             key = (name, old.id, old.title, old.text)
             if key not in documents:
-                id_ = f"{name}/{old.id}"
-                while id_ in ids:  # another text by the same id
-                    id_ += "'"
-                ids.add(id_)
+                id_ = unused_id(f"{name}/{old.id}", used)  # another text may have this one's
                 metadata = {**old.metadata, ASKED: name}
                 documents[key] = replace(old, id=id_, rank=len(documents), metadata=metadata)
             moved = replace(segment, document=documents[key])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
+from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.cache import Cached
@@ -105,14 +107,11 @@ class JudgedEvidence:
 
 def _apart(results: Sequence[Segment], retrieved: Sequence[Segment]) -> list[Segment]:
     """The results, of documents with ids of their own that rank behind those retrieved."""
-    taken = {segment.document.id for segment in retrieved}
+    used = Counter({segment.document.id for segment in retrieved})
     behind = 1 + max((segment.document.rank for segment in retrieved), default=-1)
     own: dict[Document, Document] = {}
     for document in dict.fromkeys(segment.document for segment in results):
-        name = f"fallback:{document.id}:{_mark(document)}"
-        while name in taken:
-            name += "'"
-        taken.add(name)
+        name = unused_id(f"fallback:{document.id}:{_mark(document)}", used)
         own[document] = replace(document, id=name, rank=behind + document.rank)
     return [Segment(own[s.document], s.start, s.end) for s in results]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
+from ragsieve.documents import unused_id
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
@@ -145,15 +147,12 @@ class Iterate:
 
 def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
     """The same, its document with a unique id: a source may number them anew each search."""
-    document, number = segment.document, 1
-    name = document.id
+    document = segment.document
     content = _content(document)
     for known in documents.values():
         if _content(known) == content:
             return replace(segment, document=known)
-    while name in documents:
-        number += 1
-        name = f"{document.id}#{number}"
+    name = unused_id(document.id, Counter([*documents]))
     documents[name] = replace(document, id=name)
     return replace(segment, document=documents[name])
 

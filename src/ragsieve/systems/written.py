@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
+from ragsieve.documents import unused_id
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import context
@@ -85,7 +87,7 @@ def written(
         text: What it wrote; unsafe characters become U+FFFD, white space around it goes.
         by: The model's name.
         parents: What it was written from.
-        name: The document's id; primed until no document of ``parents`` or ``beside`` has it.
+        name: The document's id, numbered where a document of ``parents`` or ``beside`` has it.
         beside: The question's other segments, written ones included.
 
     Raises:
@@ -94,9 +96,7 @@ def written(
     text = safe(text).strip()
     if not text:
         return []
-    taken = {segment.document.id for segment in (*parents, *beside)}
-    while name in taken:
-        name += "'"
+    name = unused_id(name, Counter({segment.document.id for segment in (*parents, *beside)}))
     rank = min((segment.document.rank for segment in parents), default=0)
     document = Document(name, text, rank=rank, written_by=by, parents=tuple(parents))
     return [Segment.whole(document)]
