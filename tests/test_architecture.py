@@ -12,7 +12,7 @@ import ragsieve
 
 ROOT = Path(ragsieve.__file__).parent
 LAYERS = [  # a module imports from its own layer and those above it in this list
-    ["errors", "types", "schema", "files"],
+    ["errors", "types", "schema", "files", "plugins"],
     ["text", "fusion", "trace", "cluster", "documents", "result", "retriever", "many", "tables"],
     ["pipeline"],
     ["models", "prompts"],
@@ -20,7 +20,6 @@ LAYERS = [  # a module imports from its own layer and those above it in this lis
     ["retrieve", "split", "score", "select", "answer"],
     ["systems"],
     ["artifacts"],
-    ["trained"],
     ["evaluate", "train", "integrations", "inspector", "ray", "cli", "server", "__main__"],
 ]
 LAYER = {name: depth for depth, names in enumerate(LAYERS) for name in names}

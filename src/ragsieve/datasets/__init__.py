@@ -7,18 +7,17 @@ A new data set is an entry of ``table.toml`` and, where the hub has it, a functi
 
 from __future__ import annotations
 
-import logging
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve.datasets import columns
 from ragsieve.datasets.base import Dataset, Entry, Hub
 from ragsieve.errors import InputError, MissingExtra, check_choice, nearest
+from ragsieve.plugins import load_group
 
 __all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
 
@@ -28,7 +27,6 @@ GROUP = "ragsieve.datasets"
 """Group of the entry points by which other packages add data sets."""
 
 _FOLDER = Path(__file__).parent
-_log = logging.getLogger(__name__)
 
 
 class Datasets(Mapping[str, Entry]):
@@ -62,16 +60,7 @@ def _entry(*, hub: dict[str, Any] | None = None, file: str = "", **values: Any) 
 @cache
 def _others() -> dict[str, Entry]:
     """Entries of other packages; one that cannot be imported is logged as a warning."""
-    entries: dict[str, Entry] = {}
-    for point in entry_points(group=GROUP):
-        try:
-            entry = point.load()
-            if not isinstance(entry, Entry):
-                raise InputError(f"{point.value} must be a ragsieve.datasets.Entry, got {entry!r}")
-            entries[point.name] = entry
-        except Exception as error:  # whatever another package raises when it is imported
-            _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
-    return entries
+    return load_group(GROUP, lambda v: isinstance(v, Entry), "a ragsieve.datasets.Entry")
 
 
 def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "auto") -> Dataset:

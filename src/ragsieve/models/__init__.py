@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any, TypeVar
 
 from ragsieve.errors import InputError, nearest
+from ragsieve.plugins import load_group
 
 GROUP = "ragsieve.models"
 """Group of the entry points by which other packages add backends."""
@@ -91,13 +91,11 @@ def backend(prefix: str, kind: str) -> Callable[[Make], Make]:
 @cache
 def _import_others() -> None:
     """Import what other packages register; what cannot be imported is logged as a warning."""
-    for point in entry_points(group=GROUP):
-        try:
-            loaded = point.load()
-            if callable(loaded) and all(make is not loaded for make, _ in _others.values()):
-                raise InputError(f"{point.value} must be decorated by ragsieve.models.backend")
-        except Exception as error:  # whatever another package raises when it is imported
-            _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
+
+    def registered(target: Any) -> bool:
+        return not callable(target) or any(make is target for make, _ in _others.values())
+
+    load_group(GROUP, registered, "decorated by ragsieve.models.backend")
 
 
 def load(name: str, **options: Any) -> Any:

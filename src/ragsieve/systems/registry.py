@@ -12,13 +12,11 @@ group ``ragsieve.systems``, which names such a function or a module of them.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import Parameter, signature
 from pathlib import Path
 from pkgutil import iter_modules
@@ -26,6 +24,7 @@ from typing import Any, TypeVar
 
 from ragsieve.errors import InputError, nearest
 from ragsieve.pipeline import System
+from ragsieve.plugins import load_group
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
@@ -36,7 +35,6 @@ GROUP = "ragsieve.systems"
 _PACKAGE = "ragsieve.systems"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _DEFAULT = "finefilter"
-_log = logging.getLogger(__name__)
 
 Make = TypeVar("Make", bound=Callable[..., System])
 
@@ -194,13 +192,11 @@ def _modules() -> tuple[str, ...]:
 @cache
 def _import_others() -> None:
     """Import what other packages register; what cannot be imported is logged as a warning."""
-    for point in entry_points(group=GROUP):
-        try:
-            target = point.load()
-            if callable(target) and all(e.function is not target for e in _ENTRIES.values()):
-                raise InputError(f"{point.value} must be decorated by ragsieve.systems.system")
-        except Exception as error:  # whatever another package raises when it is imported
-            _log.warning("entry point %s of %s is left out: %s", point.name, GROUP, error)
+
+    def registered(target: Any) -> bool:
+        return not callable(target) or any(e.function is target for e in _ENTRIES.values())
+
+    load_group(GROUP, registered, "decorated by ragsieve.systems.system")
 
 
 def find(name: str) -> SystemEntry:
