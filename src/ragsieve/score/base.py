@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import Passage
+from ragsieve.models.base import LLM, Passage, Prompt
 from ragsieve.types import Query, Segment
 
 
@@ -49,3 +49,25 @@ def in_passages(segments: Sequence[Segment]) -> tuple[list[Segment], list[Passag
     spans = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
     passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]
     return [s for some in spans for s in some], passages
+
+
+def likelihood_gains(
+    llm: LLM, prompts: Sequence[Prompt], texts: Sequence[str]
+) -> tuple[NDArray[np.float64], int]:
+    """By how much each prompt makes each text likelier than the last prompt does, in nats.
+
+    Of shape ``(len(prompts) - 1, len(texts))``; and the tokens of all texts.
+
+    Raises:
+        Unsupported: If the model has no `loglik`.
+        ModelError: If the model fails, or a prompt with a text does not fit its context.
+    """
+    tokens = llm.loglik([p for p in prompts for _ in texts], [*texts] * len(prompts))
+    sums = np.array([sum(values) for values in tokens], np.float64)
+    sums = sums.reshape(len(prompts), len(texts))
+    return sums[:-1] - sums[-1], sum(map(len, tokens[: len(texts)]))
+
+
+def logistic(nats: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The logistic function, in [0, 1]."""
+    return np.asarray(0.5 + np.tanh(nats / 2) / 2, np.float32)  # exp would overflow

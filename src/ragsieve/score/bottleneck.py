@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.prompts import quoted, render, titled
+from ragsieve.score.base import likelihood_gains
 from ragsieve.score.inclusion import gains
 from ragsieve.types import Document, Query, Segment
 
@@ -70,13 +71,8 @@ def restores(
     documents = [titled(segment) for segment in segments if segment.text.strip()]
     shown = [*texts, ""]
     prompts = [render("restore", question=quoted(query.text), notes=quoted(t)) for t in shown]
-    tokens = llm.loglik([p for p in prompts for _ in documents], documents * len(prompts))
-    sums = np.array([sum(values) for values in tokens], np.float64).reshape(
-        len(shown), len(documents)
-    )
-    count = sum(map(len, tokens[: len(documents)]))
-    means = sums.sum(axis=1) / max(1, count)  # (n + 1,)
-    gain: NDArray[np.float64] = means[:-1] - means[-1]
+    nats, tokens = likelihood_gains(llm, prompts, documents)
+    gain: NDArray[np.float64] = nats.sum(axis=1) / max(1, tokens)
     return gain
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ragsieve.models.base import LLM
 from ragsieve.prompts import context, render
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, likelihood_gains, logistic
 from ragsieve.text import contains_answer, word_counts, word_f1
 from ragsieve.types import Query, Segment
 
@@ -109,8 +109,7 @@ class CXMI(_Measure):
         answer = next((text for text in gold if text.strip()), "")
         if not answer:
             return np.zeros(len(segments), np.float32)
-        nats = gains(self.llm, query, segments, answer)
-        return np.asarray(0.5 + np.tanh(nats / 2) / 2, np.float32)  # exp would overflow
+        return logistic(gains(self.llm, query, segments, answer))
 
 
 def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> NDArray[np.float64]:
@@ -125,9 +124,7 @@ def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> N
     """
     read = [render("reader", question=query.text, documents=context([s])) for s in segments]
     prompts = [*read, render("reader_closed", question=query.text, documents="")]
-    tokens = llm.loglik(prompts, [answer] * len(prompts))
-    *sums, alone = (sum(values) for values in tokens)
-    return np.array(sums, np.float64) - alone
+    return likelihood_gains(llm, prompts, [answer])[0][:, 0]
 
 
 def _shown(value: object) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ragsieve.models.base import LLM
 from ragsieve.prompts import quoted, render, titled
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, likelihood_gains, logistic
 from ragsieve.types import Query, Segment
 
 
@@ -42,6 +42,5 @@ class Likelihood(Scorer):
         """Likelihoods, ``(len(segments),)``."""
         texts = [titled(s) for s in segments]
         prompts = [*(render("asks", passage=quoted(text)) for text in texts), render("asks_closed")]
-        tokens = self.llm.loglik(prompts, [query.text] * len(prompts))
-        *means, alone = (float(np.mean(values)) if values else 0.0 for values in tokens)
-        return np.asarray(1 / (1 + np.exp(alone - np.array(means))), np.float32)
+        nats, tokens = likelihood_gains(self.llm, prompts, [query.text])
+        return logistic(nats[:, 0] / max(1, tokens))
