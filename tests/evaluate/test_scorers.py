@@ -15,11 +15,11 @@ pytest.importorskip("scipy")
 from scipy import stats
 
 from ragsieve.errors import InputError
+from ragsieve.evaluate.auc import auc
 from ragsieve.evaluate.scorers import (
     CHANCE,
     RECIPES,
     Labelled,
-    auc,
     create_scorers,
     figures,
     hit,

@@ -12,6 +12,7 @@ import numpy as np
 from ragsieve import score, split
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, nearest, needs_extra
+from ragsieve.evaluate.auc import auc
 from ragsieve.evaluate.evidence import Span, gold_sentences
 from ragsieve.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve.score.base import Scorer
@@ -21,7 +22,7 @@ from ragsieve.types import Document, Example, Query, Segment
 
 with needs_extra("bench"):
     from scipy.stats import spearmanr
-    from sklearn.metrics import ndcg_score, roc_auc_score
+    from sklearn.metrics import ndcg_score
 
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
 Role = Literal["llm", "critic", "embedder", "pruner", "pair"]
@@ -210,15 +211,6 @@ def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> ScoredSegments:
 
 def _tokens(step: Step) -> int:
     return sum(usage.tokens_in + usage.tokens_out for usage in step.usages)
-
-
-def auc(grades: Values, scores: Values) -> float | None:
-    """How probably one that helps scores above one that does not, in [0, 1]; ties count half.
-
-    None without segments of both kinds.
-    """
-    helps = grades > 0
-    return float(roc_auc_score(helps, scores)) if helps.any() and not helps.all() else None
 
 
 def rho(grades: Values, scores: Values) -> float | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ragsieve.artifacts.card import page
 from ragsieve.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve.errors import InputError
+from ragsieve.evaluate.auc import auc
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import shifted
@@ -71,12 +72,11 @@ def figures(
         levels = _levels(scores, pruner.relative)
         kept = (levels >= threshold) | (np.arange(len(scores)) == scores.argmax())
         words.append((lengths * kept).sum() / max(lengths.sum(), 1))
-        good, other = scores[labels == 1], scores[labels == 0]
-        if len(good):
+        if (labels == 1).any():
             survived.append(kept[holds].any())
-        if len(good) and len(other):
-            apart = good[:, None] - other  # (n_evidence, n_others)
-            areas.append(((apart > 0) + 0.5 * (apart == 0)).mean())
+        known = labels >= 0  # neither evidence nor other where it may repeat the answer
+        if (area := auc(labels[known], scores[known])) is not None:
+            areas.append(area)
     means = {"auc": areas, "survival": survived, "words": words}
     figures = {name: float(np.mean(some)) if some else math.nan for name, some in means.items()}
     return {**figures, "questions": len(survived)}

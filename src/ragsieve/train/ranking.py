@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
+from ragsieve.evaluate.auc import auc
 from ragsieve.train.examples import TrainingExample
 
 FIRST = (1, 3, 5)  # sentences among which a clue is looked for
@@ -60,8 +60,8 @@ def _of_one(question: JudgedSentences) -> dict[str, float]:
     clues, used = question.clues[order], question.words[order].cumsum()
     tenth = max(1, int((used <= TENTH * used[-1]).sum()))
     recalls = {f"recall_{k}": float(clues[:k].any()) for k in FIRST}
-    auc = float(roc_auc_score(question.clues, question.scores))
-    return {"auc": auc, **recalls, "recall_tenth": float(clues[:tenth].any())}
+    area = auc(question.clues, question.scores) or 0.0  # both kinds are there
+    return {"auc": area, **recalls, "recall_tenth": float(clues[:tenth].any())}
 
 
 def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:

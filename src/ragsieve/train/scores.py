@@ -15,7 +15,8 @@ from ragsieve.errors import InputError, needs_extra
 with needs_extra("train"):
     from sklearn.linear_model import LogisticRegression
 
-from ragsieve.evaluate.scorers import ScoredSegments, auc
+from ragsieve.evaluate.auc import auc
+from ragsieve.evaluate.scorers import ScoredSegments
 from ragsieve.evaluate.stats import Values
 from ragsieve.files import writing
 from ragsieve.score.calibrated import Logistic
