@@ -45,8 +45,8 @@ def flat(scores: list[list[list[float]]]) -> list[float]:
     return [value for rows in scores for row in rows for value in row]
 
 
-def together(dtype: str, rows: int = 8) -> RowsDecoder:
-    return RowsDecoder(tiny(dtype), eos=frozenset({END}), rows=rows)
+def together(dtype: str, batch_tokens: int = 5000) -> RowsDecoder:
+    return RowsDecoder(tiny(dtype), eos=frozenset({END}), batch_tokens=batch_tokens)
 
 
 @pytest.fixture(scope="module", params=["bfloat16", "float32"])
@@ -77,7 +77,8 @@ def test_replies_do_not_depend_on_how_many_rows_run_together(
     dtype: str, prompts: list[list[int]]
 ) -> None:
     """One, three and eight rows; a place that falls free is taken by the next prompt."""
-    replies = [together(dtype, rows).generate(prompts, max_tokens=12) for rows in (1, 3, 8)]
+    rows = [together(dtype, n * (600 + 12)) for n in (1, 3, 8)]
+    replies = [decoder.generate(prompts, max_tokens=12) for decoder in rows]
 
     assert replies[0] == replies[1] == replies[2]
     assert 1 < len({len(reply) for reply in replies[0]})
@@ -137,7 +138,7 @@ def test_every_plain_kind_attends_as_it_should(kind: str, prompts: list[list[int
     some, wanted = prompts[::5], [[TEXT[3:36], [5]]] * len(prompts[::5])
     expected = Decoder(model, eos=frozenset()).score(some, wanted)
     model.set_attn_implementation(ATTENTION)
-    actual = RowsDecoder(model, eos=frozenset(), rows=8).score(some, wanted)
+    actual = RowsDecoder(model, eos=frozenset(), batch_tokens=5000).score(some, wanted)
 
     for one, other in zip(expected, actual, strict=True):
         assert torch.allclose(torch.tensor(one[0]), torch.tensor(other[0]), atol=1e-4)

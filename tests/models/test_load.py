@@ -48,9 +48,9 @@ def test_openai_is_a_backend() -> None:
 def test_options_are_the_backends() -> None:
     """They reach the class."""
     pytest.importorskip("torch")
-    model = models.load("smollm2", batch_size=2, max_context=64)
+    model = models.load("smollm2", batch_tokens=2, max_context=64)
 
-    assert (2, 64) == (model.batch_size, model.max_context)
+    assert (2, 64) == (model.batch_tokens, model.max_context)
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", "nothing:x", "transformers:", "minilm:x", ":x"])

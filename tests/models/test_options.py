@@ -18,19 +18,19 @@ pytest.importorskip("openai")
 
 DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
 PLACE = r"prompt must have a place \$documents"
+BATCHED = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")
 BROKEN: list[tuple[str, dict[str, Any], str]] = [
+    *((f"{prefix}:a", {"dtype": "int8"}, DTYPE) for prefix in (*BATCHED, "pe_rank")),
     *(
-        (f"{prefix}:a", {"dtype": "int8"}, DTYPE)
-        for prefix in ("transformers", "pe_rank", "provence", "token_classifier")
+        (f"{prefix}:a", {"batch_tokens": 0}, "batch_tokens must be at least 1, got 0")
+        for prefix in BATCHED
     ),
-    ("transformers:a", {"batch_size": 0}, "batch_size must be at least 1, got 0"),
     ("transformers:a", {"max_context": 0}, "max_context must be at least 1, got 0"),
     ("transformers:a", {"prefix_mb": -1}, "prefix_mb must not be negative, got -1"),
     ("pe_rank:a", {"prompt": "Rank!"}, f"{PLACE}, got 'Rank!'"),
     ("pe_rank:a", {"prompt": "$documents $"}, PLACE),
     ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
     ("provence:a", {"vote": 1.5}, r"vote must be from 0 to 1, got 1.5"),
-    ("sentence_transformers:a", {"batch_size": 0}, "batch_size must be at least 1, got 0"),
     ("jina_bert:a", {"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
     ("pruner:a", {"threads": 0}, "threads must be at least 1, got 0"),
     ("openai:a", {"context": 0}, "context must be at least 1, got 0"),

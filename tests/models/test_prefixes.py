@@ -31,7 +31,7 @@ def words(count: int) -> list[int]:
 class Counted(RowsDecoder):
     """A decoder of a llama with random weights that counts the tokens which it reads."""
 
-    def __init__(self, prefix_mb: int = 0, rows: int = 8) -> None:
+    def __init__(self, prefix_mb: int = 0, batch_tokens: int = 4000) -> None:
         torch.manual_seed(0)
         config = transformers.LlamaConfig(
             hidden_size=64,
@@ -45,7 +45,8 @@ class Counted(RowsDecoder):
         model = transformers.LlamaForCausalLM._from_config(
             config, dtype=torch.float32, attn_implementation=ATTENTION
         ).eval()
-        super().__init__(model, eos=frozenset({END}), rows=rows, prefix_mb=prefix_mb)
+        limits = {"batch_tokens": batch_tokens, "prefix_mb": prefix_mb}
+        super().__init__(model, eos=frozenset({END}), **limits)
         self.read = 0
         model.model.embed_tokens.register_forward_hook(self._count)
 
@@ -94,7 +95,7 @@ def test_a_prompt_that_goes_on_reads_only_what_is_new() -> None:
 
 def test_interleaved_prompts_find_their_own() -> None:
     """One row is enough: what a prompt shares with one of two back is not read again."""
-    decoder = Counted(prefix_mb=1, rows=1)
+    decoder = Counted(prefix_mb=1, batch_tokens=1)
     one, other = words(100), words(100)
     decoder.generate([one, other, [*one, 1, 2], [*other, 3]], max_tokens=1)
 

@@ -63,7 +63,7 @@ def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransfo
     together = embedder.embed(texts)
     backwards = embedder.embed(texts[::-1])[::-1]
     alone = np.concatenate([embedder.embed([text]) for text in texts])
-    small = SentenceTransformer(embedder.model, batch_size=2).embed(texts)
+    small = SentenceTransformer(embedder.model, batch_tokens=40).embed(texts)
     with DynamicBatcher(embedder) as shared, ThreadPoolExecutor(4) as pool:
         threads = np.concatenate(list(pool.map(lambda text: embedder.embed([text]), texts)))
         joined = np.concatenate(list(pool.map(lambda text: shared.embed([text]), texts)))

@@ -101,7 +101,7 @@ def test_replies_are_the_same_alone_together_and_from_threads(
     folder: str, dtype: str, schema: dict[str, Any] | None
 ) -> None:
     """Of random weights, whose close calls are many."""
-    llm = Transformers(folder, dtype=dtype, batch_size=3)
+    llm = Transformers(folder, dtype=dtype, batch_tokens=400)
     prompts = [ask(text * n) for n in (0, 1, 3, 9) for text in SENTENCES]
     together = llm.complete(prompts, max_tokens=16, schema=schema)
     alone = [llm.complete([p], max_tokens=16, schema=schema)[0] for p in reversed(prompts)]

@@ -28,6 +28,7 @@ with needs_extra("local"):
     from transformers.cache_utils import DynamicLayer
 
 from ragsieve.models.deadline import check_time
+from ragsieve.models.loading import fitting
 from ragsieve.models.prefixes import Prefixes
 
 PREFIX_TOKENS = 16  # a shorter common prefix is not worth copying
@@ -80,15 +81,14 @@ class Decoder:
     Args:
         model: A causal model of transformers.
         eos: Tokens that end a reply.
-        rows: Rows decoded together; when one ends, the next prompt takes its place.
     """
 
     precise = False  # whether logits in company are near enough to those alone to be told apart
+    batch_tokens = 1  # tokens of prompts and replies that are in memory together; see `RowsDecoder`
 
-    def __init__(self, model: Any, *, eos: frozenset[int], rows: int = 1) -> None:
+    def __init__(self, model: Any, *, eos: frozenset[int]) -> None:
         self.model = model
         self.eos = eos
-        self.rows = rows
 
     @property
     def words(self) -> int:
@@ -117,9 +117,9 @@ class Decoder:
         Raises:
             Overdue: At that moment.
         """
-        rows = min(self.rows if self.precise else 1, len(prompts))
-        again = self._alone if self.precise else None
         longest = max(map(len, prompts)) + max_tokens
+        rows = min(fitting(self.batch_tokens, longest) if self.precise else 1, len(prompts))
+        again = self._alone if self.precise else None
         memory = self._memory(rows, longest, fresh=not self.precise)
         replies: list[list[int]] = [[] for _ in prompts]
         waiting, running = deque(enumerate(prompts)), list[_WrittenReply]()
@@ -148,8 +148,9 @@ class Decoder:
         """For each prompt and each of its continuations the log-probability of every token."""
         longest = max((len(row) for wanted in continuations for row in wanted), default=0)
         most = max((sum(len(row) > 1 for row in wanted) for wanted in continuations), default=0)
-        rows = max(1, min(self.rows, most))
-        memory = self._memory(rows, max(map(len, prompts), default=0) + longest)
+        places = max(map(len, prompts), default=0) + longest
+        rows = max(1, min(fitting(self.batch_tokens, places), most))
+        memory = self._memory(rows, places)
         scores = []
         for prompt, wanted in zip(prompts, continuations, strict=True):
             first = memory.read(prompt, 0)
@@ -204,12 +205,16 @@ class RowsDecoder(Decoder):
     Args:
         model: A causal model of transformers.
         eos: Tokens that end a reply.
-        rows: Rows decoded together; when one ends, the next prompt takes its place.
+        batch_tokens: Tokens whose keys and values are in memory together at most, but for a prompt
+            with its reply that has more; when a reply ends, the next prompt takes its place.
         prefix_mb: Megabytes for keys and values of prompts read before; 0 for none.
     """
 
-    def __init__(self, model: Any, *, eos: frozenset[int], rows: int, prefix_mb: int = 0) -> None:
-        super().__init__(model, eos=eos, rows=rows)
+    def __init__(
+        self, model: Any, *, eos: frozenset[int], batch_tokens: int, prefix_mb: int = 0
+    ) -> None:
+        super().__init__(model, eos=eos)
+        self.batch_tokens = batch_tokens
         self.prefixes = Prefixes(prefix_mb * 10**6)
         self.precise = model.dtype == torch.float32
 
@@ -270,9 +275,8 @@ class _Rows:
         dim = dim or config.hidden_size // config.num_attention_heads
         shape = (2, rows, heads, places, dim)
         # zeros: what is masked must still be a number; by layer, as small pieces are used again
-        self.states = [
-            torch.zeros(shape, dtype=model.dtype) for _ in range(config.num_hidden_layers)
-        ]
+        of = {"dtype": model.dtype, "device": model.device}
+        self.states = [torch.zeros(shape, **of) for _ in range(config.num_hidden_layers)]
         self.layers: list[Any] = [_Layer(keys, values) for keys, values in self.states]
         self.cache = Cache(layers=self.layers)
         self.model = model
@@ -314,16 +318,18 @@ class _Rows:
         self, tokens: Sequence[Sequence[int]], rows: slice, starts: Sequence[int], *, keep: int
     ) -> torch.Tensor:
         width = len(tokens[0])
-        places = torch.tensor(starts)[:, None] + torch.arange(width)  # (rows, width)
+        device = self.model.device
+        first = torch.tensor(starts, device=device)[:, None]
+        places = first + torch.arange(width, device=device)  # (rows, width)
         end, mask = max(starts) + width, None
         if end > width:  # something lies before
-            hidden = torch.arange(end) > places[..., None]  # (rows, width, end)
-            mask = torch.zeros(hidden.shape, dtype=self.model.dtype)
+            hidden = torch.arange(end, device=device) > places[..., None]  # (rows, width, end)
+            mask = torch.zeros(hidden.shape, dtype=self.model.dtype, device=device)
             mask = mask.masked_fill(hidden, -math.inf)[:, None]
         for layer in self.layers:
             layer.rows, layer.places, layer.end = rows, places, end
         out = self.model(
-            input_ids=torch.tensor(tokens),
+            input_ids=torch.tensor(tokens, device=device),
             position_ids=places,
             attention_mask=mask,
             past_key_values=self.cache,
@@ -348,7 +354,8 @@ class _Layer(DynamicLayer):
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """All keys and values of the rows, up to the last place that one of them has."""
-        own = torch.arange(self.rows.start, self.rows.stop)[:, None]
+        first, end = self.rows.start, self.rows.stop
+        own = torch.arange(first, end, device=self.places.device)[:, None]
         # indexed rows and places come first, heads behind them
         self.keys[own, :, self.places] = key_states.transpose(1, 2)
         self.values[own, :, self.places] = value_states.transpose(1, 2)

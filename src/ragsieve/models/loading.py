@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ragsieve.errors import ModelError, check_choice, needs_extra
+from ragsieve.errors import ModelError, check_choice, check_range, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -26,7 +26,7 @@ from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
 
 SMALL = 500_000_000
-TOGETHER = 16  # rows of tokens that an encoder computes together
+BATCH_TOKENS = 2**13
 Dtype = Literal["auto", "bfloat16", "float32"]
 _ADAPTER = "adapter_model.safetensors"
 
@@ -77,6 +77,30 @@ class PreciseModel(LocalModel):
     @property
     def _dtype(self) -> str:
         return precision(self.dtype, self._device)
+
+
+@dataclass(frozen=True)
+class BatchedModel(PreciseModel):
+    """A local model that computes several texts together, within a bound of memory.
+
+    Args:
+        batch_tokens: Tokens that are computed together at most, with those of padding and, of an
+            LLM, those that it may write; what is longer than that is computed alone.
+
+    Raises:
+        InputError: If ``batch_tokens`` is under 1.
+    """
+
+    batch_tokens: int = field(default=BATCH_TOKENS, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, batch_tokens=(1, None))
+
+
+def fitting(batch_tokens: int, longest: int) -> int:
+    """How many rows padded to the ``longest`` one fit a batch; at least 1."""
+    return max(1, batch_tokens // max(1, longest))
 
 
 def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -159,12 +183,13 @@ def precision(dtype: str, device: str) -> str:
 
 
 def batches(
-    rows: Sequence[Sequence[int]], pad: int, device: Any
+    rows: Sequence[Sequence[int]], batch_tokens: int, pad: int, device: Any
 ) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
     """Rows of token ids, those of about one length together: their places, ids and mask."""
-    order = sorted(range(len(rows)), key=lambda n: len(rows[n]))  # little padding
-    for at in range(0, len(order), TOGETHER):
-        part = order[at : at + TOGETHER]
+    order = sorted(range(len(rows)), key=lambda n: -len(rows[n]))  # little padding
+    while order:
+        count = fitting(batch_tokens, len(rows[order[0]]))
+        part, order = order[:count], order[count:]
         tensors = [torch.tensor(rows[n], device=device) for n in part]
         ids = pad_sequence(tensors, batch_first=True, padding_value=pad)
         mask = pad_sequence([torch.ones_like(row) for row in tensors], batch_first=True)

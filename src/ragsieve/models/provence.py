@@ -22,7 +22,7 @@ import numpy as np
 
 from ragsieve.errors import InputError, ModelError, check_range
 from ragsieve.models.base import Passage
-from ragsieve.models.loading import PreciseModel, compute, loaded, marked, once
+from ragsieve.models.loading import BatchedModel, compute, loaded, marked, once
 from ragsieve.models.provence_net import WEIGHTS, PairNet, Words, WordTokenizer, load_net
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Laid, Window
@@ -32,7 +32,7 @@ MIN_SCORE = 0.1  # the careful cut of Provence's paper, and of the code of both
 
 
 @dataclass(frozen=True)
-class Provence(WindowPruner, PreciseModel):
+class Provence(WindowPruner, BatchedModel):
     """A sentence pruner and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     A sentence has the mean keep-probability of its tokens; a passage has the sigmoid of its score.
@@ -47,6 +47,7 @@ class Provence(WindowPruner, PreciseModel):
         vote: From which keep-probability a token votes to keep, in [0, 1]: a sentence then has the
             share of its tokens that do. None: the mean of their probabilities.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
+        batch_tokens: Tokens, with those of padding, that are computed together at most.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:
@@ -102,7 +103,7 @@ class Provence(WindowPruner, PreciseModel):
         return tokenizer.lay(question, [[*chain(*_parts(passage))] for passage in passages])
 
     def _run(self, windows: Sequence[Window]) -> list[Logits]:
-        return compute(self._net.run, windows)
+        return compute(self._net.run, windows, self.batch_tokens)
 
     def _shares(self, passage: Passage, reading: Reading) -> list[float]:
         """Of each sentence, which begin with the second part, what its tokens say."""

@@ -106,11 +106,11 @@ class PairNet(torch.nn.Module):
             return encoder(input_ids=ids, attention_mask=mask)
 
     @torch.inference_mode()
-    def run(self, windows: Sequence[Window]) -> list[Logits]:
+    def run(self, windows: Sequence[Window], batch_tokens: int) -> list[Logits]:
         """Logits of each window's tokens, ``(n_tokens, 2)`` each."""
         device = next(self.parameters()).device
         logits: dict[int, Logits] = {}
-        for places, ids, mask in batches([window.ids for window in windows], 0, device):
+        for places, ids, mask in batches([w.ids for w in windows], batch_tokens, 0, device):
             both = self(ids, mask).cpu().numpy()
             for k, n in enumerate(places):
                 logits[n] = both[k, : len(windows[n].ids)].copy()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError, check_range, needs_extra
+from ragsieve.errors import ModelError, needs_extra
 
 with needs_extra("local"):
     import sentence_transformers
@@ -19,10 +19,11 @@ with needs_extra("local"):
 from ragsieve.models import store
 from ragsieve.models.base import Span
 from ragsieve.models.loading import (
-    LocalModel,
+    BatchedModel,
     adapted,
     batches,
     compute,
+    fitting,
     loaded,
     marked,
     once,
@@ -39,27 +40,27 @@ STEP = 8  # texts of a batch differ by less than so many tokens: padding costs t
 
 
 @dataclass(frozen=True)
-class _Encoder(LocalModel):
+class _Encoder(BatchedModel):
     """What both kinds of encoder share: where the model is, and batches of texts of like length.
+
+    Cross-encoders compute in bfloat16 on an accelerator, bi-encoders in float32 unless ``dtype``
+    says otherwise: vectors outlive a process, and an index holds for any processor.
 
     A text's numbers agree to 1e-5 whatever else is in the call, and equal texts have equal numbers:
     they are computed once. Weights are safetensors; no code is run.
-
-    Args:
-        batch_size: Texts computed together.
     """
 
-    batch_size: int = field(default=64, kw_only=True)
     _backend: ClassVar[str] = "sentence_transformers"
     _model: ClassVar[Any]
 
-    def __post_init__(self) -> None:
-        check_range(self, batch_size=(1, None))
-
     @once
     def identity(self) -> str:
-        """Model and weights: what numbers depend on."""
-        return f"{self._backend}:{marked(self.model)}"
+        """Model, weights and precision: what numbers depend on."""
+        return self._named(self.model)
+
+    def _named(self, *names: str | None) -> str:
+        half = "" if self._dtype == "float32" else f":{self._dtype}"
+        return f"{self._backend}:{marked(*names)}{half}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
         model = compute(
@@ -68,7 +69,7 @@ class _Encoder(LocalModel):
             kind,
             str(store.resolve(self.model)),
             device=self.device,
-            model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            model_kwargs={"use_safetensors": True, "dtype": getattr(torch, self._dtype)},
             trust_remote_code=False,
         ).eval()
         model.max_seq_length = model.max_seq_length or 512
@@ -81,12 +82,14 @@ class _Encoder(LocalModel):
         different = list(dict.fromkeys(inputs))
         tokenizer: Any = self._counter
         sizes = dict(zip(different, map(len, tokenizer.encode_batch(different)), strict=True))
-        more = {"batch_size": self.batch_size, "show_progress_bar": False, "prompt": ""}
+        more = {"show_progress_bar": False, "prompt": ""}
         rows: dict[Any, NDArray[np.float32]] = {}
         order = sorted(different, key=sizes.__getitem__)
         for _, group in groupby(order, key=lambda i: min(sizes[i], self._limit) // STEP):
             some = [*group]
-            rows |= zip(some, compute(call, some, **more, **options), strict=True)
+            size = fitting(self.batch_tokens, min(sizes[some[-1]], self._limit))
+            found = compute(call, some, batch_size=size, **more, **options)
+            rows |= zip(some, found, strict=True)
         return np.stack([rows[i] for i in inputs]).astype(np.float32), [sizes[i] for i in inputs]
 
     @once
@@ -111,11 +114,12 @@ class SentenceTransformer(_Encoder):
 
     model: str = "minilm"
     adapter: str | None = field(default=None, kw_only=True)
+    dtype: str = field(default="float32", kw_only=True)
 
     @once
     def identity(self) -> str:
-        """Model, weights and adapter: what vectors depend on."""
-        return f"{self._backend}:{marked(self.model, self.adapter)}"
+        """Model, weights, adapter and precision: what vectors depend on."""
+        return self._named(self.model, self.adapter)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``, with the model's own prompt if any."""
@@ -124,9 +128,11 @@ class SentenceTransformer(_Encoder):
             return np.zeros((0, model.get_embedding_dimension()), np.float32)
         prompt = model.prompts.get("query" if query else "document") or ""
         inputs = [prompt + safe(text) for text in texts]
-        vectors, sizes = self._numbers(inputs, model.encode, normalize_embeddings=True)
+        vectors, sizes = self._numbers(inputs, model.encode)
         record_texts(self.identity, sizes, self._limit, embedded=True)
-        return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)  # in bfloat16 not near enough to 1
+        unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
+        return unit
 
     def embed_spans(
         self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
@@ -173,7 +179,7 @@ class SentenceTransformer(_Encoder):
         """The last states of each row's tokens but the outer two, ``(n_tokens, dim)``."""
         encoder, pad = self._model[0], self._model.tokenizer.pad_token_id
         states: dict[int, torch.Tensor] = {}
-        for places, ids, mask in batches(rows, pad, self._model.device):
+        for places, ids, mask in batches(rows, self.batch_tokens, pad, self._model.device):
             out = encoder({"input_ids": ids, "attention_mask": mask})["token_embeddings"]
             for n, row in zip(places, out.float().cpu(), strict=True):
                 states[n] = row[1 : len(rows[n]) - 1]

@@ -15,7 +15,7 @@ with needs_extra("local"):
 
 from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.loading import (
-    PreciseModel,
+    BatchedModel,
     batches,
     compute,
     loaded,
@@ -32,7 +32,7 @@ SIZE = 512  # tokens of a chunk with those around it, at most
 
 
 @dataclass(frozen=True)
-class LocalTokenClassifier(PreciseModel):
+class LocalTokenClassifier(BatchedModel):
     """An encoder with two labels a token: `ragsieve.models.base.TokenClassifier`.
 
     A text is read in chunks of at most 510 tokens, which end behind a full stop where there is one.
@@ -44,10 +44,11 @@ class LocalTokenClassifier(PreciseModel):
     Args:
         model: A folder, or a hub id.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
+        batch_tokens: Tokens, with those of padding, that are computed together at most.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
 
     Raises:
-        InputError: If ``dtype`` breaks its rule.
+        InputError: If an option breaks its rule.
         ModelError: If the model cannot be loaded, or has other than two labels.
 
     Source: LLMLingua-2 (arXiv 2403.12968), section 4; chunks and words are those of the authors'
@@ -91,8 +92,9 @@ class LocalTokenClassifier(PreciseModel):
     def _run(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
         """For each row the probability of the second label of all tokens but the outer two."""
         net = self._net
+        pad = net.config.pad_token_id
         keep: dict[int, list[float]] = {}
-        for places, ids, mask in batches(rows, net.config.pad_token_id, net.device):
+        for places, ids, mask in batches(rows, self.batch_tokens, pad, net.device):
             logits = net(input_ids=ids, attention_mask=mask).logits.float()  # (n, length, 2)
             for n, row in zip(places, logits.softmax(-1)[:, :, 1].tolist(), strict=True):
                 keep[n] = row[1 : len(rows[n]) - 1]

@@ -27,7 +27,7 @@ from ragsieve.models.base import Message, Nats, Prompt, check_fits
 from ragsieve.models.deadline import deadline
 from ragsieve.models.decoding import Decoder, Mask, RowsDecoder
 from ragsieve.models.loading import (
-    PreciseModel,
+    BatchedModel,
     adapted,
     compute,
     computing,
@@ -50,7 +50,7 @@ CONTEXT = 4096  # tokens, where a model does not say how many it was made for
 
 
 @dataclass(frozen=True)
-class Transformers(PreciseModel):
+class Transformers(BatchedModel):
     """A local causal language model; loaded when it is first needed, the tokenizer before it.
 
     What a document says is never read as a control token of the chat format: contents are tokenized
@@ -60,7 +60,7 @@ class Transformers(PreciseModel):
 
     A reply is the same alone, in a batch, from threads and behind a remembered beginning;
     probabilities agree to 1e-4 in float32, to 0.1 in bfloat16. Replies are decoded together in
-    float32 on a CPU, by a model of plain causal attention; otherwise one by one. Another processor
+    float32, by a model of plain causal attention; otherwise one by one. Another processor
     may choose another word where two lie within 1e-4 of a logit, in bfloat16 within 0.5.
 
     Args:
@@ -68,11 +68,11 @@ class Transformers(PreciseModel):
             the ``adapter``.
         adapter: A folder or hub id of a PEFT adapter to merge into it.
         dtype: ``"bfloat16"``, ``"float32"``, or ``"auto"``: float32 on a CPU, else bfloat16.
-        batch_size: Replies decoded together.
+        batch_tokens: Tokens of prompts and replies that are decoded together at most.
         max_context: Tokens for prompt and reply; as many as the model was made for, where None.
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
         prefix_mb: Megabytes in which beginnings of prompts are kept, so that no later prompt has
-            them read again; 0 for none. Models of plain causal attention on a CPU have it.
+            them read again; 0 for none. Models of plain causal attention in float32 have it.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -81,7 +81,6 @@ class Transformers(PreciseModel):
 
     model: str = "smollm2"
     adapter: str | None = field(default=None, kw_only=True)
-    batch_size: int = field(default=8, kw_only=True)
     max_context: int | None = field(default=None, kw_only=True)
     prefix_mb: int = field(default=512, kw_only=True)
 
@@ -95,7 +94,7 @@ class Transformers(PreciseModel):
         if plus and not self.adapter and not Path(self.model).is_dir():
             object.__setattr__(self, "model", base)
             object.__setattr__(self, "adapter", adapter)
-        check_range(self, batch_size=(1, None), max_context=(1, None), prefix_mb=(0, None))
+        check_range(self, max_context=(1, None), prefix_mb=(0, None))
 
     @once
     def identity(self) -> str:
@@ -237,8 +236,9 @@ class Transformers(PreciseModel):
 
     @once
     def _decoder(self) -> Decoder:
-        together = (
-            _is_plain(self._config.get_text_config()) and torch.device(self._device).type == "cpu"
+        on_cpu = torch.device(self._device).type == "cpu"
+        together = _is_plain(self._config.get_text_config()) and (
+            on_cpu or self._dtype == "float32"
         )
         options = {"attn_implementation": ATTENTION} if together else {}
         model = self._opened(transformers.AutoModelForCausalLM, rule="generate text", **options)
@@ -246,9 +246,8 @@ class Transformers(PreciseModel):
         eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
         eos.discard(None)
         if together:
-            return RowsDecoder(
-                model, eos=frozenset(eos), rows=self.batch_size, prefix_mb=self.prefix_mb
-            )
+            limits = {"batch_tokens": self.batch_tokens, "prefix_mb": self.prefix_mb}
+            return RowsDecoder(model, eos=frozenset(eos), **limits)
         return Decoder(model, eos=frozenset(eos))
 
     def _opened(self, kind: Any, **options: Any) -> Any:
