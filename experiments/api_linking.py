@@ -147,8 +147,8 @@ class Server:
         self.asked.append((path, dict(body)))
         if path in _SEARCHES:
             kind, key = ("person", "name") if "person" in path else ("film", "title")
-            told = {"birthday": "1956-07-09", "release_date": "1994-06-23"}
-            return {"result": [{key: name, **told} for name in self._found(kind, query)]}
+            fields = {"birthday": "1956-07-09", "release_date": "1994-06-23"}
+            return {"result": [{key: name, **fields} for name in self._found(kind, query)]}
         known = query == query.upper() or not path.startswith("finance")
         return self._replies[path.replace("/", "_")] if known else {"result": None}
 
@@ -177,8 +177,8 @@ def measured(server: Server, entities: Entities, lower: bool) -> tuple[int, int,
     for question, endpoint, entity in (*CALLS, *OTHERS):
         asked = question.lower() if lower else question
         found = [
-            {"path": api[told["endpoint"]].path.strip("/"), "arguments": told["arguments"]}
-            for told in (segment.document.metadata for segment in source(Query(asked)))
+            {"path": api[fields["endpoint"]].path.strip("/"), "arguments": fields["arguments"]}
+            for fields in (segment.document.metadata for segment in source(Query(asked)))
         ]
         calls += len(found)
         if is_right(found, endpoint, entity):

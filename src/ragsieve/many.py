@@ -106,7 +106,7 @@ def in_own_context(pieces: Generator[T, None, None]) -> Iterator[T]:
 
 
 async def in_thread(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """What ``call`` returns, which runs in a thread of its own."""
+    """Result of ``call``, which runs in a thread of its own."""
     from asyncio import to_thread  # takes 50 ms
 
     return await to_thread(call, *arguments, **options)

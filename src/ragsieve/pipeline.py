@@ -111,7 +111,7 @@ def _recorded(
     work: Callable[[], list[Segment]],
     on_error: OnError,
 ) -> list[Segment]:
-    """What ``work`` gives, as a step of the trace; ``before`` where it may fail and does."""
+    """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
     with step(repr(what), before, kind) as record:
         try:
             kept = work()

@@ -93,7 +93,7 @@ def filter(
 
 
 @dataclass(frozen=True)
-class Part:
+class FileRange:
     """A part of the input: bytes of a file of lines, or row groups of a Parquet file.
 
     Args:
@@ -174,7 +174,7 @@ def filter_files(
     return len(parts), results()
 
 
-def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[Part]:
+def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[FileRange]:
     """The parts of the input, in order."""
     number = 0
     for path, size in _inputs(source):
@@ -186,7 +186,7 @@ def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[Part]:
         else:
             ends = [*range(part_bytes, size, part_bytes), size]
         for start, end in zip([0, *ends], ends, strict=False):
-            yield Part(number, path, start, end)
+            yield FileRange(number, path, start, end)
             number += 1
 
 
@@ -231,7 +231,9 @@ class _Files(_Rows):
         self.output, self.form = output, form
 
     def __call__(self, batch: Any) -> Any:
-        (part,) = (Part(*one) for one in zip(*(batch[f].tolist() for f in _FIELDS), strict=True))
+        (part,) = (
+            FileRange(*one) for one in zip(*(batch[f].tolist() for f in _FIELDS), strict=True)
+        )
         records = [_parsed(line) for line in _lines(part)]
         results = self.rows(records)
         bad = [
@@ -310,7 +312,7 @@ def _claim(system: Any, path: str, about: str, output: str) -> None:
         _write(output, _RUN, about.encode())
 
 
-def _lines(part: Part) -> Iterator[Any]:
+def _lines(part: FileRange) -> Iterator[Any]:
     """Records of a part: lines that begin in it, or rows."""
     system, path = _opened(part.path)
     if path.endswith(".parquet"):
@@ -350,13 +352,13 @@ def _inputs(source: str) -> Iterator[tuple[str, int]]:
     if "*" in posixpath.basename(path):
         folder, pattern = posixpath.split(path)
     info = system.get_file_info(folder)
-    found = [info] if info.type == fs.FileType.File else []
+    infos = [info] if info.type == fs.FileType.File else []
     if info.type == fs.FileType.Directory:
-        found = system.get_file_info(fs.FileSelector(folder))
+        infos = system.get_file_info(fs.FileSelector(folder))
     scheme, mark, rest = source.partition("://") if "://" in source else ("", "", source)
     user = "".join(rest.partition("/")[0].rpartition("@")[:2])
     options = "".join(rest.partition("?")[1:]) if mark else ""
-    for one in sorted(found, key=lambda one: str(one.path)):
+    for one in sorted(infos, key=lambda one: str(one.path)):
         known = one.path.endswith((".jsonl", ".jsonl.gz", ".parquet"))
         if one.type == fs.FileType.File and known and fnmatch(one.base_name, pattern):
             yield f"{scheme}{mark}{user}{one.path}{options}", one.size

@@ -1,4 +1,4 @@
-"""What a system gives for a question: kept spans, verdicts with reasons, tokens, trace, answer."""
+"""A system's result for a question: kept spans, verdicts with reasons, tokens, trace, answer."""
 
 from __future__ import annotations
 

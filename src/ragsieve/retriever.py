@@ -124,7 +124,7 @@ def _takes_k(call: Callable[..., Any]) -> bool:
 
 
 def segments_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
-    """What ``source`` finds.
+    """Return the segments that ``source`` finds.
 
     Raises:
         InputError: If it is no list of segments.
@@ -136,7 +136,7 @@ def segments_of(source: Callable[[Query], list[Segment]], query: Query) -> list[
 
 
 def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
-    """What ``source`` finds: segments of documents with unique ids.
+    """Return the segments that ``source`` finds, of documents with unique ids.
 
     Raises:
         InputError: If it finds anything else.

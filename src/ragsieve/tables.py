@@ -63,18 +63,18 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if not isinstance(question, str):
             raise InputError(f"a row must have a question, got the columns {sorted(record)!r:.200}")
-        found = call(question, record.get("documents"))
+        filtered = call(question, record.get("documents"))
     except Exception as error:  # anyone's system: it must not stop the other questions
         return {**empty, **result, "error": " ".join(f"{type(error).__name__}: {error}".split())}
     return {
         **empty,
         **result,
-        "text": found.text,
-        "verdicts": found.rows,
-        "tokens_before": found.tokens.before,
-        "tokens_after": found.tokens.after,
-        "answerable": found.answerable,
-        "answer": found.answer.text if found.answer else None,
+        "text": filtered.text,
+        "verdicts": filtered.rows,
+        "tokens_before": filtered.tokens.before,
+        "tokens_after": filtered.tokens.after,
+        "answerable": filtered.answerable,
+        "answer": filtered.answer.text if filtered.answer else None,
     }
 
 

@@ -110,7 +110,7 @@ def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[tuple[
 
 
 def _last_space(text: str, start: int, end: int) -> int:
-    """Where the last white space behind ``start`` is, up to and with ``end``; else ``end``."""
+    """Place of the last white space behind ``start``, up to and with ``end``; else ``end``."""
     cut = max(text.rfind(space, start + 1, end + 1) for space in " \n\t")
     return cut if cut > start else end
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.answer.parts import bare, number_lists, parts, schema, text
+from ragsieve.answer.parts import number_lists, parts, schema, strip_enclosing, text
 from ragsieve.errors import BadReply
 
 NAMES = ("Incorrect answers", "Explanation", "Consistent answer")
@@ -267,4 +267,4 @@ def test_only_text_is_text(value: Any) -> None:
 )
 def test_only_what_encloses_all_is_taken_off(value: str, expected: str) -> None:
     """Quotes within a text are its own."""
-    assert expected == bare(value)
+    assert expected == strip_enclosing(value)

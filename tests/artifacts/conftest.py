@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.artifacts import Base, Part, Split, Trained, TrainingData
+from ragsieve.artifacts import Base, Split, Trained, TrainedPart, TrainingData
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def whole() -> Trained:
     return Trained(
         generator=Base("smollm2", "a" * 64),
         embedder=Base("minilm"),
-        extractor=Part("llm", "smollm2", "extractor", "write"),
-        reranker=Part("embedder", "minilm", "reranker"),
-        truncator=Part("llm", "smollm2", "truncator"),
+        extractor=TrainedPart("llm", "smollm2", "extractor", "write"),
+        reranker=TrainedPart("embedder", "minilm", "reranker"),
+        truncator=TrainedPart("llm", "smollm2", "truncator"),
         options={"min_keep": 1, "order": "score", "max_tokens": None},
         data=(TrainingData("nq", "CC BY-SA 3.0", 12, "b" * 64),),
         split=Split("salt-1", "by sha256"),

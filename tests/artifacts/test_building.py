@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 import ragsieve
-from ragsieve.artifacts import Base, Part, Trained, building, load, save, sha256_of
+from ragsieve.artifacts import Base, Trained, TrainedPart, building, load, save, sha256_of
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
@@ -108,7 +108,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tuned(llama: Path, folder: Path) -> Path:
     """A filter whose extractor and truncator are one adapter of the tiny llama."""
     model = f"transformers:{llama}"
-    part = Part("llm", model, "both")
+    part = TrainedPart("llm", model, "both")
     trained = replace(
         FAKES, generator=Base(model, sha256_of(model)), extractor=part, truncator=part
     )
@@ -147,7 +147,9 @@ def test_ones_own_models_take_the_place_of_the_recipes(tmp_path: Path) -> None:
 def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
     """A reranker of kind pair; no embedder is needed then, not even loaded."""
     trained = replace(
-        FAKES, embedder=Base("sentence_transformers:/none"), reranker=Part("pair", "fake:overlap")
+        FAKES,
+        embedder=Base("sentence_transformers:/none"),
+        reranker=TrainedPart("pair", "fake:overlap"),
     )
     found = stages(load(save(tmp_path / "f", trained, {})))
 
@@ -157,7 +159,7 @@ def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
 
 def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
     """The system is the one-pass one then; a pruner of other weights is refused."""
-    part = Part("pruner", "fake:pruner", identity="overlap-pruner")
+    part = TrainedPart("pruner", "fake:pruner", identity="overlap-pruner")
     odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0], "reads": "pruner"}
     one_pass = replace(FAKES, system="finefilter-one-pass", extractor=part, cut=odds)
     result = load(save(tmp_path / "f", one_pass, {}))("Who ran?", ["It rained. Seals ran."])
@@ -173,7 +175,7 @@ def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
 def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Make) -> None:
     """Also where an embedder is given: that one has not learnt to rank."""
     pytest.importorskip("sentence_transformers")
-    trained = replace(FAKES, reranker=Part("embedder", "minilm", "reranker"))
+    trained = replace(FAKES, reranker=TrainedPart("embedder", "minilm", "reranker"))
     folder = save(tmp_path / "f", trained, {"reranker": adapter("x")})
     found = stages(load(folder, embedder=HashingEmbedder()))[Cosine].embedder
 
@@ -264,7 +266,7 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
 ) -> None:
     """JSON, safetensors and the card; an unknown repository is one line."""
     pytest.importorskip("huggingface_hub")
-    trained = replace(FAKES, extractor=Part("llm", "fake:echo"), options={"min_keep": 1})
+    trained = replace(FAKES, extractor=TrainedPart("llm", "fake:echo"), options={"min_keep": 1})
     saved = {f.name: f.read_bytes() for f in save(tmp_path / "f", trained, {}).iterdir()}
     code = "import ragsieve; print(ragsieve.load('me/f').stage); ragsieve.load('me/none')"
     noise = {"pytorch_model.bin": b"x", "modeling_x.py": b"x"}

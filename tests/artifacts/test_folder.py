@@ -16,7 +16,7 @@ pytest.importorskip("huggingface_hub")
 from huggingface_hub import HfApi
 from huggingface_hub.utils import filter_repo_objects
 
-from ragsieve.artifacts import Base, Part, Trained, push_to_hub, read, save
+from ragsieve.artifacts import Base, Trained, TrainedPart, push_to_hub, read, save
 from ragsieve.errors import InputError, StoreError
 
 Make = Callable[..., Path]
@@ -79,7 +79,7 @@ def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Ma
 
 def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Make) -> None:
     """PEFT writes where the base lay; others are told where the hub has it."""
-    part = Part("llm", "smollm2", "extractor")
+    part = TrainedPart("llm", "smollm2", "extractor")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("a")})
     values = json.loads((folder / "extractor" / "adapter_config.json").read_text())
 
@@ -90,11 +90,11 @@ def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Make) -> Non
     """Nothing of it stays, and parts may come out of it."""
     old = replace(
         PLAIN,
-        extractor=Part("llm", "smollm2", "a"),
-        truncator=Part("llm", "smollm2", "truncator"),
+        extractor=TrainedPart("llm", "smollm2", "a"),
+        truncator=TrainedPart("llm", "smollm2", "truncator"),
     )
     folder = save(tmp_path / "f", old, {"a": adapter("a"), "truncator": adapter("t")})
-    save(folder, replace(PLAIN, extractor=Part("llm", "smollm2", "b")), {"b": folder / "a"})
+    save(folder, replace(PLAIN, extractor=TrainedPart("llm", "smollm2", "b")), {"b": folder / "a"})
 
     assert ["README.md", "b", "filter.json"] == sorted(p.name for p in folder.iterdir())
 
@@ -188,7 +188,7 @@ def test_a_folder_that_is_no_filter_is_refused(
     tmp_path: Path, adapter: Make, spoil: Callable[[Path], object], words: str
 ) -> None:
     """Neither read nor pushed; the line names the folder."""
-    part = Part("llm", "smollm2", "a")
+    part = TrainedPart("llm", "smollm2", "a")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"a": adapter("a")})
     spoil(folder)
     hub = Hub()
@@ -213,7 +213,7 @@ def test_only_plain_lora_is_loaded(
     tmp_path: Path, adapter: Make, changes: Mapping[str, object]
 ) -> None:
     """Other kinds of adapter import modules and fetch tokenizers by names they hold."""
-    part = Part("llm", "smollm2", "extractor")
+    part = TrainedPart("llm", "smollm2", "extractor")
     with pytest.raises(InputError, match="part 'extractor' must be a plain LoRA adapter"):
         save(
             tmp_path / "f",
@@ -237,7 +237,7 @@ def test_numbers_of_an_adapter_have_ranges(
     tmp_path: Path, adapter: Make, changes: Mapping[str, object], words: str
 ) -> None:
     """A rank of a million millions would take all memory before its weights are looked at."""
-    part = Part("llm", "smollm2", "extractor")
+    part = TrainedPart("llm", "smollm2", "extractor")
     with pytest.raises(InputError, match=words):
         save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("x", **changes)})
 

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ragsieve.cli.signature import argument_texts, command, options_of, taken
+from ragsieve.cli.signature import argument_texts, command, from_options, options_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ def run(*arguments: str) -> tuple[int, str]:
     """Exit code and output of a command that prints the recipe."""
 
     def callback(**options: object) -> None:
-        click.echo(repr(taken(Recipe, options)) + repr(options))
+        click.echo(repr(from_options(Recipe, options)) + repr(options))
 
     changes = {"names": {"flags": ["--name"]}}
     own: list[click.Parameter] = [click.Option(["--more"], default=1)]

@@ -21,11 +21,11 @@ from ragsieve.train.generator import (
     GeneratorPlan,
     Target,
     chosen,
-    explain,
     figures,
     reader,
     target,
     train_generator,
+    write_rationale,
 )
 from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query, Segment
@@ -121,7 +121,7 @@ def test_documents_are_numbered_as_they_are_read() -> None:
 def test_the_model_explains_the_answer_that_it_is_told() -> None:
     """On one line, without its thoughts; documents that do not fit are cut as a reader cuts."""
     llm = ScriptedLLM(["<think>Hm.</think>The first\nsays so. "])
-    found = explain(llm, OWN)
+    found = write_rationale(llm, OWN)
 
     assert {"rationale": "The first says so."} == found
     assert "Who sang a?\nRight answer: Seals" in llm.prompts[0][1].content

@@ -14,7 +14,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.score import BM25
-from ragsieve.train.targets import Annotator, Summary, clues
+from ragsieve.train.targets import Annotator, LabelCounts, clues
 from ragsieve.types import Document, Example, Query, Segment
 
 TEXT = "Seals sang a song. It rained. In 1972 Seals sang. A seal is an animal."
@@ -135,7 +135,7 @@ def test_near_sentences_are_found_by_the_embedder() -> None:
 
 def test_a_summary_tells_what_is_left_out() -> None:
     """No clue, clues of one kind, and the distribution of K."""
-    summary = Summary()
+    summary = LabelCounts()
     summary.add({"clues": [], "useful": [], "k": None})
     summary.add({"clues": [0, 1], "useful": [True, True], "k": 1})
     summary.add({"clues": [0, 1], "useful": [True, False], "k": 1})

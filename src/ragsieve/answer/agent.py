@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.answer.parts import bare, first_paragraph, parts, schema, text
+from ragsieve.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import begun, fitting, quoted, render, words_in
@@ -89,7 +89,7 @@ class Agent:
         """The answer from each set of documents."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
-        return [bare(" ".join(strip_thinking(reply).split())) for reply in replies]
+        return [strip_enclosing(" ".join(strip_thinking(reply).split())) for reply in replies]
 
     def argument_prompt(
         self, query: Query, group: Sequence[Segment], remark: str = "", /
@@ -126,7 +126,7 @@ class Agent:
 
 def _argument(reply: str) -> Argument:
     evidence, explanation, answer = parts(reply, [*_PARTS]).values()
-    stated = bare(first_paragraph(answer, "Answer", reply))
+    stated = strip_enclosing(first_paragraph(answer, "Answer", reply))
     if not stated:
         raise BadReply("text as Answer, not blank", reply)
     return Argument(

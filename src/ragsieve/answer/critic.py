@@ -10,13 +10,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from ragsieve.answer.agent import Argument
 from ragsieve.answer.parts import (
     agree,
-    bare,
     first_paragraph,
     is_answer,
     number_lists,
     parts,
     plain,
     schema,
+    strip_enclosing,
     text,
 )
 from ragsieve.errors import BadReply, check_range
@@ -192,7 +192,7 @@ def _duplicates(reply: str, most: int) -> list[list[int]]:
         raise BadReply(f"lists of at least two numbers as {name}", reply)
     for numbers in lists:
         joined = {group[number - 1] for number in numbers}
-        group = [min(joined) if mine in joined else mine for mine in group]
+        group = [min(joined) if member in joined else member for member in group]
     return [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
 
 
@@ -219,12 +219,12 @@ def _contradicts(answer: str, wrong: Sequence[int], answers: Sequence[str]) -> b
 
 def _consistent(value: Any, answers: Sequence[str], reply: str) -> str | None:
     """The answer behind "yes", or in an agent's words; None for a "no"; all else is in doubt."""
-    written = bare("no" if value is None else first_paragraph(value, _JUDGED[2], reply))
+    written = strip_enclosing("no" if value is None else first_paragraph(value, _JUDGED[2], reply))
     known = {plain(one) for one in answers} - {"yes", "no"}
     verdict = _CONSISTENT.fullmatch(written)
-    rest = bare(verdict[1]) if verdict and verdict[1] else written
+    rest = strip_enclosing(verdict[1]) if verdict and verdict[1] else written
     lead = _SO.match(rest)
-    answer = bare(rest[lead.end() :]) if lead else _IS.sub("", rest)
+    answer = strip_enclosing(rest[lead.end() :]) if lead else _IS.sub("", rest)
     if verdict and not verdict[1] and plain(written) not in known:
         return None
     if not (verdict or lead or plain(written) in known) or not is_answer(answer):

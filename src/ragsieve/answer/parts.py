@@ -144,7 +144,7 @@ def first_paragraph(value: Any, name: str, reply: str) -> str:
     return text(first, name, reply)
 
 
-def bare(value: str) -> str:
+def strip_enclosing(value: str) -> str:
     """A text without the quotes, brackets or Markdown that enclose all of it."""
     value = value.strip()
     while match := _WRAPPED.fullmatch(value):
@@ -166,7 +166,7 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
         written = _listed(value) if isinstance(value, str) else json.dumps(value)
         marked = _MARKS.sub(" ", _ASIDE.sub("", written))
         numbers = " ".join(marked.split()).strip(" .:").removeprefix("- ")
-        if bare(numbers).lower() in NONE:
+        if strip_enclosing(numbers).lower() in NONE:
             return []
         lists = json.loads(f"[{_BETWEEN.sub(',', numbers)}]")
     except (ValueError, RecursionError) as error:

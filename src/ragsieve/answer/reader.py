@@ -111,8 +111,8 @@ class Reader:
         """Tokens that evidence may have, so that it fits the model's context."""
         frame = self._prompt(self.prompt, query.text, "")
         turns = len(frame) - len(render(self.prompt, question="", documents=""))
-        taken = sum(self.count([message.content for message in frame]))
-        return self.llm.context - self.max_tokens - FRAME - TURN * turns - taken
+        used = sum(self.count([message.content for message in frame]))
+        return self.llm.context - self.max_tokens - FRAME - TURN * turns - used
 
     def fitting(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         """The best of the segments that fit the model's context, in their order."""

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from ragsieve.answer.demonstrations import Demonstration, reasoning_examples
-from ragsieve.answer.parts import bare, parts, schema, text
+from ragsieve.answer.parts import parts, schema, strip_enclosing, text
 from ragsieve.answer.reader import Reader
 from ragsieve.errors import BadReply, ModelError, check_range
 from ragsieve.models.base import LLM, Embedder, complete_parsed
@@ -97,7 +97,7 @@ class Reasoning:
 
         def parse(reply: str) -> tuple[str, str]:
             part = _without_note(parts(reply, names)[_ANSWER])
-            answer = bare(text(part, _ANSWER, reply))
+            answer = strip_enclosing(text(part, _ANSWER, reply))
             if not answer:
                 raise BadReply(f"text as {_ANSWER}, not blank", reply)
             return answer, reply
@@ -186,11 +186,15 @@ def _without_note(value: Any) -> Any:
 def _last_line(reply: str) -> str:
     """The last line that is named an answer, else that says something; without the name."""
     reply = _OPENED.sub("", reply)  # a JSON object that was cut off
-    lines = [bare(line.strip("*_#> \t")) for line in reply.splitlines() if line.strip(" \t*_#>-")]
+    lines = [
+        strip_enclosing(line.strip("*_#> \t"))
+        for line in reply.splitlines()
+        if line.strip(" \t*_#>-")
+    ]
     named = [(line, name) for line in lines if (name := _NAMED.match(line))]
     answers = [line[n.end() :] for line, n in named if n[0][0] not in "rR" and line[n.end() :]]
     if answers:
-        return bare(_NOTE.sub("", answers[-1]))
+        return strip_enclosing(_NOTE.sub("", answers[-1]))
     last = lines[-1] if lines else ""
     name = _NAMED.match(last)
-    return bare(last[name.end() :] if name else last) or last
+    return strip_enclosing(last[name.end() :] if name else last) or last

@@ -9,14 +9,14 @@ Nothing else of a folder is read or shared: no pickle, no code.
 
 from ragsieve.artifacts.building import build, entry, generator, identity, load
 from ragsieve.artifacts.folder import push_to_hub, read, save
-from ragsieve.artifacts.recipe import Base, Part, Split, Trained, TrainingData
+from ragsieve.artifacts.recipe import Base, Split, Trained, TrainedPart, TrainingData
 from ragsieve.artifacts.weights import sha256_of
 
 __all__ = [
     "Base",
-    "Part",
     "Split",
     "Trained",
+    "TrainedPart",
     "TrainingData",
     "build",
     "entry",

@@ -95,7 +95,7 @@ def load(
     """
     llm, embedder = _own(llm, as_llm, share), _own(embedder, as_embedder, share)
     if not isinstance(name, str) or name not in systems.SYSTEMS:
-        folder = _found(name)
+        folder = _folder_of(name)
         return assembled(folder, read(folder), llm, embedder, options, share)
     if isinstance(pruner, str):
         models.check(pruner, SYSTEM_ROLES["pruner"])
@@ -176,7 +176,7 @@ def _one_pass(trained: Trained, llm: LLM, given: Mapping[str, Any], share: Share
 
 
 def entry(name: str) -> SystemEntry:
-    """What there is to say of a system by its name: one of `ragsieve.systems`, or a trained filter.
+    """Entry of a system by its name: one of `ragsieve.systems`, or a trained filter.
 
     Raises:
         InputError: If there is neither; of the hub, it is not looked for.
@@ -186,7 +186,7 @@ def entry(name: str) -> SystemEntry:
     here = bool(name) and Path(name).expanduser().is_dir()
     if not here and not _HUB_ID.fullmatch(name):
         raise InputError(unknown(name, "a trained filter's folder or hub id"))
-    make = SYSTEMS[read(_found(name)).system if here else "finefilter"]
+    make = SYSTEMS[read(_folder_of(name)).system if here else "finefilter"]
     summary = "Keep the fewest sentences that the generator answers from, by trained models"
     return SystemEntry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
 
@@ -277,7 +277,7 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
 
 
 def _rule(option: str, hint: Any) -> str:
-    """What a value of an option should have been, where its type is not all there is to say."""
+    """The rule of an option's value, where its type is not all of it."""
     if option == PRUNE:
         return "must be the name of a system"
     if option in MODELS:
@@ -301,20 +301,20 @@ def generator(name: str, *, asking: bool = False) -> str:
     """
     known = entry(name)
     if name not in systems.SYSTEMS:
-        return read(_found(name)).generator.model
+        return read(_folder_of(name)).generator.model
     return "deferred:smollm2" if known.roles == ("pruner",) and not asking else "smollm2"
 
 
 def identity(name: str) -> str:
     """A trained filter's name with twelve hex digits of what its files hold."""
-    folder = _found(name)
+    folder = _folder_of(name)
     digest = hashlib.sha256()
     for file in sorted(f for f in folder.rglob("*") if f.suffix in SHIPPED):  # the hub's are links
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return f"{folder.name}@{digest.hexdigest()[:12]}"
 
 
-def _found(name: str | Path) -> Path:
+def _folder_of(name: str | Path) -> Path:
     """The folder of a trained filter: as given, or of the hub."""
     folder = Path(name).expanduser()
     if str(name) and folder.is_dir():

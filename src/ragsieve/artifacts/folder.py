@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][\w.-]*", re.ASCII)
 
 
 def read(folder: Path | str) -> Trained:
-    """What ``filter.json`` of a trained filter says; its parts are all there.
+    """Read the ``filter.json`` of a trained filter; its parts are all there.
 
     Raises:
         InputError: If ``folder`` is no trained filter, or a part of it breaks a rule.

@@ -68,7 +68,7 @@ class Base(Schema, frozen=True):
         place(self.model)
 
 
-class Part(Schema, frozen=True):
+class TrainedPart(Schema, frozen=True):
     """A trained part of a filter.
 
     Args:
@@ -117,7 +117,7 @@ class Split(Schema, frozen=True):
 
 
 class Saved(Schema, frozen=True, kw_only=True):
-    """What a JSON file of a trained folder says, with the number of its format."""
+    """Contents of a trained folder's JSON file, with the number of its format."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -169,9 +169,9 @@ class Trained(Saved, frozen=True, kw_only=True):
 
     generator: Base
     embedder: Base
-    extractor: Part | None = None
-    reranker: Part | None = None
-    truncator: Part | None = None
+    extractor: TrainedPart | None = None
+    reranker: TrainedPart | None = None
+    truncator: TrainedPart | None = None
     cut: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = {}
     data: tuple[TrainingData, ...] = ()
@@ -204,12 +204,12 @@ class Trained(Saved, frozen=True, kw_only=True):
         self._check_options()
 
     @property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, TrainedPart]:
         """Its trained parts by role."""
         return {role: part for role in ROLES if (part := getattr(self, role)) is not None}
 
     @property
-    def folders(self) -> dict[str, Part]:
+    def folders(self) -> dict[str, TrainedPart]:
         """Its parts that have a folder, by the folder's name."""
         return {part.adapter: part for part in self.parts.values() if part.adapter is not None}
 
@@ -226,7 +226,7 @@ class Trained(Saved, frozen=True, kw_only=True):
         return not own and self.options.get("reranker", "cosine") == "cosine"
 
     def sha256(self, model: str) -> str:
-        """What is known of the weights of ``model``; empty where nothing is."""
+        """Identity of the weights of ``model``; empty where unknown."""
         known = {base.model: base.sha256 for base in (self.embedder, self.generator)}
         return known.get(model, "")
 
@@ -336,7 +336,7 @@ def place(model: str) -> str:
 
 
 def read_json(path: Path) -> object:
-    """What a JSON file of moderate size says, without NaN and infinity.
+    """Read a JSON file of moderate size, without NaN and infinity.
 
     Raises:
         InputError: If it is not there, is larger than `MAX_BYTES` or no such JSON.

@@ -32,7 +32,7 @@ MAX_BYTES = 1 << 26  # of the weights
 
 
 def read_router(folder: Path | str) -> TrainedRouter:
-    """What ``router.json`` of a trained router says.
+    """Read the ``router.json`` of a trained router.
 
     Raises:
         InputError: If ``folder`` is no trained router, or breaks a rule.
@@ -190,12 +190,12 @@ def _read_weights(path: Path) -> tuple[tuple[tuple[float, ...], ...], tuple[floa
     if not path.is_file() or path.stat().st_size > MAX_BYTES:
         raise InputError(f"{str(path)!r} must be a file of at most {MAX_BYTES} bytes")
     try:
-        found = load(path.read_bytes())
+        arrays = load(path.read_bytes())
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(f"{str(path)!r} must be safetensors: {error}") from error
-    if {name: array.ndim for name, array in found.items()} != {"weights": 2, "bias": 1}:
+    if {name: array.ndim for name, array in arrays.items()} != {"weights": 2, "bias": 1}:
         raise InputError(f"{str(path)!r} must hold weights in rows and bias")
-    if any((np.abs(array) > LARGEST).any() for array in found.values()):
+    if any((np.abs(array) > LARGEST).any() for array in arrays.values()):
         raise InputError(f"{str(path)!r} must hold numbers from -{LARGEST} to {LARGEST}")
-    rows = tuple(tuple(map(float, row)) for row in found["weights"].tolist())
-    return rows, tuple(map(float, found["bias"].tolist()))
+    rows = tuple(tuple(map(float, row)) for row in arrays["weights"].tolist())
+    return rows, tuple(map(float, arrays["bias"].tolist()))

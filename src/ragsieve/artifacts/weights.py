@@ -33,7 +33,7 @@ class _Sizes(msgspec.Struct, frozen=True):
 
 
 def sha256_of(model: str) -> str:
-    """What tells the weights of a local model apart, 64 hex digits; empty of a server's model.
+    """Digest of the weights of a local model, 64 hex digits; empty of a server's model.
 
     Of named weights it is the sha256 of the file they were pulled as, else of the model's
     safetensors; of several, of the lines ``SHA256  NAME``.
@@ -80,10 +80,10 @@ def verify(base: Base) -> None:
     prefixed = name != base.model and name not in store.NAMED
     if prefixed and not Path(name).is_absolute() and Path(name).is_dir():
         raise InputError(f"model {base.model!r} must be the hub's, but a folder here has its name")
-    if base.sha256 and (found := sha256_of(base.model)) != base.sha256:
+    if base.sha256 and (digest := sha256_of(base.model)) != base.sha256:
         raise ModelError(
             f"the filter was trained with a {base.model!r} of sha256 {base.sha256[:12]}…, "
-            f"the one here has {found[:12] or 'none'}…"
+            f"the one here has {digest[:12] or 'none'}…"
         )
 
 

@@ -29,7 +29,7 @@ from ragsieve.documents import as_documents
 from ragsieve.evaluate.run import Batch
 from ragsieve.models.sharing import sharing
 from ragsieve.score import Cosine, Pruner
-from ragsieve.train.targets import Annotator, Summary
+from ragsieve.train.targets import Annotator, LabelCounts
 
 
 @command("annotate", short_help="Label questions for training.")
@@ -71,7 +71,7 @@ def annotate_command(
         models.check(pruner, "sentence pruner")
     parts = [f"llm={llm}", f"embedder={embedder}", f"epsilon={epsilon}", f"max_clues={max_clues}"]
     parts += [f"pruner={pruner}"] if pruner is not None else []
-    summary, failed = Summary(), 0
+    summary, failed = LabelCounts(), 0
     batch = Batch(source, output, label=" ".join(["annotate", *parts]))
     with batch, sharing(workers, cache=cache) as share:
         near = share(models.load(embedder))  # loaded when it is first asked

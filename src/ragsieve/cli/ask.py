@@ -33,7 +33,7 @@ from ragsieve.cli.base import (
 )
 from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import Sections, options_of, taken
+from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Tally, judged, stream
 from ragsieve.files import writing
@@ -50,7 +50,7 @@ UNANSWERED = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class AskOptions:
     """One question or many, and what is printed of the results; the fields are options.
 
     Args:
@@ -84,7 +84,7 @@ class Call:
 
 _PARAMS = [
     click.Argument(["files"], nargs=-1, metavar="[FILE]..."),
-    *(option for api in (Call, Cluster) for option in options_of(api)),
+    *(option for api in (AskOptions, Cluster) for option in options_of(api)),
     *options_of(SystemOptions, changes=CHANGES),
 ]
 
@@ -124,7 +124,9 @@ def filter_command(files: Sequence[str], **options: Any) -> int:
       ragsieve filter --input questions.jsonl --output kept.jsonl
       cat questions.jsonl | ragsieve filter --input - | jq .text
     """
-    return _run(False, files, *(taken(api, options) for api in (SystemOptions, Cluster, Call)))
+    return _run(
+        False, files, *(from_options(api, options) for api in (SystemOptions, Cluster, AskOptions))
+    )
 
 
 @click.command(
@@ -150,11 +152,13 @@ def ask_command(files: Sequence[str], **options: Any) -> int:
       ragsieve ask --input questions.jsonl --output answers.jsonl
       cat questions.jsonl | ragsieve ask --input - | jq .answer
     """
-    return _run(True, files, *(taken(api, options) for api in (SystemOptions, Cluster, Call)))
+    return _run(
+        True, files, *(from_options(api, options) for api in (SystemOptions, Cluster, AskOptions))
+    )
 
 
 def _run(
-    answering: bool, files: Sequence[str], system: SystemOptions, cluster: Cluster, call: Call
+    answering: bool, files: Sequence[str], system: SystemOptions, cluster: Cluster, call: AskOptions
 ) -> int:
     _check(call, files)
     system = system.with_llm(answering=answering)
@@ -191,7 +195,7 @@ def _run(
     return 0
 
 
-def _check(call: Call, files: Sequence[str]) -> None:
+def _check(call: AskOptions, files: Sequence[str]) -> None:
     """Raise `InputError` where options do not go together."""
     if (call.query is None) == (call.source is None):
         raise InputError("name one question by --query, or many by --input")
@@ -207,7 +211,7 @@ def _check(call: Call, files: Sequence[str]) -> None:
 
 
 def _once(
-    answering: bool, call: Call, documents: Any, options: SystemOptions
+    answering: bool, call: AskOptions, documents: Any, options: SystemOptions
 ) -> tuple[Result, dict[str, Any]]:
     """The result for one question, and its view where a page is written."""
     with options.opened(1, call.cache) as system, INFO.status("reading …"):
@@ -232,7 +236,7 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     return []
 
 
-def _many(batch: Batch | None, options: SystemOptions, answering: bool, call: Call) -> int:
+def _many(batch: Batch | None, options: SystemOptions, answering: bool, call: AskOptions) -> int:
     """Questions of a file, or of standard input where no batch is passed."""
     tally = Tally()
     with batch or nullcontext(), options.opened(call.workers, call.cache) as system:
@@ -271,7 +275,7 @@ def _label(answering: bool, options: SystemOptions) -> str:
     return " ".join(["ask" if answering else "filter", *named])
 
 
-def _print(result: Result, call: Call) -> None:
+def _print(result: Result, call: AskOptions) -> None:
     for warning in result.trace.warnings:
         warn(warning)
     if result.answerable is not None and result.answerable < UNANSWERED:

@@ -25,7 +25,7 @@ from ragsieve.cli.base import (
     progress,
     table,
 )
-from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.evaluate.prices import Prices
 from ragsieve.files import writing
 
@@ -134,7 +134,7 @@ def report_command(
         csv: Write every figure as CSV; - is standard output.
     """
     files = {"html": html, "markdown": markdown, "csv": csv}
-    _report([*runs], baseline, files, taken(Prices, prices))
+    _report([*runs], baseline, files, from_options(Prices, prices))
 
 
 def _report(

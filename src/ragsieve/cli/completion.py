@@ -1,4 +1,4 @@
-"""What a shell offers for a value: systems, options of a system, models, data sets."""
+"""Completion of values in a shell: systems, options of a system, models, data sets."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ FILE = "ragsieve.toml"
 
 
 class _Settings(Schema, frozen=True, kw_only=True):
-    """What a file may set: options of `filter`, `ask`, `serve` and `mcp`."""
+    """Settings of a file: options of `filter`, `ask`, `serve` and `mcp`."""
 
     system: str = ""
     option: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -51,18 +51,18 @@ def settings() -> dict[str, Setting]:
     Raises:
         InputError: If a file cannot be read, is no TOML, or sets what there is not.
     """
-    found: dict[str, Setting] = {}
+    known: dict[str, Setting] = {}
     for path in (platformdirs.user_config_path("ragsieve", appauthor=False) / FILE, Path(FILE)):
         if path.is_file():
-            found |= {name: Setting(value, str(path)) for name, value in read(path).items()}
+            known |= {name: Setting(value, str(path)) for name, value in read(path).items()}
     for name in _Settings.__struct_fields__:
         variable = f"RAGSIEVE_{name.upper()}"
         if name not in _TABLES and (text := os.environ.get(variable)):
-            found[name] = Setting(text, variable)
+            known[name] = Setting(text, variable)
     if url := os.environ.get("RAGSIEVE_BASE_URL"):
-        before = found["llm_option"].value if "llm_option" in found else {}
-        found["llm_option"] = Setting({**before, "base_url": url}, "RAGSIEVE_BASE_URL")
-    return found
+        before = known["llm_option"].value if "llm_option" in known else {}
+        known["llm_option"] = Setting({**before, "base_url": url}, "RAGSIEVE_BASE_URL")
+    return known
 
 
 def read(path: Path) -> Mapping[str, Any]:
@@ -80,12 +80,12 @@ def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
 
     A ``--system`` among the arguments comes without the options that are set for another one.
     """
-    found = {name: setting.value for name, setting in settings().items()}
+    known = {name: setting.value for name, setting in settings().items()}
     if any(word.partition("=")[0] == "--system" for word in arguments):
-        found = {name: value for name, value in found.items() if name not in _OF_SYSTEM}
+        known = {name: value for name, value in known.items() if name not in _OF_SYSTEM}
     values = {
         _TABLES.get(name, name): _pairs(value) if name in _TABLES else value
-        for name, value in found.items()
+        for name, value in known.items()
     }
     serve = {**values, "names": [values["system"]]} if "system" in values else values
     return {"filter": values, "ask": values, "mcp": values, "serve": serve}
@@ -111,16 +111,16 @@ def config_command(*, as_json: Json = False) -> None:
     Also embedder, pruner, on_error, and the tables option and model. A ragsieve.toml can send your
     questions to another server: look at those of folders that are not yours.
     """
-    found = settings()
-    shown = {name: _shown(setting.value) for name, setting in found.items()}
+    known = settings()
+    shown = {name: _shown(setting.value) for name, setting in known.items()}
     if as_json:
-        values = {n: {"value": shown[n], "from": found[n].origin} for n in shown}
+        values = {n: {"value": shown[n], "from": known[n].origin} for n in shown}
         click.echo(json.dumps(values, indent=2))
     elif not shown:
         folder = platformdirs.user_config_path("ragsieve", appauthor=False)
         click.echo(printable(f"nothing is set: neither {folder / FILE} nor {FILE} nor RAGSIEVE_…"))
     else:
-        rows = [(name, json.dumps(shown[name]), found[name].origin) for name in shown]
+        rows = [(name, json.dumps(shown[name]), known[name].origin) for name in shown]
         table(("name", "value", "from"), rows)
 
 

@@ -26,7 +26,7 @@ from ragsieve.cli.base import (
     progress,
     table,
 )
-from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.retrieve.corpus import By, Change, Corpus
 from ragsieve.retrieve.files import Sources
@@ -90,7 +90,7 @@ def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **opt
     """
     alone = options["embedder"] == NO_EMBEDDER
     options["chunks"] = options["chunks"] or ("windows" if alone else "semantic")
-    index = taken(IndexOptions, options)
+    index = from_options(IndexOptions, options)
     _add(Sources(sources, data, without=folder), folder, lambda: create_index(folder, index))
 
 

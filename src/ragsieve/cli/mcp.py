@@ -10,7 +10,7 @@ import click
 
 from ragsieve.cli.base import EXISTING_FOLDER
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import options_of, taken
+from ragsieve.cli.signature import from_options, options_of
 from ragsieve.errors import InputError
 
 _OTHERS = ("index", "retrieve", "by", "sources", "router", "max_tokens")
@@ -47,7 +47,7 @@ def mcp_command(indexes: Sequence[Path], http: bool, port: int, **options: Any) 
     names = [folder.resolve().name for folder in indexes]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"--index must name folders of different names, got {repeated!r} twice")
-    system = taken(SystemOptions, options).with_llm()
+    system = from_options(SystemOptions, options).with_llm()
     system.check()
     corpora = {name: open_index(folder) for name, folder in zip(names, indexes, strict=True)}
     with system.opened(callers=1, cache=None) as built:

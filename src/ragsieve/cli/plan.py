@@ -11,7 +11,7 @@ import click
 
 from ragsieve.cli.base import EXISTING_FILE, INFO, WORKERS, Json, Workers, info, table
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.evaluate.prices import Prices
 from ragsieve.text import counted
 
@@ -49,8 +49,8 @@ def plan_command(
     """
     from ragsieve.evaluate.plan import plan
 
-    prices = taken(Prices, options)
-    system = taken(SystemOptions, options).with_llm(answering=True)
+    prices = from_options(Prices, options)
+    system = from_options(SystemOptions, options).with_llm(answering=True)
     system.check()
     with system.opened(workers, None) as opened, INFO.status("asking a sample …"):
         planned = plan(opened, source, sample=sample, workers=workers, prices=prices)

@@ -29,7 +29,7 @@ from ragsieve.cli.base import (
     warn,
 )
 from ragsieve.cli.opening import CHANGES, SystemOptions
-from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError
 from ragsieve.text import counted
@@ -121,7 +121,7 @@ def scorers_command(
     parts = _PARTS if output else ("",)
     sets = [_Set.read(name, one, parts) for name, one in data_sets.items()]
     _check_parts(sets, parts)
-    system = taken(SystemOptions, options)
+    system = from_options(SystemOptions, options)
     roles = _roles(system)
     with system.loaded(1, cache) as loaded:
 
@@ -196,7 +196,7 @@ class _Set:
             raise last
 
     def about(self, part: str = "") -> dict[str, Any]:
-        """What it is, as JSON values."""
+        """Its settings, as JSON values."""
         from ragsieve.evaluate.scorers import unit_of
 
         grades = [question.grades for question in self.questions[part]]

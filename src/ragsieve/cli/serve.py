@@ -19,7 +19,7 @@ from ragsieve.artifacts import building
 from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES, KEEP_ANSWER, SystemOptions
-from ragsieve.cli.signature import command, options_of, taken
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
@@ -84,7 +84,7 @@ def serve_command(
     if filter_tools and not upstream:
         raise InputError("--filter-tools goes with --upstream")
     settings = Settings(
-        limits=replace(taken(Limits, options, prefix="limit_"), workers=workers),
+        limits=replace(from_options(Limits, options, prefix="limit_"), workers=workers),
         tokens=(tokens := _tokens(token_env, token_file)),
         hosts=_hosts(host, tokens),
         upstream=_upstream(upstream, upstream_key_env),
@@ -93,7 +93,7 @@ def serve_command(
         warm=True,
     )
     names = tuple(dict.fromkeys(names))
-    system = replace(taken(SystemOptions, options), system=names[0])
+    system = replace(from_options(SystemOptions, options), system=names[0])
     if len(names) > 1 and (system.system_options or system.system_models):
         raise InputError("--option and --model go with one --system")
     if len(names) > 1 and system.keep_answer is not None:

@@ -74,7 +74,7 @@ def _option(
 
 
 def _changes(hint: Any) -> Mapping[str, Any]:
-    """What an annotation says of an option beside its type."""
+    """Settings of an option in an annotation, beside its type."""
     metadata = getattr(hint, "__metadata__", ())
     return dict(pair for one in metadata if isinstance(one, dict) for pair in one.items())
 
@@ -159,7 +159,7 @@ def click_type(hint: Any) -> Any:
     return click_type(inner[0]) if origin is tuple else hint
 
 
-def taken(api: Api, options: dict[str, Any], prefix: str = "") -> Any:
+def from_options(api: Api, options: dict[str, Any], prefix: str = "") -> Any:
     """The result of ``api`` for those of the options that it has; they are taken out."""
     names = [name for name in signature(api).parameters if prefix + name in options]
     return api(**{name: options.pop(prefix + name) for name in names})

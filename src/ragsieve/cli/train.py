@@ -24,7 +24,7 @@ from ragsieve.cli.base import (
     warn,
     watched,
 )
-from ragsieve.cli.signature import options_of, parameters_of, taken
+from ragsieve.cli.signature import from_options, options_of, parameters_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Done
 from ragsieve.train import plans
@@ -91,7 +91,7 @@ def _training(
     def decorate(train: Callable[..., str | None]) -> click.Command:
         def callback(**options: Any) -> None:
             folder = options["folder"].absolute()
-            own, run = taken(plan, options), taken(_run, options)
+            own, run = from_options(plan, options), from_options(_run, options)
             summary = train(folder, own, run, **options) or ""
             info(f"{summary}written: {folder}; {run.work} may go")
 
@@ -137,7 +137,7 @@ def finefilter(folder: Path, plan: Any, run: Run, **reranking: Any) -> None:
     """
     from ragsieve.train.finefilter import train_finefilter
 
-    plan = replace(plan, reranking=taken(plans.Reranking, reranking, prefix="reranker_"))
+    plan = replace(plan, reranking=from_options(plans.Reranking, reranking, prefix="reranker_"))
     results = train_finefilter(folder, plan, run).figures
     figures({"5 documents": results["before"], "the filter": results["after"]})
     info("on validation questions, each cut by the labels of the others")

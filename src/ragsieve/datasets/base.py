@@ -19,7 +19,7 @@ Lines = Iterator[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Hub:
-    """Where the Hugging Face hub has a data set, and how its rows become records.
+    """The place of a data set on the Hugging Face hub, and the layout of its rows.
 
     Args:
         id: Name on the hub, ``owner/name``.
@@ -111,7 +111,7 @@ class Dataset:
         return (example for _, example in self.examples())
 
     def count(self) -> int:
-        """How many lines it has; reads it once.
+        """Count the lines; reads it once.
 
         Not ``len()``: ``list(dataset)`` would ask for that first and so read everything twice.
         """

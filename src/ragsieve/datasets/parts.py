@@ -17,7 +17,7 @@ _ENDS: dict[Part, int] = {"train": 50, "validation": 60, "test": 100}  # of 100 
 
 
 def part_of(question: str) -> Part:
-    """Which part a question belongs to by `RULE`, whatever data set has it, however it is typed."""
+    """The part of a question by `RULE`, whatever data set has it, however it is typed."""
     place = place_of(question, SALT, 100)
     return next(part for part in get_args(Part) if place < _ENDS[part])
 

@@ -155,7 +155,7 @@ class Bench:
         @cache
         def warm() -> System:
             system = self._system(cell, _reopened)
-            self._asked(system)("Is the sky blue?", ["The sky is blue. Grass is green."])
+            self._call_of(system)("Is the sky blue?", ["The sky is blue. Grass is green."])
             return system  # with all it needs loaded
 
         def times(example: Example) -> dict[str, Any]:
@@ -167,13 +167,13 @@ class Bench:
                 yield Progress(cell, "latency", done)
             batch.sort()
 
-    def _asked(self, system: System) -> Callable[..., Result]:
-        """What is asked: for an answer, or only to filter."""
+    def _call_of(self, system: System) -> Callable[..., Result]:
+        """The call of a system: for an answer, or only to filter."""
         return system.ask if self.config.answers else system
 
     def _ask(self, system: System, example: Example) -> Result:
         """The result of a question with its documents, or with those that a source finds."""
-        return self._asked(system)(example.query, None if system.source else example.documents)
+        return self._call_of(system)(example.query, None if system.source else example.documents)
 
     def _system(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""

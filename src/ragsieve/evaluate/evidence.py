@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+")
 
 
 def gold_sentences(document: Document) -> list[Span]:
-    """Where the gold sentences of a document stand in its text, in order, each once.
+    """Spans of a document's gold sentences, in order, each once.
 
     ``metadata["supporting_sentences"]`` holds them as strings, or as indexes into
     ``metadata["sentences"]``. A sentence is looked for as it is, then word by word, whatever stands

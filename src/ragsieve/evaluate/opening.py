@@ -47,7 +47,7 @@ class EvidenceOptions(Schema, frozen=True, kw_only=True):
             check_router(router)
 
     def identity(self, router: str, data: Path | None = None) -> dict[str, Any]:
-        """What results depend on: contents, not places."""
+        """The inputs that results depend on: contents, not places."""
         parts: dict[str, Any] = {}
         if self.index:
             parts = {"index": content(self.index), "retrieve": self.retrieve, "by": self.by}
@@ -59,7 +59,7 @@ class EvidenceOptions(Schema, frozen=True, kw_only=True):
     def source(
         self, llm: LLM, load: Load, share: Share, router: str, data: Path | None = None
     ) -> Source | None:
-        """What finds evidence; its models are loaded when they are needed.
+        """The source of evidence; its models are loaded when they are needed.
 
         Args:
             llm: Chooses among sources, where the router is an LLM.

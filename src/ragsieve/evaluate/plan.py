@@ -1,4 +1,4 @@
-"""What a run will cost: a few of its questions are asked, and stand for all."""
+"""Estimate the cost of a run from a sample of its questions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will cost.
+    """The estimated cost of a run.
 
     Args:
         questions: Questions of the file.

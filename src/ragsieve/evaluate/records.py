@@ -111,7 +111,7 @@ class RecordTable:
 
     @property
     def name(self) -> tuple[str, str, str, NoiseLevel | None]:
-        """What differs from all other records of a report."""
+        """The settings that differ from all other records of a report."""
         return (self.dataset, self.system, self.generator, self.noise)
 
     def column(self, part: str, name: str) -> Values:

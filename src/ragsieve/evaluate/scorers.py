@@ -130,7 +130,7 @@ def _answers(example: Example) -> list[str]:
 
 
 def unit_of(labels: Labels) -> str:
-    """What is scored: the ``"documents"`` that the labels are of, else ``"sentences"``."""
+    """The units to score: the ``"documents"`` that the labels are of, else ``"sentences"``."""
     return "documents" if labels in _WHOLE else "sentences"
 
 

@@ -225,7 +225,7 @@ def _blocks(draws: int, width: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=32)  # a report asks for the same draws for every metric and system
 def _counts(n: int, start: int, rows: int, seed: int, place: int) -> _Drawn:
-    """How often each of ``n`` questions is drawn in a bootstrap sample; shape (rows, n)."""
+    """Counts of each of ``n`` questions in bootstrap samples; shape (rows, n)."""
     rng = np.random.default_rng([seed, place, start])
     return rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float32)
 

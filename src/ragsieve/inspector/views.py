@@ -124,7 +124,7 @@ class _ViewNumbers:
 
 
 def _spans(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
-    """What became of every finest span, in the order of the documents."""
+    """The fate of every finest span, in the order of the documents."""
     fates: dict[int, dict[str, Any]] = {}
     for number, step in enumerate(result.trace.steps):
         for drop in step.dropped:
@@ -158,7 +158,7 @@ def _steps(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
 
 
 def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
-    """What the page needs to run the step again, or to know what it did.
+    """The values with which the page runs a step again, or shows what it did.
 
     A list of segments that would repeat another is None: what goes in is what the step before
     hands on; what goes out, and what is cut, is what goes in.
@@ -213,7 +213,7 @@ def _tokens(result: Result, texts: Sequence[str], reader: ReaderLike | None) -> 
 
 
 def keys(segments: Sequence[Segment]) -> list[Key]:
-    """What tells the segments apart, in their order."""
+    """Keys of the segments, in their order."""
     return [segment.key for segment in segments]
 
 

@@ -58,8 +58,8 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         ask = getattr(self.retriever, "acall", None) or dspy.asyncify(self.retriever)
         return await dspy.asyncify(self._filtered)(query, await ask(query))
 
-    def _filtered(self, query: str, found: Any) -> dspy.Prediction:
-        known = dict(found.items()) if isinstance(found, dspy.Prediction) else {"passages": found}
+    def _filtered(self, query: str, hits: Any) -> dspy.Prediction:
+        known = dict(hits.items()) if isinstance(hits, dspy.Prediction) else {"passages": hits}
         rows = [_Row(n, _text(one), {}) for n, one in enumerate(known["passages"])]
         filtered = self._adapter(query, rows, _read, _write)
         beside = {

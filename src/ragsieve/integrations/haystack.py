@@ -80,7 +80,7 @@ def _read(document: Document) -> dict[str, Any] | None:
 
 
 def _write(document: Document | None, kept: Kept) -> Document:
-    found = document or Document(id=kept.document.id, meta=kept.metadata)
-    score = found.score if kept.score is None else kept.score
-    meta = {**(found.meta or {}), KEY: kept.about}
-    return replace(found, content=kept.text, meta=meta, score=score)
+    original = document or Document(id=kept.document.id, meta=kept.metadata)
+    score = original.score if kept.score is None else kept.score
+    meta = {**(original.meta or {}), KEY: kept.about}
+    return replace(original, content=kept.text, meta=meta, score=score)

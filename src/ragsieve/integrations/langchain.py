@@ -76,7 +76,7 @@ def filter_tool_messages(
     """
     calls = [call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls]
     called = {call["id"]: call["name"] for call in calls}
-    returned = [
+    tool_texts = [
         ToolText(number, place, m.tool_call_id, text)
         for number, m in enumerate(messages)
         if isinstance(m, ToolMessage) and m.status != "error"
@@ -85,7 +85,7 @@ def filter_tool_messages(
         if text.strip()
     ]
     question = next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
-    changes = filtered(returned, str(question), sieve, on_result)
+    changes = filtered(tool_texts, str(question), sieve, on_result)
     return [_changed(m, changes[n]) if n in changes else m for n, m in enumerate(messages)]
 
 

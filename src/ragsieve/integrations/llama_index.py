@@ -28,7 +28,7 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """What LlamaIndex calls it."""
+        """Its name in LlamaIndex."""
         return cls.__name__
 
     def _postprocess_nodes(
@@ -38,8 +38,8 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
         return self._adapter(question, nodes, _read, _write, self.on_result).documents
 
 
-def _read(found: NodeWithScore) -> dict[str, Any] | None:
-    node = found.node
+def _read(retrieved: NodeWithScore) -> dict[str, Any] | None:
+    node = retrieved.node
     text = node.get_content(MetadataMode.NONE)
     return read_document(node.node_id, text, node.metadata) if text or _plain(node) else None
 
@@ -49,14 +49,14 @@ def _plain(node: BaseNode) -> bool:
     return type(node) is TextNode
 
 
-def _write(found: NodeWithScore | None, kept: Kept) -> NodeWithScore:
-    if found is None:
+def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:
+    if retrieved is None:
         known = kept.metadata
-        found = NodeWithScore(node=TextNode(id_=kept.document.id, text="", metadata=known))
-    node = found.node
+        retrieved = NodeWithScore(node=TextNode(id_=kept.document.id, text="", metadata=known))
+    node = retrieved.node
     unread = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
     changes = {name: [*dict.fromkeys([*getattr(node, name), KEY])] for name in unread}
     metadata = {**node.metadata, KEY: kept.about}
     copy = node.model_copy(update={**changes, "metadata": metadata})
     copy.set_content(kept.text)
-    return NodeWithScore(node=copy, score=found.score if kept.score is None else kept.score)
+    return NodeWithScore(node=copy, score=retrieved.score if kept.score is None else kept.score)

@@ -33,7 +33,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True)
 class FilteredDocuments:
-    """What is left of documents.
+    """Documents as filtered.
 
     ``answerable`` is the probability that some document answers; None where nothing tells it.
     """

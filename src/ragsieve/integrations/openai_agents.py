@@ -41,12 +41,12 @@ class ToolOutputFilter:
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The model's input with filtered outputs."""
-        given = data.model_data
+        model_input = data.model_data
         items = await asyncio.to_thread(
             filter_results,
-            given.input,
+            model_input.input,
             self.sieve,
             tools=self.patterns,
             on_result=self.on_result,
         )
-        return ModelInputData(items, given.instructions)
+        return ModelInputData(items, model_input.instructions)

@@ -16,7 +16,7 @@ from ragsieve.integrations.base import Adapter, Kept
 from ragsieve.result import Result
 
 NOTHING = "[nothing in this result matters to the question]"
-"""What a model reads in the place of a result of which nothing is kept."""
+"""Text in the place of a result of which nothing is kept."""
 
 Texts = Mapping[int | None, str]
 """Texts of a message's content by their places in it; a string's is None."""
@@ -62,10 +62,10 @@ def filter_results(
         on_result: Called with the filter's result, whose documents have the ids of the calls; a
             second text of the same call is ``ID#2``.
     """
-    returned = results_of(messages, tools)
+    tool_texts = results_of(messages, tools)
     users = [m["content"] for m in messages if isinstance(m, dict) and m.get("role") == "user"]
     question = "\n".join(text for _, text in texts(users[-1])) if users else ""
-    changes = filtered(returned, question, sieve, on_result)
+    changes = filtered(tool_texts, question, sieve, on_result)
     return with_contents(messages, {n: contents for n, (contents, _) in changes.items()})
 
 
@@ -93,20 +93,20 @@ def with_contents(messages: Sequence[Any], contents: Mapping[int, Texts]) -> lis
 
 
 def filtered(
-    returned: Sequence[ToolText],
+    tool_texts: Sequence[ToolText],
     question: str,
     sieve: Adapter,
     on_result: Callable[[Result], object] | None,
 ) -> dict[int, tuple[dict[int | None, str], dict[str, Any]]]:
-    """What is kept of results, by the places of their messages; empty where the filter failed.
+    """Kept texts of results, by the places of their messages; empty where the filter failed.
 
     Of each message, texts by their places, and its provenance as `filter_tool_messages` of
     `ragsieve.integrations.langchain` says.
     """
-    if not returned:
+    if not tool_texts:
         return {}
-    passed = sieve(question, returned, _read, _write, on_result)
-    return _changes(returned, passed.documents, passed.result) if passed.result else {}
+    passed = sieve(question, tool_texts, _read, _write, on_result)
+    return _changes(tool_texts, passed.documents, passed.result) if passed.result else {}
 
 
 def is_chosen(name: str, patterns: Sequence[str]) -> bool:
@@ -122,8 +122,8 @@ def texts(content: object) -> list[tuple[int | None, str]]:
     if isinstance(content, str):
         return [(None, content)]
     parts = content if isinstance(content, list) else []
-    found = [(place, _text(part)) for place, part in enumerate(parts)]
-    return [(place, text) for place, text in found if isinstance(text, str)]
+    text_parts = [(place, _text(part)) for place, part in enumerate(parts)]
+    return [(place, text) for place, text in text_parts if isinstance(text, str)]
 
 
 def with_texts(content: Any, texts: Texts) -> Any:
@@ -157,13 +157,13 @@ def _content_field(message: object) -> str:
 
 
 def _changes(
-    returned: Sequence[ToolText], kept: Sequence[ToolText], result: Result
+    tool_texts: Sequence[ToolText], kept: Sequence[ToolText], result: Result
 ) -> dict[int, tuple[dict[int | None, str], dict[str, Any]]]:
     own = {(part.message, part.place): part.text for part in kept}
     rows = sorted(result.rows, key=itemgetter("document"))
     spans = {name: [*group] for name, group in groupby(rows, itemgetter("document"))}
     changes: dict[int, tuple[dict[int | None, str], dict[str, Any]]] = {}
-    for part, document in zip(returned, result.documents, strict=False):  # stages may find more
+    for part, document in zip(tool_texts, result.documents, strict=False):  # stages may find more
         contents, about = changes.setdefault(part.message, ({}, {"kept": [], "dropped": []}))
         contents[part.place] = own.get((part.message, part.place), NOTHING)
         for row in spans.get(document.id, ()):
@@ -171,7 +171,7 @@ def _changes(
             span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
             about["kept" if row["kept"] else "dropped"].append({"part": part.place, **span})
     if new := [part for part in kept if part.message < 0]:
-        last = returned[-1]
+        last = tool_texts[-1]
         contents, about = changes[last.message]
         before = [own[key] for key in [(last.message, last.place)] if key in own]
         contents[last.place] = "\n\n".join([*before, *(part.text for part in new)])

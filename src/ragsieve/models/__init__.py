@@ -139,7 +139,7 @@ def check(name: str, *kinds: str) -> None:
 
 
 def _find(name: str) -> tuple[Callable[[], Callable[..., Any]], str, tuple[str, ...]]:
-    """What imports the function or class that makes the model, its kind, and the arguments."""
+    """An importer of the function or class that makes the model, its kind, and the arguments."""
     if name in FAKE:
         return _importing(*FAKE[name][:2]), FAKE[name][2], ()
     full = f"{NAMED[name]}:{name}" if name in NAMED else name

@@ -176,7 +176,7 @@ class Scores(Reopened):
 def _numbers(
     name: str, call: Callable[..., Any], inputs: list[Any], ndim: int
 ) -> NDArray[np.float32]:
-    """What a function gives, as finite float32 with a row an input."""
+    """Result of a function, as finite float32 with a row an input."""
     if not inputs:
         return np.zeros((0,) * ndim, np.float32)
     values = _called(name, call, inputs)

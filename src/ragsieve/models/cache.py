@@ -185,7 +185,7 @@ def _encoded(method: str, entry: _Entry) -> bytes:
 
 
 def _decoded(method: str, body: bytes) -> _Entry | None:
-    """What is stored, with lists and arrays of its own; None where it has not the form."""
+    """A stored value, with lists and arrays of its own; None where it has not the form."""
     try:
         items = json.loads(body.decode("utf-8", "surrogatepass"))
         entry = _Entry(*msgspec.convert(items, tuple[Any, int, int, str]))
@@ -236,7 +236,7 @@ class _CacheFile:
         self._use(insert)
 
     def _use(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """What ``work`` gives; None, with one warning, where the file cannot be used."""
+        """Result of ``work``; None, with one warning, where the file cannot be used."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.touch()

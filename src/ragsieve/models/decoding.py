@@ -92,7 +92,7 @@ class Decoder:
 
     @property
     def words(self) -> int:
-        """How many tokens the model chooses from."""
+        """Size of the model's vocabulary."""
         return int(self.model.get_output_embeddings().out_features)
 
     @torch.inference_mode()
@@ -195,7 +195,7 @@ class Decoder:
         return logits
 
     def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Any:
-        """What ``rows`` of at most ``places`` tokens have seen; ``fresh``: nothing before."""
+        """States of ``rows`` of at most ``places`` tokens; ``fresh``: of nothing before."""
         return DecoderMemory(self.model)
 
 
@@ -218,12 +218,12 @@ class RowsDecoder(Decoder):
         self.prefixes = Prefixes(prefix_mb * 10**6)
         self.precise = model.dtype == torch.float32
 
-    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> _Rows:
-        return _Rows(self.model, Prefixes(0) if fresh else self.prefixes, rows, places)
+    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> _RowStates:
+        return _RowStates(self.model, Prefixes(0) if fresh else self.prefixes, rows, places)
 
 
 class DecoderMemory:
-    """What any model has seen of one row, as the model itself keeps it.
+    """State of any model after one row, as the model itself keeps it.
 
     Args:
         model: The model that reads into it.
@@ -259,7 +259,7 @@ class DecoderMemory:
         return out.logits[0]  # type: ignore[no-any-return]
 
 
-class _Rows:
+class _RowStates:
     """Keys and values that some rows have seen so far, of every layer of a model.
 
     Args:

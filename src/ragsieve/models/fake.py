@@ -115,7 +115,7 @@ class ScriptedLLM(Reopened):
     def surprisals(
         self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
     ) -> list[list[Nats]]:
-        """What ``nats`` says of each token; one of white space alone where there is none."""
+        """Values of ``nats`` of each token; one of white space alone where there is none."""
         check_columns([prefixes, texts])
         self._check("surprisals")
         sizes = self.count(["\n".join([*p, text]) for p, text in zip(prefixes, texts, strict=True)])
@@ -289,7 +289,7 @@ class OverlapPruner:
         return results
 
     def threshold(self, keep_answer: float) -> float:
-        """What is left of 1."""
+        """The rest of 1."""
         if not 0 < keep_answer < 1:
             raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
         return 1 - keep_answer

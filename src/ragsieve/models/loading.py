@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LocalModel(Reopened):
-    """What local models share: where the weights are, and where they compute.
+    """Base of local models: the place of the weights, and where they compute.
 
     Args:
         model: A named model (`ragsieve models list`), a folder, or a hub id.
@@ -51,7 +51,7 @@ class LocalModel(Reopened):
 
     @property
     def _device(self) -> str:
-        return self.device or found_device()
+        return self.device or available_device()
 
     @once
     def _folder(self) -> Path:
@@ -104,7 +104,7 @@ def fitting(batch_tokens: int, longest: int) -> int:
 
 
 def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What ``load`` gives, without its bars and warnings.
+    """Return the result of ``load``, without its bars and warnings.
 
     Raises:
         ModelError: If it fails; one line that names the model.
@@ -145,7 +145,7 @@ def pretrained(
 
 
 def compute(function: Callable[..., T], *args: Any, **options: Any) -> T:
-    """What ``function`` gives, run in the one thread in which all local models compute.
+    """Run ``function`` in the one thread in which all local models compute.
 
     OpenMP keeps its own workers for every thread that computes. With more of them than cores it
     lets them sleep between any two products, and decoding takes twice as long.
@@ -166,7 +166,7 @@ def _thread() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_thread.cache_clear)
 
 
-def found_device() -> str:
+def available_device() -> str:
     """An accelerator if there is one."""
     return "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -207,7 +207,7 @@ def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:
 
 
 def over(limit: int) -> str:
-    """What the trace says of a text that is longer than what is read of it."""
+    """The trace's note on a text that is longer than what is read of it."""
     return f"a text has over {limit} tokens: only these count"
 
 

@@ -244,7 +244,7 @@ class OpenAI(Server, LLM):
         extra: Mapping[str, Any],
         post: Callable[[str, Mapping[str, Any]], T],
     ) -> tuple[T, tuple[str, ...]]:
-        """What ``post`` gives, with the settings that the server refuses left out, and these."""
+        """Result of ``post``, with the settings that the server refuses left out, and these."""
         refused = set(self._refused)
         while True:  # each round leaves out one setting more
             settings = {"temperature": 0, "seed": 0, "max_tokens": max_tokens, **extra}
@@ -318,7 +318,7 @@ class OpenAI(Server, LLM):
 
     @cached_property
     def _counter(self) -> tuple[Callable[[str], int], str]:
-        """What counts the tokens of a text, and a note where that is an estimate."""
+        """A counter of a text's tokens, and a note where it estimates."""
         if self.tokenizer is not None:
             return _local_counter(self.tokenizer), ""
         try:

@@ -112,8 +112,8 @@ class PERank(PreciseModel):
             question = question.replace(token, f"{token[0]} {token[1:]}")
         listed = "\n\n".join(f"Passage {n}: [{PLACE}]" for n in range(1, count + 1))
         values = {"question": question, "documents": listed, "most": str(count)}
-        asked = Template(self.prompt).substitute(values)
-        ids: list[int] = tokenizer(_framed(tokenizer, asked), add_special_tokens=False)["input_ids"]
+        text = Template(self.prompt).substitute(values)
+        ids: list[int] = tokenizer(_framed(tokenizer, text), add_special_tokens=False)["input_ids"]
         if ids.count(self._place) != count:
             raise ModelError(f"model {self.model!r} must read {PLACE} as one token, it does not")
         limit = getattr(self._config, "max_position_embeddings", None) or CONTEXT
@@ -122,7 +122,7 @@ class PERank(PreciseModel):
 
     @once
     def _values(self) -> dict[str, Any]:
-        """What ``config.json`` says."""
+        """Contents of ``config.json``."""
         try:
             values = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
             lacking = {"encoder_name", "embedding_size", "model_type"} - values.keys()

@@ -23,7 +23,7 @@ class Prefixes:
 
     @property
     def bytes(self) -> int:
-        """What all states take."""
+        """Size of all states."""
         return sum(states.nbytes for states in self._known.values())
 
     def find(self, tokens: Sequence[int]) -> torch.Tensor | None:

@@ -60,7 +60,7 @@ def check_options(prompts: Sequence[Prompt], options: Sequence[Sequence[str]]) -
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What asks for ``schema``, wrapped where its root is no object, as OpenAI demands one."""
+    """Format of a reply by ``schema``, wrapped where its root is no object, as OpenAI wants one."""
     root: dict[str, Any] = dict(schema)
     if root.get("type") != "object":
         wrapped: dict[str, Any] = {"type": "object", "additionalProperties": False}
@@ -78,7 +78,7 @@ def unwrapped(text: str) -> str:
 
 
 class StreamedPart(NamedTuple):
-    """What an event of a streamed reply adds: text, why it ended, tokens read and written."""
+    """Additions of an event of a streamed reply: text, why it ended, tokens read and written."""
 
     text: str
     finish: str
@@ -152,7 +152,7 @@ def _value(text: str) -> Any:
 
 
 def error_text(body: object) -> str:
-    """What an error's JSON says in words."""
+    """Message in an error's JSON."""
     for key in ("message", "detail", "error"):
         if isinstance(body, dict) and body.get(key):
             return str(body[key])

@@ -132,10 +132,10 @@ class Provence(WindowPruner, BatchedModel):
 
 
 def _min_score(config: Path) -> float:
-    """What a ``config.json`` says: OpenProvence's has it, misspelt; the paper's has none."""
+    """Threshold of a ``config.json``: OpenProvence's has it, misspelt; the paper's has none."""
     values = json.loads(config.read_text(encoding="utf-8"))
-    found = [values.get(name) for name in ("default_threadshold", "default_threshold")]
-    value = next((value for value in found if value is not None), MIN_SCORE)
+    thresholds = [values.get(name) for name in ("default_threadshold", "default_threshold")]
+    value = next((value for value in thresholds if value is not None), MIN_SCORE)
     if not 0 <= value <= 1:
         raise ModelError(f"default_threshold must be in [0, 1], got {value!r}")
     return float(value)

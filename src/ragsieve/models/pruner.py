@@ -91,7 +91,7 @@ class Pruner(WindowPruner):
 
     @once
     def settings(self) -> Mapping[str, Any]:
-        """What ``pruner.json`` says."""
+        """Contents of ``pruner.json``."""
         with store.loading(self.model):
             values = json.loads(self._read(SETTINGS))
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
@@ -155,7 +155,7 @@ class Pruner(WindowPruner):
 
     @once
     def folder(self) -> Path:
-        """Where its files lie."""
+        """Folder of its files."""
         if self.model in BUNDLED:
             return Path(str(files("ragsieve") / "weights" / self.model))
         return store.fetched(self.model, FILES)

@@ -154,7 +154,7 @@ def _sendable(text: str) -> str:
 
 
 def _tokens(data: Any, query: str, documents: Sequence[str]) -> list[int]:
-    """What each document cost, together with the query."""
+    """Usage of each document, together with the query."""
     count = len(documents)
     for path in _TOKENS:
         value = data

@@ -41,7 +41,7 @@ STEP = 8  # texts of a batch differ by less than so many tokens: padding costs t
 
 @dataclass(frozen=True)
 class _Encoder(BatchedModel):
-    """What both kinds of encoder share: where the model is, and batches of texts of like length.
+    """Base of both kinds of encoder: the model's place, and batches of texts of like length.
 
     Cross-encoders compute in bfloat16 on an accelerator, bi-encoders in float32 unless ``dtype``
     says otherwise: vectors outlive a process, and an index holds for any processor.
@@ -78,7 +78,7 @@ class _Encoder(BatchedModel):
     def _numbers(
         self, inputs: Sequence[Any], call: Callable[..., Any], **options: Any
     ) -> tuple[NDArray[np.float32], list[int]]:
-        """What ``call`` of the library gives for each input, and how many tokens each has."""
+        """Results of ``call`` of the library for each input, and the tokens of each."""
         different = list(dict.fromkeys(inputs))
         tokenizer: Any = self._counter
         sizes = dict(zip(different, map(len, tokenizer.encode_batch(different)), strict=True))
@@ -149,18 +149,16 @@ class SentenceTransformer(_Encoder):
         tokenizer, limit = self._model.tokenizer, self._limit - 2
         inside = own_tokenizer(tokenizer, plain=True)
         encodings = inside.encode_batch([safe(text) for text in texts], add_special_tokens=False)
-        laid = [
-            windows_of(e.offsets, some, limit) for e, some in zip(encodings, spans, strict=True)
-        ]
+        cut = [windows_of(e.offsets, some, limit) for e, some in zip(encodings, spans, strict=True)]
         around = tokenizer("")["input_ids"]
         rows = [
             [around[0], *encoding.ids[window.start : window.end], around[-1]]
-            for encoding, windows in zip(encodings, laid, strict=True)
+            for encoding, windows in zip(encodings, cut, strict=True)
             for window in windows
         ]
         states = iter(compute(self._states, rows))
-        sizes = [sum(w.end - w.start for w in windows) for windows in laid]
-        longest = [max((b - a for w in windows for a, b in w.spans), default=0) for windows in laid]
+        sizes = [sum(w.end - w.start for w in windows) for windows in cut]
+        longest = [max((b - a for w in windows for a, b in w.spans), default=0) for windows in cut]
         note = f"a sentence has over {limit} tokens: only these count"
         usages = zip(sizes, longest, strict=True)
         record_usage(
@@ -171,7 +169,7 @@ class SentenceTransformer(_Encoder):
         )
         return [
             [_mean(own, a, b) for w in windows for own in [next(states)] for a, b in w.spans]
-            for windows in laid
+            for windows in cut
         ]
 
     @torch.inference_mode()

@@ -140,7 +140,7 @@ def fetched(model: str | Path, files: Iterable[str]) -> Path:
 
 
 def snapshot(name: str, files: Iterable[str]) -> Path:
-    """What the hub has of such files of ``OWNER/NAME`` or ``OWNER/NAME@REVISION``, fetched once.
+    """Fetch such files of ``OWNER/NAME`` or ``OWNER/NAME@REVISION`` from the hub, once.
 
     Raises:
         StoreError: If the hub has no such repository, or cannot be reached.
@@ -207,7 +207,7 @@ def _present(weights: Weights, *sources: str) -> Path | None:
 
 
 def _record(folder: Path) -> dict[str, str]:
-    """What ``ragsieve.json`` says; empty where there is none."""
+    """Contents of ``ragsieve.json``; empty where there is none."""
     try:
         return dict(json.loads((folder / _RECORD).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError, TypeError, ValueError):

@@ -321,12 +321,12 @@ class Transformers(BatchedModel):
 
     @property
     def _start(self) -> list[int]:
-        """What a text begins with: one token, or none."""
+        """The token that a text begins with, or none."""
         first = self._frame_tokenizer.encode("").ids[:1]
         return first if first == [self._tokenizer.bos_token_id] else []
 
     def _frame(self, roles: Sequence[str]) -> list[str]:
-        """What the chat format writes before, between and after turns; nothing if it refuses."""
+        """The chat format's text before, between and after turns; nothing if it refuses."""
         marks = [f"\ue000{place}\ue001" for place in range(len(roles))]
         if self._tokenizer.chat_template:
             turns = [Message(*turn)._asdict() for turn in zip(roles, marks, strict=True)]

@@ -121,8 +121,8 @@ class VLLM(OpenAI):
         settings = {"max_tokens": REPLY, "temperature": 0, "seed": 0}
         data = self._post("completions", {**body, **settings})
         try:
-            found = data["choices"][0]["prompt_logprobs"][len(before) :]
-            rows = zip(wanted, found, strict=True)
+            logprobs = data["choices"][0]["prompt_logprobs"][len(before) :]
+            rows = zip(wanted, logprobs, strict=True)
             return [self._log(token, row) for token, row in rows]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise self._failed(

@@ -1,4 +1,4 @@
-"""What all sentence pruners do with windows: remember their logits, score and prune passages."""
+"""Base of sentence pruners that read windows: cached logits, scores and pruned passages."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ class WindowPruner(Reopened, ABC):
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
     ) -> list[list[Reading]]:
         """Readings of each item's passages; an item is charged for what it is first to read."""
-        laid = [self._lay(*item) for item in zip(questions, passages, strict=True)]
-        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in laid]
+        layouts = [self._lay(*item) for item in zip(questions, passages, strict=True)]
+        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in layouts]
         windows = {key: window for item in keyed for some in item for key, window in some}
         known = self._known.find(windows)
         unread = [key for key in windows if key not in known]
         if unread:
             known |= zip(unread, self._run([windows[key] for key in unread]), strict=True)
         left, usages = {*unread}, []
-        for one, item in zip(laid, keyed, strict=True):
+        for one, item in zip(layouts, keyed, strict=True):
             own = {key for some in item for key, _ in some}
             fresh = own & left
             left -= fresh

@@ -20,7 +20,7 @@ Columns = Sequence[Sequence[Any]]
 """The positional arguments of a model's call: one list, or two of one length."""
 
 
-class _Call:
+class _WrappedCall:
     """A call that goes through ``_call`` of a wrapper, with its options and their defaults."""
 
     def __init__(self, kind: Callable[[Any], Any] = list, **defaults: Any) -> None:
@@ -52,16 +52,16 @@ class Wrapper(ABC):
     count = property(attrgetter("model.count"))
     threshold = property(attrgetter("model.threshold"))
 
-    complete: Any = _Call(max_tokens=128, schema=None)
-    choose: Any = _Call()
-    loglik: Any = _Call()
-    surprisals: Any = _Call()
-    embed: Any = _Call(_float32, query=False)
-    embed_spans: Any = _Call()
-    score: Any = _Call(_float32)
-    prune: Any = _Call()
-    rank: Any = _Call()
-    classify: Any = _Call()
+    complete: Any = _WrappedCall(max_tokens=128, schema=None)
+    choose: Any = _WrappedCall()
+    loglik: Any = _WrappedCall()
+    surprisals: Any = _WrappedCall()
+    embed: Any = _WrappedCall(_float32, query=False)
+    embed_spans: Any = _WrappedCall()
+    score: Any = _WrappedCall(_float32)
+    prune: Any = _WrappedCall()
+    rank: Any = _WrappedCall()
+    classify: Any = _WrappedCall()
 
     def __enter__(self) -> Self:
         return self

@@ -115,7 +115,7 @@ def begun(text: str, words: int) -> str:
 def fitting(
     llm: LLM, make: Callable[[int], Prompt], words: int, reply: int, *, least: int = 1
 ) -> Prompt:
-    """What ``make`` gives for so many words of each passage, fewer where they do not fit.
+    """The prompt of ``make`` with so many words of each passage, fewer where they do not fit.
 
     Args:
         llm: Whose context prompt and reply share.
@@ -130,12 +130,12 @@ def fitting(
         return sum(llm.count([turn.content for turn in prompt]))
 
     prompt = make(words)
-    if (taken := size(prompt)) > budget:
+    if (used := size(prompt)) > budget:
         frame = size(make(least))
-        while taken > budget and words > least:
-            share = (budget - frame) / max(1, taken - frame)
+        while used > budget and words > least:
+            share = (budget - frame) / max(1, used - frame)
             words = max(least, min(words - 1, least + int((words - least) * share)))
             prompt = make(words)
-            taken = size(prompt)
+            used = size(prompt)
         note(f"{words} words of each passage are read: more do not fit the context")
     return prompt

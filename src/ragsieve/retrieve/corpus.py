@@ -23,7 +23,7 @@ __all__ = ["DEPTH", "About", "By", "Change", "Corpus", "Search"]
 T = TypeVar("T")
 By = Literal["hybrid", "dense", "bm25"]
 DEPTH = 50
-"""So many chunks at least of each list are fused, however few are asked for."""
+"""Number of chunks of each list that are fused at least, however few are wanted."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Corpus:
             return build.finish()
 
     def _settings(self) -> IndexSettings:
-        """What a new index would be built with."""
+        """Settings of a new index."""
         identity = self._embedder.identity if self._embedder else ""
         splitter = repr(self._splitter) if self._splitter else ""
         if self._embedder:  # whose repr says more than what vectors depend on, as its device
@@ -209,7 +209,7 @@ class Corpus:
         return self._use(search) or []
 
     def _use(self, use: Callable[[sqlite3.Connection, Meta], T]) -> T | None:
-        """What ``use`` makes of the state that is served; None where nothing was built yet."""
+        """Result of ``use`` on the state that is served; None where nothing was built yet."""
         with store.storing(self.path, "read"), store.snapshot(self.path) as db:
             meta = store.meta_of(db) if db else None
             if db is None or meta is None or not meta.builds:

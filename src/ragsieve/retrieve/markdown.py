@@ -147,7 +147,7 @@ def without_menus(markdown: str) -> str:
 
 
 def _linked(line: str) -> float:
-    """Which share of a line's letters is in links; 0 for headings and rows."""
+    """Share of a line's letters that is in links; 0 for headings and rows."""
     if "\x02" not in line or line.lstrip().startswith(("|", "#")):
         return 0.0
     linked = len(_NO_LETTERS.sub("", "".join(_LINK.findall(line))))

@@ -47,8 +47,8 @@ def docx_text(raw: bytes, name: str) -> str:
     with needs_extra("documents"):
         from docx import Document as open_docx
     try:
-        with zipfile.ZipFile(BytesIO(raw)) as packed:
-            size = sum(part.file_size for part in packed.infolist())
+        with zipfile.ZipFile(BytesIO(raw)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
         if size > MAX_UNPACKED:
             raise InputError(f"it must unpack to at most {MAX_UNPACKED} bytes, got {size}")
         return safe("\n\n".join(filter(None, _blocks(open_docx(BytesIO(raw))))))

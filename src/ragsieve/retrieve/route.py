@@ -36,10 +36,10 @@ MAX_LATE = 64
 _SHOWN = 2000  # characters of a question, so that a long one does not pass a model's context
 
 ASKED = "ragsieve.source"
-"""What a document's metadata call the source that it is from."""
+"""Key of a document's source in its metadata."""
 
 RECORD = "ragsieve.record"
-"""What the metadata of a document made of an API's answer call that answer."""
+"""Key of an API's answer in the metadata of a document made of it."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class LLMRouter:
         return _chosen(values, self.min_probability, values if self.trained else ())
 
     def probabilities(self, query: Query, sources: Sequence[Named], /) -> list[float]:
-        """How probably each source helps, in [0, 1]; 1 where a reply stays unreadable."""
+        """Probabilities that each source helps, in [0, 1]; 1 where a reply stays unreadable."""
         replies = yes_probability(self.llm, [router_prompt(query, source) for source in sources])
         for source, reply in zip(sources, replies, strict=True):
             if isinstance(reply, BadReply):
@@ -272,7 +272,7 @@ def ask(sources: Sequence[Named], query: Query) -> list[Evidence]:
 
 
 class _Outcome(NamedTuple):
-    """What a search gave, with a trace of its own: a late one must not write into the caller's."""
+    """Results of a search, with a trace of its own: a late one must not write into the caller's."""
 
     segments: list[Segment]
     error: str
@@ -302,7 +302,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
 
 
 def _evidence(source: Named, began: float, running: Future[_Outcome] | str) -> Evidence:
-    """What the search gave in time; its notes and costs are now the running step's."""
+    """Results of a search in time; its notes and costs are now the running step's."""
     if isinstance(running, str):
         return _left_out(source, running, began)
     limit = source.timeout_s

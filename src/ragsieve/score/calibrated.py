@@ -50,7 +50,7 @@ class Logistic(Schema, frozen=True):
 
 
 class _CurveFile(msgspec.Struct, frozen=True):
-    """What is read of a calibration's file."""
+    """The fields of a calibration's file that are read."""
 
     curve: dict[str, Any]
     models: dict[str, str]
@@ -102,9 +102,9 @@ class Calibrated(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""
-        if bare := next((s for s in segments if self.of not in s.scores), None):
-            known = ", ".join(bare.scores) or "none"
-            raise InputError(f"scores of {bare.key!r} are {known}, got no {self.of!r}")
+        if unscored := next((s for s in segments if self.of not in s.scores), None):
+            known = ", ".join(unscored.scores) or "none"
+            raise InputError(f"scores of {unscored.key!r} are {known}, got no {self.of!r}")
         values = np.array([s.scores[self.of] for s in segments])
         return np.asarray(self.curve(values), np.float32)
 

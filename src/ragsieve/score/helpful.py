@@ -93,7 +93,7 @@ class Helpful(Scorer):
         return [readable(reply, 1.0, "the segment counts as helpful") for reply in replies]
 
     def _windows(self, segments: Sequence[Segment]) -> Iterator[tuple[str, list[Segment]]]:
-        """What is read of a document, and the segments that are judged by it."""
+        """The text that is read of a document, and the segments that are judged by it."""
         for ordered in by_document(segments):
             whole = Segment.whole(ordered[0].document)
             short = len(whole.text) <= _CHARS * self.window

@@ -19,7 +19,7 @@ from ragsieve.types import Query, Segment
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
 _SCALE = tuple(str(digit) for digit in range(TOP + 1))
 _VALUE = r"[0-9]+(?:\.[0-9]+)?"
-_BARE = re.compile(rf"({_VALUE}%?)(?:(?:\s+[-–—]\s+|\s*[(:,;]\s*)\D*)?", re.ASCII)  # "7 (good)"
+_ALONE = re.compile(rf"({_VALUE}%?)(?:(?:\s+[-–—]\s+|\s*[(:,;]\s*)\D*)?", re.ASCII)  # "7 (good)"
 _SCALED = re.compile(rf"(?<![\w.,/-])({_VALUE})\s*(?:/|out of)\s*([0-9]+)(?![\w/]|[.,][0-9])")
 _NAMED = re.compile(
     r"\b(?:score|rating|rate|relevance|digit)\b(?:\s*\([^()]*\))?\W{0,4}"
@@ -81,8 +81,10 @@ class Reflection(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Ratings in [0, 1], ``(len(segments),)``."""
-        if bare := next((s for s in segments if Relevance.name not in s.scores), None):
-            raise InputError(f"segment {bare.key!r} has no relevance: put score.Relevance before")
+        if unrated := next((s for s in segments if Relevance.name not in s.scores), None):
+            raise InputError(
+                f"segment {unrated.key!r} has no relevance: put score.Relevance before"
+            )
         first = [s.scores[Relevance.name] for s in segments]
         prompts = [
             (
@@ -129,7 +131,7 @@ def _rated(llm: LLM, prompts: Sequence[Prompt], otherwise: Sequence[float]) -> N
 
 
 def _rating(reply: str) -> float:
-    """What a reply says, in [0, 1], on the scale that it names: ``7``, ``8/10``, ``Score: 80%``.
+    """Rating of a reply, in [0, 1], on the scale that it names: ``7``, ``8/10``, ``Score: 80%``.
 
     One with several ratings that differ is unreadable, as is a number without a word for it in a
     sentence.
@@ -137,8 +139,8 @@ def _rating(reply: str) -> float:
     text = reply.strip(" \t\r\n*_`\"'.()[]")
     ratings = {_on_scale(value, top) for value, top in _SCALED.findall(reply)}
     if not ratings:
-        bare = None if reply.lstrip().startswith("-") else _BARE.fullmatch(text)
-        ratings = {_by_itself(value) for value in ([bare[1]] if bare else _NAMED.findall(reply))}
+        alone = None if reply.lstrip().startswith("-") else _ALONE.fullmatch(text)
+        ratings = {_by_itself(value) for value in ([alone[1]] if alone else _NAMED.findall(reply))}
     (rating,) = ratings if len(ratings) == 1 else (None,)
     if rating is None:
         raise BadReply(f"one digit from 0 to {TOP}", reply)

@@ -56,7 +56,7 @@ class Odds:
 
 
 def inputs(scores: Sequence[float], most: int) -> NDArray[np.float64]:
-    """What the regression sees: logits of the ``most`` best scores, ``(most,)``.
+    """Inputs of the regression: logits of the ``most`` best scores, ``(most,)``.
 
     Args:
         scores: Probabilities, best first; where there are fewer, the lowest possible follow.

@@ -30,8 +30,8 @@ def repeated(line: str, sources: Sequence[str]) -> list[int] | None:
         line: As written, with or without a number in front.
         sources: The sentences, each by `ragsieve.text.normalise`.
     """
-    bare = _NUMBER.sub("", line)
-    if not (written := normalise(bare)):
+    unnumbered = _NUMBER.sub("", line)
+    if not (written := normalise(unnumbered)):
         return None
     full = normalise(line)  # a year may open a sentence
     if exact := next((text for text in (full, written) if text in sources), ""):
@@ -40,7 +40,7 @@ def repeated(line: str, sources: Sequence[str]) -> list[int] | None:
         return places
     if best := process.extractOne(written, sources, scorer=fuzz.ratio, score_cutoff=_MIN_MATCH):
         return [best[2]]
-    pieces = [bare[start:end] for start, end in sentence_spans(bare)]
+    pieces = [unnumbered[start:end] for start, end in sentence_spans(unnumbered)]
     if len(pieces) > 1:
         known = [repeated(piece, sources) or [] for piece in pieces]
         if places := list(dict.fromkeys(n for some in known for n in some)):

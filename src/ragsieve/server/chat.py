@@ -110,8 +110,8 @@ def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:
     """A request with its conversation as ``messages``."""
     if field == "messages":
         return body
-    given = body.get(field)
-    messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    content = body.get(field)
+    messages = [{"role": "user", "content": content}] if isinstance(content, str) else content
     return {**{k: v for k, v in body.items() if k != field}, "messages": messages}
 
 
@@ -122,7 +122,7 @@ def _upstream(settings: Settings) -> Upstream:
 
 
 def _options(value: Any) -> shapes.ChatOptions:
-    """What a request asks of the filter."""
+    """The filter's part of a request."""
     try:
         return shapes.ChatOptions.model_validate({} if value is None else value)
     except ValidationError as error:

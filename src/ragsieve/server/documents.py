@@ -121,8 +121,8 @@ def _with_results(
             contents.setdefault(result.message, {})[result.place] = text or NOTHING
         return {**filled, "messages": with_contents(filled["messages"], contents)}
 
-    returned = [{"id": result.call, "text": result.text} for result in results]
-    return ChatDocuments(body, chat.query if chat else question, (*before, *returned), fill)
+    tool_results = [{"id": result.call, "text": result.text} for result in results]
+    return ChatDocuments(body, chat.query if chat else question, (*before, *tool_results), fill)
 
 
 def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:

@@ -28,7 +28,7 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class Fault(HTTPException):
-    """Why a request is not served.
+    """The reason why a request is not served.
 
     Args:
         status: The HTTP status.

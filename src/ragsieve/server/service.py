@@ -25,7 +25,7 @@ Keeping = Callable[[str, float], System]
 """A system by its name, and the probability with which the answer is to survive."""
 
 Asked = FilterIn | InspectIn | RerankIn | ChatDocuments
-"""What has a question and documents."""
+"""Requests with a question and documents."""
 
 _WARM = ("Is it warm?", ["It is warm."])
 

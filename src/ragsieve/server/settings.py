@@ -19,7 +19,7 @@ def _check_time(name: str, value: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much of what a server takes; what is over it is refused with a reason, never held.
+    """Limits of what a server takes; anything over them is refused with a reason, never held.
 
     Args:
         max_body_mb: Megabytes (10^6 bytes) of a request's body; over them 413.

@@ -248,7 +248,7 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorOut(BaseModel):
-    """Why a request was not served."""
+    """The reason why a request was not served."""
 
     model_config = _example(
         error={

@@ -64,7 +64,7 @@ class Work:
         return future
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What ``function`` gives.
+        """Return the result of ``function``.
 
         Raises:
             Fault: 503 where as many wait as may, or the time is over; what an error of

@@ -104,23 +104,23 @@ class _Units:
         parts = [*head, *items]
         size = parts[-1][1] - parts[0][0] if parts else 0
         joined = size <= self.max_chars if whole else False
-        packed: list[Span] = []
+        merged: list[Span] = []
         for place, (start, end) in enumerate(parts):
             follows = joined or place <= len(head) or (whole and kind in ("list", "code", "record"))
-            if place and follows and end - packed[-1][0] <= self.max_chars:
-                packed[-1] = (packed[-1][0], end)
+            if place and follows and end - merged[-1][0] <= self.max_chars:
+                merged[-1] = (merged[-1][0], end)
             elif end - start <= self.max_chars:
-                packed.append((start, end))
+                merged.append((start, end))
             else:
-                packed += self._sentences(start, end)
-        return packed
+                merged += self._sentences(start, end)
+        return merged
 
     def _trimmed(self, spans: Iterable[Span]) -> list[Span]:
         """Without the white space around them, and without those that are nothing else."""
-        bare = ((start, end, self.text[start:end]) for start, end in spans)
+        spanned = ((start, end, self.text[start:end]) for start, end in spans)
         return [
             (end - len(one.lstrip()), start + len(one.rstrip()))
-            for start, end, one in bare
+            for start, end, one in spanned
             if not one.isspace()
         ]
 

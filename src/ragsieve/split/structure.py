@@ -79,13 +79,13 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _kind(line: str) -> str:
-    bare = line.strip()
-    if not bare:
+    stripped = line.strip()
+    if not stripped:
         return "blank"
-    if bare.startswith("|") or bare.count(" | ") > 1 or "\t" in bare:
+    if stripped.startswith("|") or stripped.count(" | ") > 1 or "\t" in stripped:
         return "row"
     for kind, pattern in _KINDS:
-        if pattern.match(line if kind == "heading" else bare):
+        if pattern.match(line if kind == "heading" else stripped):
             return kind
     return "text"
 
@@ -334,10 +334,10 @@ def _label(line: _Line) -> str:
 
 def _heads(line: _Line) -> bool:
     """Whether a line that stands alone reads like a heading: short, no full stop, or a question."""
-    bare = line.text.strip(" \t*_")
-    if bare.endswith("?"):
-        return len(bare) <= LEAD and bare.count(".") == 0
-    opens = bare[:1].isupper() or bare[:1].isdecimal()
-    prose = ENDS.search(bare) or bare.endswith(",") or " | " in bare
+    stripped = line.text.strip(" \t*_")
+    if stripped.endswith("?"):
+        return len(stripped) <= LEAD and stripped.count(".") == 0
+    opens = stripped[:1].isupper() or stripped[:1].isdecimal()
+    prose = ENDS.search(stripped) or stripped.endswith(",") or " | " in stripped
     marked = line.kind == "item" and not _label(line).isdecimal()
-    return opens and len(bare) <= _TITLE and not prose and not marked
+    return opens and len(stripped) <= _TITLE and not prose and not marked

@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 class Counter(Protocol):
-    """What knows a tokenizer: an `LLM`, a `Reader`."""
+    """An object that counts tokens: an `LLM`, a `Reader`."""
 
     def count(self, texts: Sequence[str], /) -> list[int]:
         """Tokens of each text."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.answer.parts import NONE, bare, parts, schema, text
+from ragsieve.answer.parts import NONE, parts, schema, strip_enclosing, text
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import Pipeline, System, fit
@@ -77,7 +77,7 @@ def compact(
 
 
 class Summary(NamedTuple):
-    """What was written of the documents read so far, and what the model says of it."""
+    """A summary of the documents read so far, with the model's evaluation of it."""
 
     text: str
     evaluation: str
@@ -164,8 +164,8 @@ class Compact:
     def _fitting(self, query: Query, segments: Sequence[Segment], last: Summary) -> list[Segment]:
         """The best segments that fit the model's context."""
         frame = self._prompt(query, [], last)
-        taken = sum(self.llm.count([turn.content for turn in frame])) + self.written_tokens + FRAME
-        fitting = fit(segments, max(0, self.llm.context - taken), Reader(self.llm))
+        used = sum(self.llm.count([turn.content for turn in frame])) + self.written_tokens + FRAME
+        fitting = fit(segments, max(0, self.llm.context - used), Reader(self.llm))
         if left := len(segments) - len(fitting):
             note(f"{left} segments do not fit the context of {self.llm.context} tokens")
         return fitting
@@ -189,7 +189,7 @@ def _summary(reply: str) -> Summary:
     verdicts = {match[1] is None for match in _VERDICT.finditer(evaluation)}
     if len(verdicts) != 1:
         raise BadReply("one of [COMPLETE] and [INCOMPLETE] as Evaluation", reply)
-    complete, nothing = verdicts.pop(), bare(summary).lower() in NONE
+    complete, nothing = verdicts.pop(), strip_enclosing(summary).lower() in NONE
     if complete and nothing:
         raise BadReply("a Summary where the Evaluation is [COMPLETE]", reply)
     reason = " ".join(_VERDICT.sub(" ", evaluation).split())

@@ -47,7 +47,7 @@ SHARE = Cuts(0.6, 0.3, 0.3)  # of a cosine, rating or probability: by hand, on r
 
 @dataclass(frozen=True)
 class JudgedEvidence:
-    """What was retrieved is correct, ambiguous or incorrect: kept, added to, or replaced.
+    """Judge retrieved documents as correct, ambiguous or incorrect: keep, add to, or replace them.
 
     Correct where some document scores at least ``upper``, incorrect where all score below
     ``lower``, else ambiguous. Correct documents pass; incorrect ones go, and what ``fallback``
@@ -224,7 +224,7 @@ def crag(
 
 
 def _judge(embedder: Embedder, evaluator: Evaluator | None) -> tuple[Stage, bool]:
-    """What scores documents and strips, and whether `SHARE` fits its scores."""
+    """The scorer of documents and strips, and whether `SHARE` fits its scores."""
     if evaluator is None:
         return score.Cosine(Cached(embedder)), True
     if isinstance(evaluator, Pipeline):

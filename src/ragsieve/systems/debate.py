@@ -51,7 +51,7 @@ class Member:
 
 @dataclass
 class Debate:
-    """What becomes of the documents of one question.
+    """Result of a debate about the documents of one question.
 
     Args:
         query: The question.
@@ -287,7 +287,7 @@ class Debate:
         self.members = [m for m in self.members if m not in others]
 
     def merged(self, into: Member, others: Sequence[Member], by: str) -> Merged:
-        """Which of the members' documents stay."""
+        """The members' documents that stay."""
         sets = [into.rows, *(other.rows for other in others)]
         return _MERGES[by](self.vectors, *sets)
 
@@ -329,7 +329,7 @@ class Debate:
 
 
 def _weight(group: Sequence[Member]) -> tuple[int, int, int]:
-    """What a majority is counted by: votes, then documents, then who comes first."""
+    """Sort key of a majority: votes, then documents, then who comes first."""
     return sum(m.votes for m in group), sum(len(m.rows) for m in group), -group[0].number
 
 

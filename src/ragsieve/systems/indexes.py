@@ -80,7 +80,7 @@ class IndexOptions(Schema, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in names}
 
     def splitter(self, embedder: Embedder | None) -> Stage | None:
-        """What cuts documents into chunks; None for whole ones."""
+        """The splitter of documents into chunks; None for whole ones."""
         if self.chunks == "windows":
             return Windows(WordCount(), max_tokens=self.max_tokens)
         if self.chunks == "semantic" and embedder is not None:
@@ -168,7 +168,7 @@ def ready(folder: Path | str) -> None:
 
 
 def content(folder: Path | str) -> str:
-    """What an index holds and how it was cut, as 64 hex digits; the same where these are.
+    """Digest of an index's contents and of how they were cut, 64 hex digits.
 
     Raises:
         InputError: If there is no index, or its first build did not end.

@@ -8,7 +8,7 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.registry import preset, system
 
 ANSWER = "Answer:"
-"""What the line of a reply begins with that holds the answer."""
+"""Beginning of the line of a reply that holds the answer."""
 
 
 @system("instructrag-icl", paper="arXiv 2406.13629")

@@ -33,7 +33,7 @@ class Strategy(Protocol):
     """Searches as often as it likes, and says what is kept."""
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
-        """What is kept for ``query``; a `StageResult` where it has answered."""
+        """Segments kept for ``query``; a `StageResult` where it has answered."""
 
 
 @dataclass
@@ -158,7 +158,7 @@ def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
 
 
 def _content(document: Document) -> tuple[object, ...]:
-    """What makes two documents one, whatever their ids."""
+    """Identity of a document's content, whatever its id."""
     return document.metadata.get(ASKED), document.source, document.title, document.text
 
 

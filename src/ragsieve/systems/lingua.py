@@ -208,7 +208,7 @@ class Reading:
         return [(run[0].start(), run[-1].end()) for run in runs]
 
     def _worth(self, text: str) -> list[Nats]:
-        """What each token of a text is worth behind what was kept."""
+        """The worth of each token of a text behind what was kept."""
         kept = tuple(piece for piece, _ in self.kept)
         if not self.before:
             return self.llm.surprisals([kept], [text])[0]

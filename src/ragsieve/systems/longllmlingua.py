@@ -144,7 +144,7 @@ def _near(one: _Kept, other: _Kept) -> bool:
 
 
 def _whole(run: Sequence[_Kept]) -> str:
-    """What stands in the document from the first word to the last, cut words whole."""
+    """The document's text from the first word to the last, cut words whole."""
     text, start, end = run[0].document.text, run[0].start, run[-1].end
     if len(run) > 1 or end - start >= _CUT:
         while start and text[start - 1].isalnum() and run[0].start - start < _MOST:

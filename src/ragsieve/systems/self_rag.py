@@ -111,7 +111,7 @@ class Reflective:
         return StageResult(kept)
 
     def _passages(self, query: Query, path: Path, search: Search) -> list[Passage]:
-        """What the next segment may be written from: passages, or one of nothing."""
+        """Passages that the next segment may be written from, and one of nothing."""
         draft = Draft(query.text, path.text, path.marked)
         (odds,), _ = self._judged("retrieve", [draft])
         log_event(f"retrieval {odds:.3f}, threshold {self.threshold}", "retrieve", odds=odds)

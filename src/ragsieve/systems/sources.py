@@ -59,7 +59,7 @@ Files = Annotated[
 
 
 class _Where(NamedTuple):
-    """Where a table's files, data sets and embedders are found."""
+    """Places of a table's files, data sets and embedders."""
 
     folder: Path
     data: Path | None
@@ -101,7 +101,7 @@ class Index(_Table, tag="index", kw_only=True, frozen=True):
         return index_source(where.folder / self.folder, where.load, k=self.k, by=self.by)
 
     def contents(self, where: _Where) -> list[str]:
-        """What the index holds."""
+        """Digest of the index."""
         return [content(where.folder / self.folder)]
 
 
@@ -121,7 +121,7 @@ class PagesTable(_Table, tag="pages", kw_only=True, frozen=True):
         return source
 
     def contents(self, where: _Where) -> list[str]:
-        """What each file holds."""
+        """Digests of the files."""
         return [_digest(where.folder / name) for name in self._names(where.folder)]
 
     def _names(self, folder: Path) -> list[str]:
@@ -156,7 +156,7 @@ class PassagesTable(_Table, tag="passages", kw_only=True, frozen=True):
         return passages.Passages(examples, only=self.only, html=self.html)
 
     def contents(self, where: _Where) -> list[str]:
-        """What the data set holds."""
+        """Digest of the data set."""
         return [self._dataset(where).sha256()]
 
     def _dataset(self, where: _Where) -> Dataset:
@@ -205,7 +205,7 @@ class ApiTable(_Table, tag="api", kw_only=True, frozen=True):
         return Records(api, http, entities=entities)
 
     def contents(self, where: _Where) -> list[str]:
-        """What its table says, where it is a file."""
+        """Its table, where it is a file."""
         bundled = self.api.partition(":")[0] == "crag"
         return [] if bundled else [_digest(where.folder / self.api)]
 

@@ -16,7 +16,7 @@ from ragsieve.trace import note, record_drop
 from ragsieve.types import Document, Query, Segment
 
 NOTHING = "none"
-"""What a model may write for nothing, where it cannot write nothing; in any case, with any mark."""
+"""Reply of a model that has nothing to write; in any case, with any mark."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def check_free(folder: Path, what: str) -> None:
 
 
 def recipe_of(folder: Path) -> dict[str, Any]:
-    """What was written down of a training that is done; empty where it is not, or is damaged."""
+    """The recipe of a finished training; empty where it is not finished, or damaged."""
     path = folder / RECIPE
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}

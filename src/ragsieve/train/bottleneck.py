@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
 
     @property
     def reply(self) -> str:
-        """What a filter writes for it."""
+        """The filter's text for it."""
         return self.text or NOTHING.upper()
 
 
@@ -81,7 +81,7 @@ class Candidates:
         return sorted(self.rated(example, list(dict.fromkeys(texts))), key=lambda one: one.score)
 
     def writes(self, example: TrainingExample) -> str:
-        """What ``writer`` writes, as a generator reads it."""
+        """The text of ``writer``, as a generator reads it."""
         return context(Write(self.writer, PROMPT, WRITTEN_TOKENS)(example.query, example.sentences))
 
     def rated(self, example: TrainingExample, texts: Sequence[str]) -> list[Candidate]:
@@ -160,7 +160,7 @@ def learn_bottleneck(
 
 
 def figures(rate: Candidates, examples: Sequence[TrainingExample]) -> dict[str, float]:
-    """How good what ``rate.writer`` writes is.
+    """Measure the texts of ``rate.writer``.
 
     Returns:
         ``questions``; ``ib``: the mean score by the information bottleneck, lower is better;

@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 def share_of(question: str) -> Share:
-    """What a question is for, by `RULE`, however it is typed."""
+    """The purpose of a question by `RULE`, however it is typed."""
     place = place_of(question, SALT, 8)
     return "train" if place < 6 else "calibration" if place == 6 else "checking"
 

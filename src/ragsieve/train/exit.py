@@ -81,7 +81,7 @@ def _figures(llm: LLM, window: int, validation: Sequence[TrainingExample]) -> di
 
 
 def samples(example: TrainingExample, scorer: Helpful, seed: int = 0) -> list[PromptSample]:
-    """What ``scorer`` asks of some sentences of a question, with the word to reply.
+    """The prompts of ``scorer`` for some sentences of a question, with the word to reply.
 
     At most `CLUES` clues, and as many other sentences: in turns one of a document that has a clue,
     and one of a document that has none, while there are such.

@@ -110,7 +110,7 @@ def _settings(source: Path, precision: str, layout: Layout | None) -> dict[str, 
     return {"format": 1, "relative": RELATIVE, **values, "layout": sizes, "precision": precision}
 
 
-class _Bare(torch.nn.Module):
+class _UnpaddedNet(torch.nn.Module):
     """An encoder that takes one window without padding, and so no mask."""
 
     def __init__(self, net: Any) -> None:
@@ -134,7 +134,7 @@ def traced(net: Any) -> Any:
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # of extensions that are missing
         file = Path(scratch, NET)
         torch.onnx.export(
-            _Bare(net).eval(),
+            _UnpaddedNet(net).eval(),
             (ids, torch.zeros_like(ids)),
             str(file),
             input_names=[*_INPUTS],
@@ -256,7 +256,7 @@ def _table(node: Any, values: Array) -> tuple[list[Any], dict[str, Array]]:
 
 
 def _scale(values: Array, axis: int, largest: int) -> Array:
-    """What makes the largest number along ``axis`` ``largest``; 1 where all are 0."""
+    """Factors that make the largest number along ``axis`` ``largest``; 1 where all are 0."""
     scale = np.abs(values).max(axis=axis, keepdims=True) / largest
     return np.where(scale == 0, 1, scale).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""What an LLM learns from to name the clue sentences, as `ragsieve.select.Extract` asks for them.
+"""Samples from which an LLM learns to name clue sentences, as `ragsieve.select.Extract` asks.
 
 Source: FineFilter (arXiv 2502.11811v4), section 4.1 and appendix A.
 """
@@ -21,7 +21,7 @@ def samples_of(examples: Iterable[TrainingExample], extract: Extract) -> list[Pr
 
 
 def samples(example: TrainingExample, extract: Extract) -> list[PromptSample]:
-    """What ``extract`` asks of a question, a window each, with the reply that names its clues.
+    """Prompts of ``extract`` for a question, a window each, with the reply that names its clues.
 
     Useful ones come first; without a clue the reply names none.
     """

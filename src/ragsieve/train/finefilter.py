@@ -23,7 +23,7 @@ import msgspec
 
 from ragsieve import models, score
 from ragsieve.answer import Reader
-from ragsieve.artifacts import Base, Part, Split, Trained, read, save, sha256_of
+from ragsieve.artifacts import Base, Split, Trained, TrainedPart, read, save, sha256_of
 from ragsieve.artifacts.building import assembled
 from ragsieve.artifacts.folder import check_free
 from ragsieve.artifacts.recipe import ONE_PASS, place
@@ -78,7 +78,7 @@ def train_finefilter(folder: Path, plan: FineFilterPlan, run: Run) -> Trained:
     training, state = _Training(plan, run), PartialState()
     with state.main_process_first():
         if state.is_main_process:
-            run.claim(asdict(plan))
+            run.check_same_run(asdict(plan))
             run.write_questions(None, lambda example, _: example)
     for name in training.parts:
         training.learn(name)
@@ -191,7 +191,7 @@ class _Training:
                 self._ask(part, f"{part}.{kind}.jsonl", annotator)
 
     def _ranker(self, share: Share, *, tuned: bool) -> Stage:
-        """What puts sentences in order; by the tuned reranker, if there is one and it is wanted."""
+        """The scorer that orders sentences, by the tuned reranker if it is wanted."""
         plan, work = self.plan, self.run.work
         if plan.form == PRUNER:
             return score.Pruner(share(models.load(plan.tuned)))
@@ -236,15 +236,15 @@ class _Training:
         return lambda example: systems[fold_of.get(example.query.text, 0)]
 
     def trained(self) -> Trained:
-        """What ``filter.json`` says."""
+        """Contents of ``filter.json``."""
         plan, sources = self.plan, self.run.sources
         cut = None if plan.truncator else self._cut(self.run.examples("validation", "labels"))
         return Trained(
             generator=Base(plan.llm, sha256_of(plan.llm)),
             embedder=Base(plan.embedder, sha256_of(plan.embedder)),
             extractor=self._part(),
-            reranker=Part("embedder", plan.embedder, "reranker") if plan.reranker else None,
-            truncator=Part("llm", plan.llm, "truncator") if plan.truncator else None,
+            reranker=TrainedPart("embedder", plan.embedder, "reranker") if plan.reranker else None,
+            truncator=TrainedPart("llm", plan.llm, "truncator") if plan.truncator else None,
             cut=cut,
             options=self._options(cut),
             data=counted(
@@ -266,7 +266,7 @@ class _Training:
         return options
 
     def _cut(self, known: Sequence[TrainingExample]) -> dict[str, Any] | None:
-        """What cuts, where a question has ranked sentences at all.
+        """The selector that cuts, where a question has ranked sentences at all.
 
         It is fitted to validation: of what the extractor has learnt from, its scores are too good.
         """
@@ -276,11 +276,11 @@ class _Training:
         odds = fit_odds(known, max_clues=min(CLUES, most))
         return {**odds.to_dict(), "reads": PRUNER if self.plan.form == PRUNER else "cosine"}
 
-    def _part(self) -> Part:
+    def _part(self) -> TrainedPart:
         plan = self.plan
         if plan.form == PRUNER:
-            return Part(PRUNER, plan.tuned, identity=models.load(plan.tuned).identity)
-        return Part("llm", plan.tuned, "extractor", plan.mode)
+            return TrainedPart(PRUNER, plan.tuned, identity=models.load(plan.tuned).identity)
+        return TrainedPart("llm", plan.tuned, "extractor", plan.mode)
 
     def _ask(self, part: str, name: str, process: Process) -> list[Done]:
         plan = json.dumps(asdict(self.plan), sort_keys=True)

@@ -30,7 +30,7 @@ RATIONALE_TOKENS = 192
 
 
 def reader(llm: LLM, target: Target) -> Reader:
-    """What asks a generator that was trained to reply with ``target``, and reads its answer."""
+    """The reader that asks a generator trained to reply with ``target``, and reads its answer."""
     return Reader(llm) if target == "answer" else explaining(llm, f"reader_{target}")
 
 
@@ -93,7 +93,7 @@ def _foreign(
     return ()
 
 
-def explain(llm: LLM, example: Example) -> dict[str, str]:
+def write_rationale(llm: LLM, example: Example) -> dict[str, str]:
     """``rationale``: the model's own for a question and its gold answer; one line, may be empty.
 
     Args:
@@ -134,7 +134,9 @@ def _learn(plan: GeneratorPlan, run: Run, model: Transformers) -> tuple[Path, di
     """The adapter, trained where it is not there."""
     if plan.target == "rationale":
         with run.sharing() as share:
-            run.label("rationales", partial(explain, share(model)), by=f"rationales {plan.llm}")
+            run.label(
+                "rationales", partial(write_rationale, share(model)), by=f"rationales {plan.llm}"
+            )
     rationales = "rationales" if plan.target == "rationale" else ""
     parts = [run.read(part, rationales) for part in PARTS]
     samples = [[_sample(plan, model, *one) for one in part] for part in parts]
@@ -153,7 +155,7 @@ def _learn(plan: GeneratorPlan, run: Run, model: Transformers) -> tuple[Path, di
 def _sample(
     plan: GeneratorPlan, model: LLM, example: Example, row: Mapping[str, str]
 ) -> PromptSample:
-    """What the generator is asked of a question, with what it learns to reply."""
+    """The generator's prompt for a question, with the reply that it learns."""
     prompt = reader(model, plan.target).messages(example.query, _segments(example))
     return PromptSample(prompt, target(example, plan.target, row.get("rationale", "")))
 

@@ -42,7 +42,7 @@ FORMS = ("light", "llm")
 
 @dataclass(frozen=True, kw_only=True)
 class Reranking(Options):
-    """How a bi-encoder is tuned to rank clues.
+    """Options of tuning a bi-encoder to rank clues.
 
     Args:
         epochs: How often all pairs are read; at least 1.
@@ -73,7 +73,7 @@ class Reranking(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class FineFilterPlan(Options):
-    """How FineFilter is trained.
+    """Options of training FineFilter.
 
     Args:
         llm: The generator: by its word parts learn, and it answers.
@@ -124,12 +124,12 @@ class FineFilterPlan(Options):
 
     @property
     def form(self) -> str:
-        """Which kind of extractor."""
+        """Kind of the extractor."""
         return self.extractor.partition(":")[0]
 
     @property
     def mode(self) -> Literal["point", "write"]:
-        """How an LLM names sentences."""
+        """The form in which an LLM names sentences."""
         return "write" if self.form == "write" else "point"
 
     @property
@@ -163,7 +163,7 @@ class QuestionsPlan(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class RecompPlan(QuestionsPlan):
-    """How an extractive compressor is trained.
+    """Options of training an extractive compressor.
 
     Args:
         llm: The generator, by whose likelihoods it learns; it has `loglik`.
@@ -194,13 +194,13 @@ class RecompPlan(QuestionsPlan):
 
     @property
     def labels(self) -> str:
-        """What labels depend on beside the questions."""
+        """The inputs that labels depend on beside the questions."""
         return labels_of("recomp", self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorPlan(QuestionsPlan):
-    """What a generator learns from, and to reply.
+    """Options of tuning a generator: its evidence and its replies.
 
     The papers' ways: supervised fine-tuning is ``"relevant"`` and ``"answer"``; RetRobust
     ``"mixed"`` and ``"answer"``, with 1 document; InstructRAG-FT ``"relevant"`` and
@@ -232,7 +232,7 @@ class GeneratorPlan(QuestionsPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class WriterPlan(QuestionsPlan):
-    """What a filter model learns to write.
+    """Options of tuning a model that writes filtered text.
 
     Args:
         by: FILCO's: the sentence with a gold answer (``"strinc"``), that shares most words with it
@@ -265,7 +265,7 @@ class WriterPlan(QuestionsPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class ExitPlan(QuestionsPlan):
-    """How an LLM is made to judge sentences.
+    """Options of tuning an LLM to judge sentences.
 
     Args:
         llm: The local model that is tuned, by LoRA.
@@ -292,7 +292,7 @@ class ExitPlan(QuestionsPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class PrunerPlan(Options):
-    """How a sentence pruner is made.
+    """Options of training a sentence pruner.
 
     Args:
         base: What it goes on from: ``"pruner"``, which comes with the package, ``"pruner:"`` with a
@@ -317,7 +317,7 @@ class PrunerPlan(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class RouterPlan(QuestionsPlan):
-    """How a router is trained.
+    """Options of training a router.
 
     Args:
         llm: The generator, by whose answers it learns.

@@ -48,7 +48,7 @@ def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list
 
 
 def _levels(scores: NDArray[np.float64], relative: float) -> NDArray[np.float64]:
-    """What is compared with one threshold for all questions."""
+    """The levels that are compared with one threshold for all questions."""
     if not relative or not len(scores):
         return scores
     best = float(scores.max())
@@ -58,7 +58,7 @@ def _levels(scores: NDArray[np.float64], relative: float) -> NDArray[np.float64]
 def figures(
     pruner: SentencePruner, records: Iterable[Mapping[str, Any]], keep_answer: float
 ) -> dict[str, float]:
-    """How good a pruner is on questions that nothing was fitted to.
+    """Measure a pruner on questions that nothing was fitted to.
 
     Returns:
         ``auc``: the mean inside a question, of evidence against other sentences; ``survival``: the

@@ -48,7 +48,7 @@ class Samples:
         """A question as it is read in its ``turn``-th place of the training."""
         chance = None if self.seed is None else random.Random(f"{self.seed} {turn}")
         question = reworded(record["question"], chance)
-        laid: list[tuple[Window, list[float]]] = []
+        items: list[tuple[Window, list[float]]] = []
         for (title, sentences), labels in labelled(_some(record, chance)):
             if chance and len(sentences) > 3 and chance.random() < 0.2:  # the lead moves
                 first = chance.randrange(1, len(sentences) - 1)
@@ -56,19 +56,19 @@ class Samples:
                     sentences, labels = sentences[first:], labels[first:]
             title = "" if chance and chance.random() < 0.3 else title
             windows = self.tokenizer.lay(question, [Passage(title, sentences)]).windows[0]
-            laid += ((window, [labels[n] for n, *_ in window.spans]) for window in windows)
-        return self._chosen(laid, chance)
+            items += ((window, [labels[n] for n, *_ in window.spans]) for window in windows)
+        return self._chosen(items, chance)
 
     def _chosen(
-        self, laid: list[tuple[Window, list[float]]], chance: random.Random | None
+        self, items: list[tuple[Window, list[float]]], chance: random.Random | None
     ) -> PrunerSample:
         if chance:
-            laid = chance.sample(laid, len(laid))
-            good = [item for item in laid if 1.0 in item[1]][: (WINDOWS + 1) // 2]
-            rest = [item for item in laid if 1.0 not in item[1]][: WINDOWS - len(good)]
-            laid = [*good, *rest]
+            items = chance.sample(items, len(items))
+            good = [item for item in items if 1.0 in item[1]][: (WINDOWS + 1) // 2]
+            rest = [item for item in items if 1.0 not in item[1]][: WINDOWS - len(good)]
+            items = [*good, *rest]
         sample = PrunerSample([], [], [])
-        for window, labels in laid:
+        for window, labels in items:
             first = len(sample.labels)
             spans = [s._replace(sentence=first + n) for n, s in enumerate(window.spans)]
             sample.windows.append(replace(window, spans=spans))

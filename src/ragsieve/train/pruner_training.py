@@ -34,7 +34,7 @@ from ragsieve.train.pruner import OnStep, train_pruner
 from ragsieve.train.pruner_samples import labelled
 from ragsieve.train.restore import restore
 from ragsieve.train.risk import ScoredQuestion
-from ragsieve.train.run import Run, claim
+from ragsieve.train.run import Run, check_same_run
 
 FEW = 200  # questions under which a warning is given
 HELD_OUT = 500  # questions to calibrate on at most, and to check on
@@ -122,7 +122,7 @@ def _divided(plan: PrunerPlan, run: Run) -> dict[Share, list[Record]]:
     possible([_unscored(record) for record in parts["calibration"]])
     texts = {s: "".join(json.dumps(one) + "\n" for one in some) for s, some in parts.items()}
     digest = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
-    claim(run.work, {**asdict(plan), "questions": digest})
+    check_same_run(run.work, {**asdict(plan), "questions": digest})
     for share, text in texts.items():
         replace_lines(run.path(share), [text.encode()])
     return parts
@@ -181,7 +181,7 @@ def _judged(
 
 
 def _described(recipe: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """What the model card says beside the recipe."""
+    """Sections of the model card beside the recipe."""
     lowest, *_, highest = recipe["promises"]
     return {
         "title": "A sentence pruner",

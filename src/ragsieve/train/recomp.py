@@ -148,7 +148,7 @@ def labelled(run: Run, part: str) -> list[TrainingExample]:
 
 
 def first_gain(run: Run, part: str, embedder: Embedder) -> dict[str, float]:
-    """What the sentence that ``embedder`` puts first does for the answer; of all, not of pairs.
+    """Measure the help of the sentence that ``embedder`` puts first; of all, not of pairs.
 
     Returns:
         ``gain``: of its log-likelihood, in nats, the mean over questions; ``most``: that of the

@@ -34,7 +34,7 @@ with needs_extra("train"):
 from ragsieve.models import store
 from ragsieve.models.adapt import as_embedder
 from ragsieve.models.base import Embedder
-from ragsieve.models.loading import found_device, loaded, marked
+from ragsieve.models.loading import available_device, loaded, marked
 from ragsieve.models.sentence_transformers import SentenceTransformer
 from ragsieve.text import safe
 from ragsieve.train.examples import TrainingExample
@@ -135,7 +135,7 @@ def pairs(
 
 
 def measure(examples: Sequence[TrainingExample], embedder: Embedder) -> dict[str, float]:
-    """How well ``embedder`` ranks the clues of those questions where only some are useful.
+    """Measure how ``embedder`` ranks the clues of questions where only some are useful.
 
     Returns:
         ``questions``: how many these are; ``first``: share of them with a useful clue first
@@ -198,7 +198,7 @@ def _trainer(
         load_best_model_at_end=True,
         metric_for_best_model="pairs",
         **QUIET,
-        dataloader_pin_memory=found_device() != "cpu",
+        dataloader_pin_memory=available_device() != "cpu",
     )
     return SentenceTransformerTrainer(
         model=model,

@@ -91,7 +91,7 @@ def _weights(graph: Any) -> dict[str, Array]:
 
 
 def _arrays(graph: Any) -> dict[str, Array]:
-    """What a graph stores, by name."""
+    """Stored arrays of a graph, by name."""
     return {array.name: numpy_helper.to_array(array) for array in graph.initializer}
 
 
@@ -123,7 +123,7 @@ def _tables(graph: Any, net: Any, weights: Mapping[str, Array]) -> dict[str, Arr
 
 
 def _rows(graph: Any) -> Iterator[tuple[str, Array]]:
-    """What looks up rows in each stored table, and the table in float32."""
+    """Nodes that look up rows in each stored table, and the table in float32."""
     arrays = _arrays(graph)
     read = [n.input for n in graph.node if n.op_type == "Gather" and n.input[0] in arrays]
     for name, places in read:

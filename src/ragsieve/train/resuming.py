@@ -1,4 +1,4 @@
-"""What every training by transformers' Trainer shares: quiet, resumed, timed, written down."""
+"""Parts that all trainings by transformers' Trainer share: quiet, resumed, timed, written down."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAMES = {name: name for name in ("step", "epoch", "seconds", "loss")} | {
 
 
 def checkpoints(folder: Path, *inputs: object) -> Path:
-    """Where checkpoints lie, by the ``repr`` of all inputs; another run's are never taken up."""
+    """Path of checkpoints, by the ``repr`` of all inputs; another run's are never taken up."""
     return folder.with_name(f".{folder.name}.{digest(*inputs)}.work")
 
 

@@ -32,7 +32,7 @@ STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # of the regressions, inverse; chosen by cr
 FOLDS = 5
 
 KNOWN = "sources"
-"""What an example's metadata call the names of the sources that help, where these are known."""
+"""Key, in an example's metadata, of the names of the sources that help."""
 
 Bools = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
@@ -126,7 +126,7 @@ class RouterLabels:
     def of(
         cls, records: Sequence[dict[str, Any]], names: Sequence[str], embedder: Embedder
     ) -> RouterLabels:
-        """What a `SourceLabeller` of sources with these names wrote."""
+        """Labels that a `SourceLabeller` of sources with these names wrote."""
         queries = tuple(Query(record["question"], record.get("id", "")) for record in records)
         right = np.array([[record["right"][name] for name in names] for record in records], bool)
         vectors = embedder.embed([query.text for query in queries], query=True)
@@ -199,7 +199,7 @@ def _regression(vectors: Vectors, label: Bools, seed: int) -> tuple[tuple[float,
 
 
 def figures(names: Sequence[str], chosen: Bools, helps: Bools, right: Bools) -> dict[str, Any]:
-    """How well sources were chosen, each array ``(n, n_sources)``.
+    """Measure the choice of sources, each array ``(n, n_sources)``.
 
     Returns:
         By ``"routed"`` and ``"all sources"``: ``exact``: the sources that help and no others were

@@ -51,7 +51,7 @@ def train_llm_router(
 
 
 def samples(query: Query, helps: Sequence[bool], sources: Sequence[Named]) -> list[PromptSample]:
-    """What a router asks of a question, a source each, with the word to reply."""
+    """A router's prompts for a question, a source each, with the word to reply."""
     return [
         PromptSample(router_prompt(query, source), "yes" if good else "no")
         for source, good in zip(sources, helps, strict=True)

@@ -37,7 +37,7 @@ LIBRARIES = {"light": ("ragsieve", "scikit-learn"), "llm": ("ragsieve", "torch",
 
 
 def pruned(embedder: Embedder) -> Stage:
-    """What the generator reads of a source: its best 3 windows of 200 words, by embedding.
+    """The generator's view of a source: its best 3 windows of 200 words, by embedding.
 
     Records of an API stay as they are, as in `ragsieve.systems.pruningrag`.
 
@@ -70,7 +70,7 @@ def train_router(
     """
     check_router_folder(folder)
     content = sources_content(sources, data=data)  # what labels depend on
-    run.claim({"llm": plan.llm, "embedder": plan.embedder, "sources": content})
+    run.check_same_run({"llm": plan.llm, "embedder": plan.embedder, "sources": content})
     run.write_questions(None, _known, documents=False, key=_hash)
     with run.sharing() as share:
         load = cache(lambda name: share(models.load(name)))
@@ -141,7 +141,7 @@ def _saved(
 
 
 def _few(questions: int) -> list[str]:
-    """What there is to say of a router that was taught on so many questions."""
+    """Description of a router that was taught on so many questions."""
     if questions >= FEW:
         return []
     return [

@@ -57,14 +57,14 @@ class Run:
     on_progress: OnProgress = lambda _name, done, _total: [*done]
     warn: Callable[[str], object] = logger.warning
 
-    def claim(self, plan: Mapping[str, Any]) -> None:
+    def check_same_run(self, plan: Mapping[str, Any]) -> None:
         """Note what ``work`` is of.
 
         Raises:
             InputError: If it is of another plan or other data, or cannot be written.
         """
         data = [[source.origin, source.sha256()] for source in self.sources]
-        claim(self.work, {**plan, "data": data})
+        check_same_run(self.work, {**plan, "data": data})
 
     def write_questions(
         self,
@@ -98,7 +98,7 @@ class Run:
                 raise InputError(f"data must have a question with {needed} in {part}")
 
     def path(self, part: str, kind: str = "") -> Path:
-        """Where the questions of a part lie, or what of this kind is known of them."""
+        """Path of a part's questions, or of labels of this kind."""
         return self.work / (f"{part}.{kind}.jsonl" if kind else f"{part}.jsonl")
 
     def read(self, part: str, kind: str = "") -> list[tuple[Example, dict[str, Any]]]:
@@ -165,7 +165,7 @@ class Run:
         return sharing(self.workers, cache=self.work / "cache.sqlite")
 
     def adapter(self, *learned: object) -> Path:
-        """Where an adapter lies that was learned so, by the ``repr`` of all of it."""
+        """Path of an adapter that was learned so, by the ``repr`` of all of it."""
         return self.work / f"adapter-{digest(*learned)}"
 
 
@@ -174,8 +174,8 @@ def digest(*inputs: object) -> str:
     return hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def claim(work: Path, values: Mapping[str, Any]) -> None:
-    """Note what ``work`` is of, or check that it says the same; see `Run.claim`."""
+def check_same_run(work: Path, values: Mapping[str, Any]) -> None:
+    """Note what ``work`` is of, or check that it says the same; see `Run.check_same_run`."""
     path, text = work / "plan.json", json.dumps(values, indent=1)
     with writing(f"work {work}"):
         work.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ _BINS = 10
 
 @dataclass(frozen=True)
 class Quality:
-    """How far probabilities are right.
+    """Quality of probabilities.
 
     Args:
         brier: Mean squared error, in [0, 1].

@@ -174,7 +174,7 @@ def tune_once(
     about: Mapping[str, Any],
     measure: Measure | None = None,
 ) -> Path:
-    """Where the adapter of a run lies, trained with `tune` where an earlier start has not.
+    """Path of a run's adapter, trained with `tune` where an earlier start has not.
 
     Args:
         run: Where it works.

@@ -137,8 +137,8 @@ class Annotator(Options):
 
 
 @dataclass
-class Summary:
-    """What labels are good for.
+class LabelCounts:
+    """Counts of labels, by use.
 
     Args:
         questions: Labelled in all.

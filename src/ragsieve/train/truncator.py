@@ -1,4 +1,4 @@
-"""What an LLM learns from to choose the cut point, as `ragsieve.select.Truncate` asks for it.
+"""Samples from which an LLM learns to choose the cut, as `ragsieve.select.Truncate` asks.
 
 Source: FineFilter (arXiv 2502.11811v4), section 4.3 and appendix A.
 """
@@ -19,7 +19,7 @@ from ragsieve.types import Segment
 
 
 def samples(example: TrainingExample, truncate: Truncate) -> list[PromptSample]:
-    """What ``truncate`` asks of a question, with its cut point; none where that is not known."""
+    """The prompt of ``truncate`` for a question, with its cut point; none where that is unknown."""
     shown = _ranked(example)[: truncate.max_clues]
     if example.k is None or not shown or example.k > len(shown):
         return []

@@ -81,7 +81,7 @@ class Endpoint(Schema, frozen=True, kw_only=True, dict=True):
         return {*self.takes.values(), *self.may.values()}
 
     def fit(self, question: str) -> int:
-        """How many words or phrases of ``about`` are in the stemmed ``question``."""
+        """Number of words or phrases of ``about`` in the stemmed ``question``."""
         return sum(topic in f" {question} " for topic in self._topics)
 
 

@@ -16,7 +16,7 @@ from ragsieve.trace import note
 
 
 class ApiHttp(Protocol):
-    """What asks a server: `retrieve.fetch.Http`, or a fake; its errors are `RagsieveError`."""
+    """A client of a server: `retrieve.fetch.Http`, or a fake; its errors are `RagsieveError`."""
 
     def get_json(self, path: str, params: Mapping[str, Any], /) -> Any:
         """The JSON behind ``path``, with ``params`` in its URL."""
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What tells calls apart: method, path and arguments."""
+        """Identity of a call: method, path and arguments."""
         arguments = json.dumps(self.arguments, ensure_ascii=False)
         return f"{self.endpoint.method} {self.endpoint.path} {arguments}"
 

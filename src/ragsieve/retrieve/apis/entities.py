@@ -150,7 +150,7 @@ def is_common(word: str) -> bool:
 
 
 def titles(text: str) -> list[Entity]:
-    """What stands in quotation marks."""
+    """Quoted strings."""
     return [
         Entity(match[match.lastindex or 0].strip(" ,.?"), "work", match.start(), match.end())
         for match in _QUOTED.finditer(text)

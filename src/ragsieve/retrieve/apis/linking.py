@@ -147,8 +147,8 @@ def name_words(name: str, ignore: Sequence[str] = ()) -> str:
 
     An article before it counts for nothing.
     """
-    bare = unicodedata.normalize("NFKD", name[:300])
-    plain = words("".join(c for c in bare if not unicodedata.combining(c)))
+    decomposed = unicodedata.normalize("NFKD", name[:300])
+    plain = words("".join(c for c in decomposed if not unicodedata.combining(c)))
     if plain[1:] and plain[0] in ("the", "a", "an"):
         plain = plain[1:]
     return " ".join([word for word in plain if word not in ignore] or plain)

@@ -38,7 +38,7 @@ def parts(question: str, entity: Entity, topics: Collection[str]) -> list[Entity
 
 
 def rest(question: str, topics: Collection[str]) -> list[Entity]:
-    """What a question may name beside its topics, longest first.
+    """Names that a question may have beside its topics, longest first.
 
     Whole stretches between topics, common words included (a title may have nothing else), then
     their runs without common words.

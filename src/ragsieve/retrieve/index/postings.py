@@ -101,7 +101,7 @@ def search(db: sqlite3.Connection, meta: Meta, text: str, k: int) -> dict[int, f
 
 
 def _saturated(postings: NDArray[np.void], meta: Meta) -> NDArray[np.float32]:
-    """What each chunk's count of a word adds, below 1."""
+    """The score that each chunk's count of a word adds, below 1."""
     count: NDArray[np.float32] = postings["count"].astype(np.float32)
     per_word = np.float32(_K1 * _B * meta.chunks / meta.words)
     norm: NDArray[np.float32] = per_word * postings["length"].astype(np.float32)
