@@ -160,7 +160,7 @@ def test_reflection_needs_a_rating() -> None:
     """The error names the segment and what to do."""
     bare = segment(critique=0.5)
 
-    with pytest.raises(InputError, match=r"\('d', 0, 14\) has no relevance: put score.Relevance"):
+    with pytest.raises(InputError, match=r"\('d', 0, 14\) are critique, got no 'relevance'"):
         Reflection(chooser(certain(5)))(QUERY, [segment(relevance=0.5), bare])
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LLM, Passage, Prompt
 from ragsieve.types import Query, Segment
 
@@ -31,6 +31,20 @@ class Scorer(ABC):
             got = " ".join(repr(scores).split())
             raise ModelError(f"{self!r} must give {len(segments)} finite scores, got {got:.100}")
         return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]
+
+
+def scores_of(segments: Sequence[Segment], name: str) -> NDArray[np.float64]:
+    """Scores of one name, ``(len(segments),)``.
+
+    Raises:
+        InputError: If a segment lacks it.
+    """
+    for segment in segments:
+        if name not in segment.scores:
+            known = ", ".join(segment.scores) or "none"
+            rule = f"scores of {segment.key!r} are {known}, got no {name!r}"
+            raise InputError(f"{rule}: put its scorer before")
+    return np.array([segment.scores[name] for segment in segments])
 
 
 def by_document(segments: Sequence[Segment]) -> list[list[Segment]]:
@@ -68,6 +82,6 @@ def likelihood_gains(
     return sums[:-1] - sums[-1], sum(map(len, tokens[: len(texts)]))
 
 
-def logistic(nats: NDArray[np.float64]) -> NDArray[np.float32]:
+def logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logistic function, in [0, 1]."""
-    return np.asarray(0.5 + np.tanh(nats / 2) / 2, np.float32)  # exp would overflow
+    return np.asarray(0.5 + np.tanh(odds / 2) / 2)  # exp would overflow

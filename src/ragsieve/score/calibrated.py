@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.schema import Schema, read
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, logistic, scores_of
 from ragsieve.types import Query, Segment
 
 Values = NDArray[np.float64]
@@ -41,8 +41,7 @@ class Logistic(Schema, frozen=True):
 
     def __call__(self, scores: Values) -> Values:
         """Probabilities, of the shape of ``scores``."""
-        odds = self.slope * np.asarray(scores) + self.bias
-        return np.asarray(0.5 + 0.5 * np.tanh(odds / 2))  # cannot overflow
+        return logistic(self.slope * np.asarray(scores) + self.bias)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -102,11 +101,7 @@ class Calibrated(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""
-        if unscored := next((s for s in segments if self.of not in s.scores), None):
-            known = ", ".join(unscored.scores) or "none"
-            raise InputError(f"scores of {unscored.key!r} are {known}, got no {self.of!r}")
-        values = np.array([s.scores[self.of] for s in segments])
-        return np.asarray(self.curve(values), np.float32)
+        return np.asarray(self.curve(scores_of(segments, self.of)), np.float32)
 
 
 def models_of(scorers: Sequence[Scorer]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.fusion import check_weights, fuse
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, scores_of
 from ragsieve.types import Query, Segment, rounded
 
 
@@ -70,11 +70,7 @@ class Mean(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Means, ``(len(segments),)``."""
-        for segment in segments:
-            if missing := [name for name in self.names if name not in segment.scores]:
-                known = ", ".join(segment.scores) or "none"
-                raise InputError(f"scores of {segment.key!r} are {known}, got no {missing[0]!r}")
-        table = np.array([[s.scores[name] for name in self.names] for s in segments])
+        table = np.stack([scores_of(segments, name) for name in self.names], axis=1)
         shares = np.array(_shares(self.names, self.weights))
         return np.asarray(table @ shares, np.float32)
 

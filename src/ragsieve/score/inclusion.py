@@ -109,7 +109,7 @@ class CXMI(_Measure):
         answer = next((text for text in gold if text.strip()), "")
         if not answer:
             return np.zeros(len(segments), np.float32)
-        return logistic(gains(self.llm, query, segments, answer))
+        return np.asarray(logistic(gains(self.llm, query, segments, answer)), np.float32)
 
 
 def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> NDArray[np.float64]:

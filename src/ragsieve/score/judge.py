@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.prompts import quoted, render, titled
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, scores_of
 from ragsieve.types import Query, Segment
 
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
@@ -81,11 +81,7 @@ class Reflection(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Ratings in [0, 1], ``(len(segments),)``."""
-        if unrated := next((s for s in segments if Relevance.name not in s.scores), None):
-            raise InputError(
-                f"segment {unrated.key!r} has no relevance: put score.Relevance before"
-            )
-        first = [s.scores[Relevance.name] for s in segments]
+        first = scores_of(segments, Relevance.name).tolist()
         prompts = [
             (
                 *_prompt(Relevance.name, query, segment),

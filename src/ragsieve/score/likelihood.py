@@ -43,4 +43,4 @@ class Likelihood(Scorer):
         texts = [titled(s) for s in segments]
         prompts = [*(render("asks", passage=quoted(text)) for text in texts), render("asks_closed")]
         nats, tokens = likelihood_gains(self.llm, prompts, [query.text])
-        return logistic(nats[:, 0] / max(1, tokens))
+        return np.asarray(logistic(nats[:, 0] / max(1, tokens)), np.float32)
