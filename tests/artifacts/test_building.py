@@ -24,6 +24,8 @@ from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
+from tests import tiny
+from tests.tiny import save_bytes
 
 Make = Callable[..., Path]
 FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
@@ -67,38 +69,12 @@ class Bomb:
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny llama of random weights, and ``lora`` beside it, an adapter of random weights."""
-    torch = pytest.importorskip("torch")
     peft = pytest.importorskip("peft")
-    transformers = pytest.importorskip("transformers")
-    from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
-    from tokenizers.models import BPE
-
     folder = tmp_path_factory.mktemp("models") / "llama"
-    made = Tokenizer(BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    specials = ["<|end|>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=300, special_tokens=specials, initial_alphabet=alphabet
-    )
-    made.train_from_iterator(TEXTS, trainer)
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="<|end|>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        vocab_size=made.get_vocab_size(),
-        max_position_embeddings=2048,
-        bos_token_id=None,
-        eos_token_id=0,
-    )
-    model = transformers.LlamaForCausalLM(config)
+    words = save_bytes(folder, TEXTS, ["<|end|>"], 300, None)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "initializer_range": 0.02}
+    model = tiny.llama(words, max_position_embeddings=2048, eos_token_id=0, **sizes, **heads)
     model.save_pretrained(folder)
     lora = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
     peft.get_peft_model(model, lora).save_pretrained(folder.parent / "lora")

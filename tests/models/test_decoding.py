@@ -12,6 +12,7 @@ transformers = pytest.importorskip("transformers")
 from ragsieve.models.attention import ATTENTION  # noqa: E402
 from ragsieve.models.decoding import MARGIN, Decoder, RowsDecoder, _WrittenReply  # noqa: E402
 from ragsieve.models.transformers import PLAIN  # noqa: E402
+from tests.tiny import llama  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -25,20 +26,7 @@ CONTINUATIONS = [[], [5], [5, 9], [5, 9, 9], [6], TEXT[:11], TEXT[3:36], [5, 9],
 
 
 def tiny(dtype: str, attention: str = ATTENTION) -> transformers.LlamaForCausalLM:
-    """A llama whose random weights are large, so that close calls are many."""
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=WORDS,
-        initializer_range=0.3,
-    )
-    return transformers.LlamaForCausalLM._from_config(
-        config, dtype=getattr(torch, dtype), attn_implementation=attention
-    ).eval()
+    return llama(WORDS, dtype, attention)
 
 
 def flat(scores: list[list[list[float]]]) -> list[float]:

@@ -13,6 +13,7 @@ transformers = pytest.importorskip("transformers")
 from ragsieve.models.attention import ATTENTION  # noqa: E402
 from ragsieve.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
 from ragsieve.models.prefixes import Prefixes  # noqa: E402
+from tests.tiny import llama  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -32,19 +33,7 @@ class Counted(RowsDecoder):
     """A decoder of a llama with random weights that counts the tokens which it reads."""
 
     def __init__(self, prefix_mb: int = 0, batch_tokens: int = 4000) -> None:
-        torch.manual_seed(0)
-        config = transformers.LlamaConfig(
-            hidden_size=64,
-            intermediate_size=128,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            vocab_size=WORDS,
-            initializer_range=0.3,
-        )
-        model = transformers.LlamaForCausalLM._from_config(
-            config, dtype=torch.float32, attn_implementation=ATTENTION
-        ).eval()
+        model = llama(WORDS, attention=ATTENTION)
         limits = {"batch_tokens": batch_tokens, "prefix_mb": prefix_mb}
         super().__init__(model, eos=frozenset({END}), **limits)
         self.read = 0

@@ -10,14 +10,12 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, decoders, pre_tokenizers, processors  # noqa: E402
-from tokenizers.models import Unigram  # noqa: E402
-
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.models.seq2seq import Seq2Seq  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
+from tests.tiny import save_t5  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -37,36 +35,10 @@ PIECES = [
 ]
 
 
-def save(folder: Path) -> str:
-    """A folder with a tiny T5 of random weights and a Unigram tokenizer, and its path."""
-    specials = ["<pad>", "</s>", "<unk>"]
-    scores = [(t, 0.0) for t in specials] + [(t, -float(n)) for n, t in enumerate(PIECES, 1)]
-    made = Tokenizer(Unigram(scores, unk_id=2))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
-    made.add_special_tokens(specials)
-    made.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=made.get_vocab_size(),
-        d_model=32,
-        d_kv=8,
-        d_ff=64,
-        num_layers=2,
-        num_heads=4,
-        initializer_factor=3.0,
-        decoder_start_token_id=0,
-    )
-    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
-    return str(folder)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return save(tmp_path_factory.mktemp("t5"))
+    pieces = [(piece, -float(n)) for n, piece in enumerate(PIECES, 1)]
+    return save_t5(tmp_path_factory.mktemp("t5"), pieces)
 
 
 @pytest.fixture(scope="module")

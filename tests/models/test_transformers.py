@@ -16,23 +16,17 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
-from tokenizers.models import BPE  # noqa: E402
-
 from ragsieve.errors import ContextOverflow, InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.surprisal import windowed  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
+from tests.tiny import CHAT, llama, save_bytes  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
-CHAT = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 USER_ONLY = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 SCHEMA = {
     "type": "object",
@@ -47,41 +41,14 @@ def ask(text: str) -> Prompt:
 
 
 def save_tokenizer(folder: Path, chat: str | None = CHAT) -> int:
-    """A byte-level BPE of a few sentences, with a chat format; how many tokens it knows."""
-    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    made = Tokenizer(BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
-        SENTENCES,
-        trainers.BpeTrainer(vocab_size=320, special_tokens=specials, initial_alphabet=alphabet),
-    )
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>"
-    )
-    fast.chat_template = chat
-    fast.save_pretrained(folder)
-    return made.get_vocab_size()
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    return save_bytes(folder, SENTENCES, special, 320, chat, pad_token=special[0])
 
 
 def save(folder: Path, *, chat: str | None = CHAT, **options: Any) -> str:
-    """A folder with a tiny llama of random weights, large enough for close calls, and its path."""
+    """A folder with a tiny llama, and its path."""
     words = save_tokenizer(folder, chat)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=words,
-        max_position_embeddings=512,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=2,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder, **options)
+    llama(words, max_position_embeddings=512, eos_token_id=2).save_pretrained(folder, **options)
     return str(folder)
 
 

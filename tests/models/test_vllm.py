@@ -12,9 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
-from tokenizers.models import BPE  # noqa: E402
-
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import ContextOverflow, ModelError  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
@@ -26,13 +23,10 @@ from ragsieve.split import Sentences  # noqa: E402
 from ragsieve.systems import llmlingua, longllmlingua, selective_context  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
+from tests.tiny import llama, save_bytes  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-CHAT = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 DOCUMENTS = [
     Document("0", "Paris is the capital of France. It lies on a river, and is old.", "Paris"),
     Document("1", "The library of Rome opens at ten. It was built by a king."),
@@ -44,30 +38,10 @@ QUERY = Query("When does the library open?")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Transformers:
     """A llama of random weights that reads bytes, and begins every text with a token."""
     folder = tmp_path_factory.mktemp("llama")
-    made = Tokenizer(BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
     special = ["<s>", "<|im_start|>", "<|im_end|>"]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
-        [d.text for d in DOCUMENTS],
-        trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=alphabet),
-    )
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>")
-    fast.chat_template = CHAT
-    fast.save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    config = transformers.LlamaConfig(
-        **sizes,
-        num_attention_heads=4,
-        vocab_size=made.get_vocab_size(),
-        max_position_embeddings=2048,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=2,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    words = save_bytes(folder, [d.text for d in DOCUMENTS], special, 330)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_key_value_heads": 4}
+    llama(words, max_position_embeddings=2048, eos_token_id=2, **sizes).save_pretrained(folder)
     return Transformers(str(folder), dtype="float32", device="cpu")
 
 

@@ -15,15 +15,13 @@ brevity counts four times as much, nothing at all is the best.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.bottleneck import answers, bottleneck, restores
 from ragsieve.systems.bottleneck import bottleneck as system
 from ragsieve.types import Document, Query, Segment
+from tests.tiny import Likelihoods
 
 QUERY, ANSWER = Query("Who sang?"), "Seals"
 A, B = "Seals sang it.", "It rained."
@@ -32,17 +30,10 @@ GIVEN = [Segment.whole(Document("1", f"{A} Yes.")), Segment.whole(Document("2", 
 NATS = {"": (-4.0, -3.0), C: (-2.0, -1.0), A: (-3.0, -0.5), B: (-3.5, -3.5)}
 
 
-class Generator(ScriptedLLM):
-    """Gives each token what the table says of the text that it reads."""
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        tokens = super().loglik(prompts, continuations)
-        found = []
-        for prompt, row in zip(prompts, tokens, strict=True):
-            shown = "\n".join(turn.content for turn in prompt)
-            text = next(t for t in (C, A, B, "") if t in shown)
-            found.append([NATS[text]["Notes:" not in shown]] * len(row))
-        return found
+def nats(text: str) -> float:
+    """Of each token, what the table says of the text that is read."""
+    read = next(t for t in (C, A, B, "") if t in text)
+    return NATS[read]["Notes:" not in text]
 
 
 def test_both_parts_are_gains_a_token() -> None:
@@ -50,8 +41,8 @@ def test_both_parts_are_gains_a_token() -> None:
     texts = ["", A, B, C]
 
     assert [6, 2] == ScriptedLLM([]).count([s.text for s in GIVEN])
-    assert [0, 1, 0.5, 2] == restores(Generator([]), QUERY, GIVEN, texts).tolist()
-    assert [0, 2.5, -0.5, 2] == answers(Generator([]), QUERY, texts, ANSWER).tolist()
+    assert [0, 1, 0.5, 2] == restores(Likelihoods(nats), QUERY, GIVEN, texts).tolist()
+    assert [0, 2.5, -0.5, 2] == answers(Likelihoods(nats), QUERY, texts, ANSWER).tolist()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +50,7 @@ def test_both_parts_are_gains_a_token() -> None:
 )
 def test_the_score_weighs_them(beta: float, scores: list[float]) -> None:
     """The table's last columns."""
-    found = bottleneck(Generator([]), QUERY, GIVEN, ["", A, B, C], ANSWER, beta=beta)
+    found = bottleneck(Likelihoods(nats), QUERY, GIVEN, ["", A, B, C], ANSWER, beta=beta)
 
     assert scores == found.tolist()
 

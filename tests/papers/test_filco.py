@@ -18,18 +18,17 @@ So StrInc keeps b, the words of the answer and CXMI keep c, the words of the que
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pytest
 from ragsieve_benchmarks.oracles import filco_cxmi, oracle
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve.systems.filco import filco, filco_lexical
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Measure, silver
 from ragsieve.types import Document, Query, Segment
+from tests.tiny import Likelihoods
 
 QUERY = Query("Who sang Summer Breeze?")
 ANSWERS = {QUERY.text: ("Seals and Crofts",)}
@@ -40,19 +39,14 @@ SEGMENTS = [Segment.whole(Document(text, text)) for text in NATS]
 DOCUMENTS = [f"{A} {B}", f"{C} {D}"]
 
 
-class Generator(ScriptedLLM):
-    """Gives each token of the answer what the table says of the sentence that it reads."""
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        tokens = super().loglik(prompts, continuations)
-        texts = [prompt[0].content for prompt in prompts]
-        nats = [next((n for s, n in NATS.items() if s in text), -2.0) for text in texts]
-        return [[n] * len(row) for n, row in zip(nats, tokens, strict=True)]
+def nats(text: str) -> float:
+    """Of each token of the answer, by the sentence that is read."""
+    return next((n for s, n in NATS.items() if s in text), -2.0)
 
 
 def test_the_three_measures() -> None:
     """As in the table."""
-    llm = Generator([])
+    llm = Likelihoods(nats)
     logistic = [1 / (1 + math.exp(x)) for x in (0.6, -1.5, -3, 3)]
 
     assert [0, 1, 0, 0] == [s.score for s in Inclusion(ANSWERS)(QUERY, SEGMENTS)]
@@ -65,7 +59,7 @@ def test_the_three_measures() -> None:
 
 def test_each_keeps_its_best_sentence() -> None:
     """The oracles, and the one that needs no answer."""
-    llm = Generator([])
+    llm = Likelihoods(nats)
     systems = [
         oracle(llm, ANSWERS, documents=5, k=1),
         filco_cxmi(llm, ANSWERS),
@@ -80,13 +74,13 @@ def test_each_keeps_its_best_sentence() -> None:
 
 def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
     """Of a and d, both make the answer less likely."""
-    assert () == filco_cxmi(Generator([]), ANSWERS)(QUERY, [A, D]).kept
+    assert () == filco_cxmi(Likelihoods(nats), ANSWERS)(QUERY, [A, D]).kept
 
 
 @pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
 def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
     """That of the answer, not of the question."""
     example = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
-    taught = silver(example, measure, Generator([]))
+    taught = silver(example, measure, Likelihoods(nats))
 
     assert (kept,) == taught.clues

@@ -26,12 +26,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.systems.recomp import recomp_abstractive
 from ragsieve.train.recomp import SentenceLabeller
 from ragsieve.types import Document, Example, Query
+from tests.tiny import Likelihoods
 
 QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"
 A, B = "Summer Breeze is a song of 1972.", "Seals and Crofts sang it."
@@ -48,14 +48,9 @@ PLACES = {
 }
 
 
-class Generator(ScriptedLLM):
-    """Gives each token of the answer what the table says of the sentence that it reads."""
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        tokens = super().loglik(prompts, continuations)
-        texts = [prompt[0].content for prompt in prompts]
-        nats = [next((n for s, n in NATS.items() if s in text), -2.0) for text in texts]
-        return [[n] * len(row) for n, row in zip(nats, tokens, strict=True)]
+def nats(text: str) -> float:
+    """Of each token of the answer, by the sentence that is read."""
+    return next((n for s, n in NATS.items() if s in text), -2.0)
 
 
 class Plane:
@@ -74,7 +69,7 @@ def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
     """Places 0 to 4 are a to e."""
     documents = tuple(Document(str(n), text) for n, text in enumerate(DOCUMENTS))
     example = Example(Query(QUESTION), documents, (ANSWER,))
-    labels = SentenceLabeller(Generator([]), Plane(PLACES), negatives=2, margin=2.0)(example)
+    labels = SentenceLabeller(Likelihoods(nats), Plane(PLACES), negatives=2, margin=2.0)(example)
 
     assert [0.0, 4.5, 3.0, -1.5, -3.0] == labels["gains"]
     assert [1, 4, 0] == labels["clues"]
@@ -83,8 +78,8 @@ def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
 
 def test_the_nearest_sentence_is_kept() -> None:
     """Before training c, then b."""
-    before = build("recomp", Generator([]), Plane(PLACES))(QUESTION, DOCUMENTS)
-    after = build("recomp", Generator([]), Plane({**PLACES, B: (1, 0)}))(QUESTION, DOCUMENTS)
+    before = build("recomp", Likelihoods(nats), Plane(PLACES))(QUESTION, DOCUMENTS)
+    after = build("recomp", Likelihoods(nats), Plane({**PLACES, B: (1, 0)}))(QUESTION, DOCUMENTS)
 
     assert [C] == [s.text for s in before.kept]
     assert [B] == [s.text for s in after.kept]

@@ -10,6 +10,7 @@ from ragsieve.errors import Unsupported
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.inclusion import CXMI, Inclusion, Overlap, gains
 from ragsieve.types import Document, Query, Segment
+from tests.tiny import Likelihoods
 
 QUERY = Query("Who sang Summer Breeze?")
 ANSWERS = {QUERY.text: ("Seals and Crofts", "Seals")}
@@ -19,14 +20,9 @@ def segments(*texts: str) -> list[Segment]:
     return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
 
 
-class Knowing(ScriptedLLM):
-    """Gives each token of the answer -1 where it reads "sang", -2 without a document, else -3."""
-
-    def loglik(self, prompts, continuations):  # type: ignore[no-untyped-def]
-        found = super().loglik(prompts, continuations)
-        texts = [prompt[0].content for prompt in prompts]
-        costs = [1 if "sang" in t else 3 if "Documents:" in t else 2 for t in texts]
-        return [[value * cost for value in row] for row, cost in zip(found, costs, strict=True)]
+def nats(text: str) -> float:
+    """-1 where "Seals sang" is read, -2 without a document, else -3."""
+    return -1 if "sang." in text else -3 if "Documents:" in text else -2
 
 
 def test_a_segment_holds_an_answer_or_not() -> None:
@@ -59,14 +55,14 @@ def test_a_repeated_word_counts_as_often_as_in_both() -> None:
 
 def test_gains_are_differences_of_log_likelihoods() -> None:
     """3 tokens: -3 with the first, -9 with the second, -6 with none: gains 3 and -3 nats."""
-    found = gains(Knowing([]), QUERY, segments("Seals sang.", "Rain."), "Seals and Crofts")
+    found = gains(Likelihoods(nats), QUERY, segments("Seals sang.", "Rain."), "Seals and Crofts")
 
     assert [3.0, -3.0] == found.tolist()
 
 
 def test_cxmi_is_their_logistic_function() -> None:
     """1 / (1 + e^-3) of the first, 1 / (1 + e^3) of the second; the first answer counts."""
-    found = CXMI(Knowing([]), ANSWERS)(QUERY, segments("Seals sang.", "Rain."))
+    found = CXMI(Likelihoods(nats), ANSWERS)(QUERY, segments("Seals sang.", "Rain."))
 
     assert [pytest.approx(1 / (1 + math.exp(-3))), pytest.approx(1 / (1 + math.exp(3)))] == [
         s.score for s in found
@@ -76,7 +72,7 @@ def test_cxmi_is_their_logistic_function() -> None:
 def test_any_gain_is_a_finite_score() -> None:
     """2000 tokens of an answer lose 2000 nats with a bad document."""
     answers = {QUERY.text: ("word " * 2000,)}
-    llm = Knowing([], context=9000)
+    llm = Likelihoods(nats, context=9000)
 
     assert [0.0] == [s.score for s in CXMI(llm, answers)(QUERY, segments("Rain."))]
 

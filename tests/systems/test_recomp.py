@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.systems.baselines import top_sentences
 from ragsieve.systems.recomp import recomp_abstractive
+from tests.tiny import save_t5
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -96,38 +96,10 @@ def test_a_writer_is_asked_plainly_and_the_generator_with_instructions() -> None
 
 
 @pytest.fixture
-def t5(tmp_path: Path) -> Iterator[str]:
-    """A folder with a tiny T5 of random weights whose pieces are words of the documents."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    from tokenizers import Tokenizer, decoders, pre_tokenizers
-    from tokenizers.models import Unigram
-
-    specials = ["<pad>", "</s>", "<unk>"]
-    pieces = [*specials, "▁Seals", "▁sang", "▁Summer", "▁Breeze", "▁rained", "▁wind"]
-    made = Tokenizer(Unigram([(p, -float(n)) for n, p in enumerate(pieces)], unk_id=2))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
-    made.add_special_tokens(specials)
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    ).save_pretrained(tmp_path)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)  # one that does not begin with the end
-    config = transformers.T5Config(
-        vocab_size=len(pieces),
-        d_model=32,
-        d_kv=8,
-        d_ff=64,
-        num_layers=2,
-        num_heads=4,
-        initializer_factor=3.0,
-        decoder_start_token_id=0,
-    )
-    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
-    yield str(tmp_path)
-    torch.set_num_threads(threads)
+def t5(tmp_path: Path, one_thread: None) -> str:
+    """A folder with a tiny T5 whose pieces are words of the documents."""
+    words = ("Seals", "sang", "Summer", "Breeze", "rained", "wind")
+    return save_t5(tmp_path, [(f"▁{word}", -float(n)) for n, word in enumerate(words, 3)], seed=1)
 
 
 def test_an_encoder_decoder_writes_the_summary(t5: str) -> None:

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("peft")
 pytest.importorskip("trl")
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.train.bottleneck import Candidate, Candidates, figures
 from ragsieve.train.examples import TrainingExample
 from ragsieve.types import Document, Example, Query
+from tests.tiny import Likelihoods
 
 WORDS = ["seals", "sang", "rain", "snow", "fell", "who", ".", "?", "NONE"]
 
@@ -28,24 +28,15 @@ def example(
     return TrainingExample.of(Example(Query(question), documents, answers or (" ", "seals")))
 
 
-class Generator(ScriptedLLM):
-    """Trusts the answer where "seals" is read, and documents the more, the more words it read."""
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        tokens = super().loglik(prompts, continuations)
-        found = []
-        for prompt, row in zip(prompts, tokens, strict=True):
-            shown = "\n".join(turn.content for turn in prompt)
-            if notes := [line for line in shown.splitlines() if line.startswith("Notes: ")]:
-                nats = 0.1 * len(notes[0].split())  # the word "Notes:" counts in all alike
-            else:
-                nats = 3.0 * ("seals" in shown)
-            found.append([nats - 9] * len(row))
-        return found
+def nats(text: str) -> float:
+    """The answer is trusted where "seals" is read; documents the more, the more words are."""
+    if notes := [line for line in text.splitlines() if line.startswith("Notes: ")]:
+        return 0.1 * len(notes[0].split()) - 9  # the word "Notes:" counts in all alike
+    return 3.0 * ("seals" in text) - 9
 
 
 def rate(text: str = "rain fell .", **options: Any) -> Candidates:
-    return Candidates(Generator([]), ScriptedLLM([text] * 9), **options)
+    return Candidates(Likelihoods(nats), ScriptedLLM([text] * 9), **options)
 
 
 def test_candidates_are_rated_best_first() -> None:
@@ -81,7 +72,7 @@ def test_the_filter_is_asked_as_the_system_asks() -> None:
 
 def test_what_does_not_fit_has_no_candidates() -> None:
     """A question without any is left out."""
-    small = Candidates(Generator([], context=100), ScriptedLLM(["NONE"] * 2))
+    small = Candidates(Likelihoods(nats, context=100), ScriptedLLM(["NONE"] * 2))
     long = Example(Query("who sang ?"), (Document("d", "seals " * 300),), ("seals",))
 
     assert {"candidates": []} == small.labels(long)
@@ -89,7 +80,7 @@ def test_what_does_not_fit_has_no_candidates() -> None:
 
 def test_figures_are_means_of_what_is_written() -> None:
     """Of 3 words the score is 0.2 (see above) and of none 0: the mean is 0.1, of 1.5 words."""
-    two = Candidates(Generator([]), ScriptedLLM(["rain fell .", "NONE"]))
+    two = Candidates(Likelihoods(nats), ScriptedLLM(["rain fell .", "NONE"]))
 
     assert {"questions": 2, "ib": pytest.approx(0.1), "tokens": 1.5, "empty": 0.5} == figures(
         two, [example(), example()]

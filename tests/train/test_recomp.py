@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from ragsieve.models.base import Prompt
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder
 from ragsieve.train.examples import write
 from ragsieve.train.recomp import SentenceLabeller, first_gain, labelled
 from ragsieve.train.run import Run
 from ragsieve.types import Document, Example, Query
+from tests.tiny import Likelihoods
 
 TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
 
 
-class Singing(ScriptedLLM):
-    """Gives each token -1 where it reads "sang", else -4."""
-
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
-        tokens = super().loglik(prompts, continuations)
-        nats = [1 if "sang" in prompt[0].content else 4 for prompt in prompts]
-        return [[n * value for value in row] for n, row in zip(nats, tokens, strict=True)]
+def nats(text: str) -> float:
+    """-1 where "sang it" is read, else -4."""
+    return -1 if "sang it" in text else -4
 
 
 def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Example:
@@ -33,7 +28,7 @@ def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Exa
 
 def test_one_sentence_is_useful_and_those_that_fall_short_are_not() -> None:
     """The answer's one token gains 3 nats by the first sentence and none by the others."""
-    labels = SentenceLabeller(Singing([]), HashingEmbedder())(example(" ", "Seals"))
+    labels = SentenceLabeller(Likelihoods(nats), HashingEmbedder())(example(" ", "Seals"))
 
     assert [3.0, 0.0, 0.0, 0.0] == labels["gains"]
     assert 0 == labels["clues"][0]
@@ -47,7 +42,7 @@ def test_one_sentence_is_useful_and_those_that_fall_short_are_not() -> None:
 )
 def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None:
     """None falls short by more than the margin, all gain the same, there is one, or none."""
-    labels = SentenceLabeller(Singing([]), HashingEmbedder(), margin=margin)(
+    labels = SentenceLabeller(Likelihoods(nats), HashingEmbedder(), margin=margin)(
         example("Seals", text=text)
     )
 
@@ -57,7 +52,7 @@ def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None
 def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
     """Neither the negative that holds the answer nor a yes or no is left out."""
     asked = [example("Seals"), example("yes", question="Did Seals sing?")]
-    labeller = SentenceLabeller(Singing([]), HashingEmbedder(), negatives=3)
+    labeller = SentenceLabeller(Likelihoods(nats), HashingEmbedder(), negatives=3)
     write(tmp_path / "train.jsonl", asked)
     records = [{"line": n, **labeller(e)} for n, e in enumerate(asked, 1)]
     (tmp_path / "train.labels.jsonl").write_text("\n".join(map(json.dumps, records)))

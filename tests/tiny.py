@@ -1,0 +1,109 @@
+"""Models that tests of several files share: tiny ones of random weights, and a scripted LLM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+
+CHAT = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+class Likelihoods(ScriptedLLM):
+    """An LLM that gives each token of a continuation the same nats, by the text of its prompt."""
+
+    def __init__(self, nats: Callable[[str], float], **options: Any) -> None:
+        super().__init__([], **options)
+        self._nats = nats
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        tokens = super().loglik(prompts, continuations)
+        texts = ["\n".join(turn.content for turn in prompt) for prompt in prompts]
+        return [[self._nats(text)] * len(row) for text, row in zip(texts, tokens, strict=True)]
+
+
+def llama(words: int, dtype: str = "float32", attention: str | None = None, **options: Any) -> Any:
+    """A llama of ``words`` tokens whose random weights are large, so that close calls are many."""
+    torch, transformers = map(pytest.importorskip, ("torch", "transformers"))
+    torch.manual_seed(0)
+    sizes = {
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "initializer_range": 0.3,
+        "bos_token_id": None,
+    }
+    config = transformers.LlamaConfig(**{**sizes, "vocab_size": words, **options})
+    return transformers.LlamaForCausalLM._from_config(
+        config, dtype=getattr(torch, dtype), attn_implementation=attention
+    ).eval()
+
+
+def save_bytes(
+    folder: Path,
+    texts: Iterable[str],
+    special: Sequence[str],
+    size: int,
+    chat: str | None = CHAT,
+    **names: str,
+) -> int:
+    """Save a byte-level BPE of texts, whose last special token ends them; how many it knows."""
+    pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[*special], initial_alphabet=alphabet
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    names = {"eos_token": special[-1], **names}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+    fast.chat_template = chat
+    fast.save_pretrained(folder)
+    return int(tokenizer.get_vocab_size())
+
+
+def save_t5(folder: Path, pieces: Sequence[tuple[str, float]], seed: int = 0) -> str:
+    """A folder with a T5 of random weights and a Unigram tokenizer of pieces, and its path."""
+    torch, transformers = map(pytest.importorskip, ("torch", "transformers"))
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    special = ["<pad>", "</s>", "<unk>"]
+    known = [*((name, 0.0) for name in special), *pieces]
+    tokenizer = Tokenizer(models.Unigram(known, unk_id=2))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens(special)
+    end = [("</s>", 1)]
+    tokenizer.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=end)
+    names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(
+        folder
+    )
+    torch.manual_seed(seed)
+    config = transformers.T5Config(
+        vocab_size=len(known),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        initializer_factor=3.0,
+        decoder_start_token_id=0,
+    )
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    return str(folder)
