@@ -18,7 +18,7 @@ from ragsieve.models.window_cache import (
     passage_logit,
     probabilities,
 )
-from ragsieve.models.windows import Laid, Window, WindowSpan
+from ragsieve.models.windows import QuestionWindows, Window, WindowSpan
 from ragsieve.trace import Usage, step
 
 
@@ -32,7 +32,7 @@ class Net(WindowPruner):
         super().__init__()
         object.__setattr__(self, "read", [])
 
-    def _lay(self, question: str, passages: Any) -> Laid:
+    def _lay(self, question: str, passages: Any) -> QuestionWindows:
         return passages
 
     def _run(self, windows: Sequence[Window]) -> list[Logits]:
@@ -46,10 +46,10 @@ class Net(WindowPruner):
         return self.readings([""] * len(items), items)
 
 
-def laid(*passages: Sequence[int], note: str = "") -> Laid:
+def laid(*passages: Sequence[int], note: str = "") -> QuestionWindows:
     """Passages, each given by the first token of its windows of two."""
     spans = [WindowSpan(0, 1, 2)]
-    return Laid([[Window([n, 0], 0, spans) for n in some] for some in passages], note)
+    return QuestionWindows([[Window([n, 0], 0, spans) for n in some] for some in passages], note)
 
 
 def test_a_window_is_read_and_charged_once() -> None:
@@ -72,7 +72,7 @@ def test_the_same_tokens_of_a_longer_question_are_another_window() -> None:
     """Where the question ends decides token types."""
     net = Net()
     both = [Window([1, 0], question, []) for question in (0, 1)]
-    net.of(Laid([both], ""))
+    net.of(QuestionWindows([both], ""))
 
     assert [1, 1] == net.read
 

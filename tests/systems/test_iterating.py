@@ -13,7 +13,7 @@ from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
-from ragsieve.retrieve.route import ASKED, RECORD, Named, Routed
+from ragsieve.retrieve.route import RECORD, SOURCE_KEY, Named, Routed
 from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iterating import DeferredSource, Search, iterating
 from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
@@ -268,13 +268,15 @@ def test_the_same_document_by_another_id_is_one() -> None:
 
 def test_a_record_is_not_crowded_out_by_many_chunks() -> None:
     """Each source is cut by itself: 20 pages that answer better leave the API's record in."""
-    pages = [Document(f"web/{n}", f"who sang it? {n}", metadata={ASKED: "web"}) for n in range(20)]
-    record = Document("api/0", "Ann: 5.", metadata={ASKED: "api", RECORD: {"Ann": 5}})
+    pages = [
+        Document(f"web/{n}", f"who sang it? {n}", metadata={SOURCE_KEY: "web"}) for n in range(20)
+    ]
+    record = Document("api/0", "Ann: 5.", metadata={SOURCE_KEY: "api", RECORD: {"Ann": 5}})
     found = [Segment.whole(document) for document in [*pages, record]]
     llm = ScriptedLLM(["Bob"] * 9)
     system = hyde(llm, HashingEmbedder(), source=lambda _query: found, k=3)
 
     kept = system("Who sang it?").kept
 
-    assert 3 == sum(s.document.metadata[ASKED] == "web" for s in kept)
-    assert any(s.document.metadata[ASKED] == "api" for s in kept)
+    assert 3 == sum(s.document.metadata[SOURCE_KEY] == "web" for s in kept)
+    assert any(s.document.metadata[SOURCE_KEY] == "api" for s in kept)

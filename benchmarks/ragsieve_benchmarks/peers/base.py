@@ -26,15 +26,15 @@ _LONG = 10_000  # characters from which a text is looked for by sentence only
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-class Given(NamedTuple):
-    """What a filter is given of a segment."""
+class PeerInput(NamedTuple):
+    """Input of a filter: a segment's title and text."""
 
     title: str
     text: str
 
 
-class Returned(NamedTuple):
-    """What a filter gives back: a text, of the given one at ``place``, and a score if any."""
+class PeerOutput(NamedTuple):
+    """Output of a filter: a text, of the given one at ``place``, and a score if any."""
 
     place: int
     text: str
@@ -62,14 +62,14 @@ class Peer(ABC):
     only cuts, and writes nothing."""
 
     @abstractmethod
-    def returned(self, question: str, given: Sequence[Given]) -> Iterable[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> Iterable[PeerOutput]:
         """What the framework's filter makes of ``given``; may raise anything."""
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         read = [s for s in segments if safe(s.text).strip()]
         if not read:
             return []
-        given = [Given(safe(s.document.title), safe(s.text)) for s in read]
+        given = [PeerInput(safe(s.document.title), safe(s.text)) for s in read]
         name = type(self).__name__
         try:
             returned = list(self.returned(safe(query.text), given))
@@ -218,8 +218,8 @@ def _words(text: str) -> int:
 
 def _count(
     name: str,
-    given: Sequence[Given],
-    returned: Sequence[Returned],
+    given: Sequence[PeerInput],
+    returned: Sequence[PeerOutput],
     parts: Sequence[Sequence[_Part]],
 ) -> None:
     seen: set[tuple[int, int, int]] = set()

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
-from ragsieve_benchmarks.peers.base import EXTRA, Asking, Given, Peer, Returned
+from ragsieve_benchmarks.peers.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
 
 try:
     from langchain_classic.retrievers import document_compressors as compressors
@@ -75,7 +75,7 @@ class EmbeddingsFilter(Peer):
         if self.k is None and self.similarity_threshold is None:
             raise InputError("k or similarity_threshold must be given, got None and None")
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, nearest first, with their cosines."""
         kept = _compressed(
             compressors.EmbeddingsFilter(
@@ -97,7 +97,7 @@ class EmbeddingsRedundantFilter(Peer):
     embedder: Embedder
     similarity_threshold: float = 0.95
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, as given."""
         peer = redundant.EmbeddingsRedundantFilter(
             embeddings=Vectors(self.embedder), similarity_threshold=self.similarity_threshold
@@ -110,7 +110,7 @@ class EmbeddingsRedundantFilter(Peer):
 class LLMChainFilter(Asking):
     """Documents of which an LLM says YES; LangChain's."""
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, as given; raises at a reply without YES or NO, or with both."""
         peer = compressors.LLMChainFilter.from_llm(Model(replies=self.replies))
         return [_returned(d) for d in _compressed(peer, question, given)]
@@ -120,25 +120,25 @@ class LLMChainFilter(Asking):
 class LLMChainExtractor(Asking):
     """What an LLM writes as the relevant parts of each document; LangChain's."""
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The replies, but for those that are empty or exactly NO_OUTPUT."""
         peer = compressors.LLMChainExtractor.from_llm(Model(replies=self.replies))
         return [_returned(d) for d in _compressed(peer, question, given)]
 
 
 def _compressed(
-    peer: BaseDocumentCompressor, question: str, given: Sequence[Given]
+    peer: BaseDocumentCompressor, question: str, given: Sequence[PeerInput]
 ) -> Sequence[Document]:
     with tracing_context(enabled=False):  # else the environment may send documents to a server
         return peer.compress_documents(_documents(given), question)
 
 
-def _documents(given: Sequence[Given]) -> list[Document]:
+def _documents(given: Sequence[PeerInput]) -> list[Document]:
     return [
         Document(page_content=one.text, metadata={"title": one.title, "place": place})
         for place, one in enumerate(given)
     ]
 
 
-def _returned(document: Any, score: float = float("nan")) -> Returned:
-    return Returned(document.metadata["place"], document.page_content, score)
+def _returned(document: Any, score: float = float("nan")) -> PeerOutput:
+    return PeerOutput(document.metadata["place"], document.page_content, score)

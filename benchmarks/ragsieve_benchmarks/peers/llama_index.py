@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
 from ragsieve.trace import record_unreadable
-from ragsieve_benchmarks.peers.base import EXTRA, Asking, Given, Peer, Returned
+from ragsieve_benchmarks.peers.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
 
 try:
     from llama_index.core import postprocessor
@@ -92,7 +92,7 @@ class SentenceEmbeddingOptimizer(Peer):
         if self.context is not None and self.context < 0:
             raise InputError(f"context must not be negative, got {self.context!r}")
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, as given; raises where no sentence of one is near enough."""
         peer = postprocessor.SentenceEmbeddingOptimizer(
             embed_model=Vectors(embedder=self.embedder),
@@ -122,7 +122,7 @@ class LLMRerank(Asking):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents that are named, once for each time, with their relevance."""
         peer = postprocessor.LLMRerank(
             llm=Model(replies=self.replies),
@@ -143,7 +143,7 @@ def _named(reply: str, choices: int) -> tuple[list[int], list[float]]:
     return found
 
 
-def _nodes(given: Sequence[Given], *, hidden: list[str]) -> list[NodeWithScore]:
+def _nodes(given: Sequence[PeerInput], *, hidden: list[str]) -> list[NodeWithScore]:
     nodes = []
     for place, one in enumerate(given):
         about: dict[str, Any] = {"title": one.title} if one.title else {}
@@ -156,6 +156,6 @@ def _nodes(given: Sequence[Given], *, hidden: list[str]) -> list[NodeWithScore]:
     return nodes
 
 
-def _returned(found: NodeWithScore) -> Returned:
+def _returned(found: NodeWithScore) -> PeerOutput:
     score = float("nan") if found.score is None else found.score
-    return Returned(found.node.metadata["place"], found.node.get_content(), score)
+    return PeerOutput(found.node.metadata["place"], found.node.get_content(), score)

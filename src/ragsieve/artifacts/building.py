@@ -102,8 +102,8 @@ def load(
         pruner = share(models.load(pruner))
     elif pruner is not None and not hasattr(pruner, "prune"):
         raise InputError(f"a pruner must be a model's name, or have prune(), got {pruner!r:.80}")
-    given = {"embedder": embedder, "pruner": pruner}
-    roles = {role: model for role, model in given.items() if model is not None}
+    roles = {"embedder": embedder, "pruner": pruner}
+    roles = {role: model for role, model in roles.items() if model is not None}
     for role in roles_of(name, options or {}):
         if role not in roles:
             roles[role] = share(models.load(USUAL[role]))
@@ -162,9 +162,9 @@ def assembled(
     return system
 
 
-def _one_pass(trained: Trained, llm: LLM, given: Mapping[str, Any], share: Share) -> System:
+def _one_pass(trained: Trained, llm: LLM, own: Mapping[str, Any], share: Share) -> System:
     """A sentence pruner with what was fitted to the generator."""
-    part, options = trained.parts["extractor"], {**trained.options, **given}
+    part, options = trained.parts["extractor"], {**trained.options, **own}
     pruner = models.load(part.model)
     if part.identity and part.identity != pruner.identity:
         raise ModelError(

@@ -70,7 +70,7 @@ def filter_card(trained: Trained, limits: Sequence[str] = ()) -> str:
         "What it is made of": markdown_table(("part", "model", "folder"), [*used, *parts]),
         "How good it is": f"{_figures(trained.figures)}\n{crossed}",
         "What it is not good at": _list([*limits, *FILTER_LIMITS]),
-        **_made(trained),
+        **_training(trained),
     }
     header = {
         "license": trained.licence,
@@ -97,7 +97,7 @@ def router_card(trained: TrainedRouter, limits: Sequence[str] = ()) -> str:
         "Sources": markdown_table(("name", "description"), sources),
         "How good it is": _figures(trained.figures),
         "What it is not good at": _list([*limits, *ROUTER_LIMITS]),
-        **_made(trained),
+        **_training(trained),
     }
     header = {
         "library_name": "ragsieve",
@@ -130,7 +130,7 @@ def _figures(figures: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, tables))
 
 
-def _made(trained: Trained | TrainedRouter) -> dict[str, str]:
+def _training(trained: Trained | TrainedRouter) -> dict[str, str]:
     """How it was trained: data, options, libraries."""
     rows = [(data.name, data.questions, data.licence) for data in trained.data]
     data = markdown_table(("data", "questions", "licence"), rows)

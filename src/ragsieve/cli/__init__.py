@@ -55,8 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal that has no letter for it shows a ?
             stream.reconfigure(errors="replace")
     try:
-        given = sys.argv[1:] if arguments is None else arguments
-        sys.exit(cli(given, standalone_mode=False, default_map=defaults(given)) or 0)
+        argv = sys.argv[1:] if arguments is None else arguments
+        sys.exit(cli(argv, standalone_mode=False, default_map=defaults(argv)) or 0)
     except click.exceptions.Abort:
         message = "interrupted; of --input, what is written stays: the same command goes on"
         _fail(message, 130, os._exit)  # at once: threads may wait for a model for long

@@ -30,7 +30,7 @@ Role = Literal["llm", "critic", "embedder", "pruner", "pair"]
 CHANCE = "chance"
 RATINGS = ("relevance", "reflection", "critique")
 _YES_NO = ("yes", "no")
-_WHOLE: tuple[Labels, ...] = ("grades", "positive documents")  # labels of documents
+_OF_DOCUMENTS: tuple[Labels, ...] = ("grades", "positive documents")  # labels of documents
 
 
 class Recipe(NamedTuple):
@@ -131,7 +131,7 @@ def _answers(example: Example) -> list[str]:
 
 def unit_of(labels: Labels) -> str:
     """The units to score: the ``"documents"`` that the labels are of, else ``"sentences"``."""
-    return "documents" if labels in _WHOLE else "sentences"
+    return "documents" if labels in _OF_DOCUMENTS else "sentences"
 
 
 def labelled(example: Example, labels: Labels) -> Labelled:
@@ -144,7 +144,7 @@ def labelled(example: Example, labels: Labels) -> Labelled:
     """
     documents = as_documents(example.documents)
     segments = [Segment.whole(d) for d in documents]
-    if labels not in _WHOLE:
+    if labels not in _OF_DOCUMENTS:
         segments = split.Sentences()(example.query, segments)
     gold = {d.id: gold_sentences(d) for d in documents if labels == "gold sentences"}
     answers = _answers(example)

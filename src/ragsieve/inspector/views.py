@@ -11,7 +11,7 @@ from typing import Any
 
 from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
-from ragsieve.retrieve.route import ASKED
+from ragsieve.retrieve.route import SOURCE_KEY
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Document, Segment, rounded
@@ -99,7 +99,7 @@ class _ViewNumbers:
                 "title": document.title,
                 "source": document.source,
                 "rank": document.rank,
-                "asked": str(document.metadata.get(ASKED, "")),
+                "asked": str(document.metadata.get(SOURCE_KEY, "")),
                 "text": text,
                 "written_by": document.written_by,
             }

@@ -25,7 +25,7 @@ from ragsieve.models.base import Passage
 from ragsieve.models.loading import BatchedModel, compute, loaded, marked, once
 from ragsieve.models.provence_net import WEIGHTS, PairNet, Words, WordTokenizer, load_net
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
-from ragsieve.models.windows import Laid, Window
+from ragsieve.models.windows import QuestionWindows, Window
 from ragsieve.text import safe
 
 MIN_SCORE = 0.1  # the careful cut of Provence's paper, and of the code of both
@@ -98,7 +98,7 @@ class Provence(WindowPruner, BatchedModel):
             "give min_score instead, an option of the system provence"
         )
 
-    def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+    def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
         tokenizer: WordTokenizer = self._tokenizer
         return tokenizer.lay(question, [[*chain(*_parts(passage))] for passage in passages])
 

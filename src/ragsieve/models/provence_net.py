@@ -19,7 +19,7 @@ from transformers.activations import ACT2FN
 from ragsieve.errors import ModelError
 from ragsieve.models.loading import batches, own_tokenizer
 from ragsieve.models.window_cache import Logits
-from ragsieve.models.windows import Laid, Layout, Marks, Window
+from ragsieve.models.windows import Layout, Marks, QuestionWindows, Window
 from ragsieve.text import safe
 
 WEIGHTS = "model.safetensors"
@@ -61,7 +61,7 @@ class WordTokenizer:
         self.layout = Layout(size, question=size // 8, title=0, context=size // 8)
         self.control = {*own.all_special_ids} - {own.unk_token_id}
 
-    def lay(self, question: str, passages: Sequence[Words]) -> Laid:
+    def lay(self, question: str, passages: Sequence[Words]) -> QuestionWindows:
         """Windows of each passage, whose words are what `Layout` calls its sentences."""
         flat = [safe(question), *(word for words in passages for word in _spaced(words))]
         encodings = self._tokenizer.encode_batch(flat, add_special_tokens=False)
@@ -72,7 +72,9 @@ class WordTokenizer:
             for words in passages
         ]
         cut = len(question_ids) > most
-        return Laid(windows, f"the question has over {most} tokens: only these count" * cut)
+        return QuestionWindows(
+            windows, f"the question has over {most} tokens: only these count" * cut
+        )
 
 
 def _spaced(words: Words) -> list[str]:

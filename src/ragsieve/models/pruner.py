@@ -27,7 +27,7 @@ from ragsieve.models.base import Passage
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
-from ragsieve.models.windows import Laid, Layout, Window, WindowTokenizer
+from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
 from ragsieve.schema import Probability, read
 
 BUNDLED = ("pruner",)  # folders of ragsieve/weights
@@ -123,7 +123,7 @@ class Pruner(WindowPruner):
         tokenizer: WindowTokenizer = self._tokenizer
         return tokenizer.count(texts)
 
-    def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+    def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
         tokenizer: WindowTokenizer = self._tokenizer
         return tokenizer.lay(question, passages)
 

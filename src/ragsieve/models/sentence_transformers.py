@@ -88,8 +88,8 @@ class _Encoder(BatchedModel):
         for _, group in groupby(order, key=lambda i: min(sizes[i], self._limit) // STEP):
             some = [*group]
             size = fitting(self.batch_tokens, min(sizes[some[-1]], self._limit))
-            found = compute(call, some, batch_size=size, **more, **options)
-            rows |= zip(some, found, strict=True)
+            results = compute(call, some, batch_size=size, **more, **options)
+            rows |= zip(some, results, strict=True)
         return np.stack([rows[i] for i in inputs]).astype(np.float32), [sizes[i] for i in inputs]
 
     @once

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.lru import LRU
 from ragsieve.models.reopen import Reopened
-from ragsieve.models.windows import Laid, Window
+from ragsieve.models.windows import QuestionWindows, Window
 from ragsieve.models.wrap import check_columns
 from ragsieve.trace import Usage, record_usage
 
@@ -45,7 +45,7 @@ class WindowPruner(Reopened, ABC):
     )
 
     @abstractmethod
-    def _lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+    def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
         """Windows of a question's passages."""
 
     @abstractmethod

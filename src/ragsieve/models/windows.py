@@ -126,7 +126,7 @@ class Layout:
         return windows
 
 
-class Laid(NamedTuple):
+class QuestionWindows(NamedTuple):
     """Windows of each passage of a question, and a note of what is not read as it stands."""
 
     windows: list[list[Window]]
@@ -170,7 +170,7 @@ class WindowTokenizer:
         encoded = self.tokenizer.encode_batch_fast(shown, add_special_tokens=False)
         return [len(encoding) for encoding in encoded]
 
-    def lay(self, question: str, passages: Sequence[Passage]) -> Laid:
+    def lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
         """Windows of each passage; none of one without a token in its sentences."""
         flat = [question, *(text for title, some in passages for text in (title, *some))]
         rows = (
@@ -182,7 +182,9 @@ class WindowTokenizer:
         question_ids = next(rows)
         read = [(next(rows), [*islice(rows, len(some))]) for _, some in passages]
         windows = [self.layout.windows(question_ids, *one, self.marks) for one in read]
-        return Laid(windows, self._note(question_ids, [title for title, _ in read], windows))
+        return QuestionWindows(
+            windows, self._note(question_ids, [title for title, _ in read], windows)
+        )
 
     def _note(
         self,

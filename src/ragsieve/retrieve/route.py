@@ -35,7 +35,7 @@ MAX_LATE = 64
 
 _SHOWN = 2000  # characters of a question, so that a long one does not pass a model's context
 
-ASKED = "ragsieve.source"
+SOURCE_KEY = "ragsieve.source"
 """Key of a document's source in its metadata."""
 
 RECORD = "ragsieve.record"
@@ -357,7 +357,7 @@ def _merged(evidence: Sequence[Evidence]) -> list[Segment]:
             key = (name, old.id, old.title, old.text)
             if key not in documents:
                 id_ = unused_id(f"{name}/{old.id}", used)  # another text may have this one's
-                metadata = {**old.metadata, ASKED: name}
+                metadata = {**old.metadata, SOURCE_KEY: name}
                 documents[key] = replace(old, id=id_, rank=len(documents), metadata=metadata)
             moved = replace(segment, document=documents[key])
             merged.setdefault(moved.key, moved)

@@ -18,7 +18,7 @@ _NUMBER = re.compile(
 _MIN_MATCH = 90  # likeness from which a line repeats a sentence, in percent
 _MIN_WORDS = 3  # of a shortened sentence: fewer stand in many
 _MIN_SHARE = 0.5  # of the sentence's words, where words are left out inside
-_TAKEN = "\0"  # what replaces the letters of a sentence that is read
+_READ = "\0"  # what replaces the letters of a sentence that is read
 
 
 def repeated(line: str, sources: Sequence[str]) -> list[int] | None:
@@ -55,8 +55,8 @@ def _joined(written: str, sources: Sequence[str]) -> list[int]:
     for source in sorted(filter(None, {*sources}), key=len, reverse=True):
         if (start := rest.find(f" {source} ")) >= 0:
             starts[sources.index(source)] = start
-            rest = rest.replace(f" {source} ", f" {_TAKEN * len(source)} ", 1)
-    left = sum(len(word) for word in rest.replace(_TAKEN, "").split())
+            rest = rest.replace(f" {source} ", f" {_READ * len(source)} ", 1)
+    left = sum(len(word) for word in rest.replace(_READ, "").split())
     enough = left <= (1 - _MIN_MATCH / 100) * len(written)
     return sorted(starts, key=starts.__getitem__) if enough else []
 

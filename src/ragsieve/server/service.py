@@ -24,7 +24,7 @@ _UTF8 = 4  # bytes of a character at most; no tokenizer makes more tokens than t
 Keeping = Callable[[str, float], System]
 """A system by its name, and the probability with which the answer is to survive."""
 
-Asked = FilterIn | InspectIn | RerankIn | ChatDocuments
+DocumentsRequest = FilterIn | InspectIn | RerankIn | ChatDocuments
 """Requests with a question and documents."""
 
 _WARM = ("Is it warm?", ["It is warm."])
@@ -88,7 +88,7 @@ class Service:
             message = f"max_documents must be at most {most}, got {len(documents)}"
             raise Fault(413, "too_many_documents", message)
 
-    def run(self, system: System, request: Asked, *, ask: bool = False) -> Result:
+    def run(self, system: System, request: DocumentsRequest, *, ask: bool = False) -> Result:
         """The result of a system; blocks, for `Work` to run.
 
         Raises:
@@ -128,7 +128,7 @@ class Service:
         """Systems with what each keeps, the default first."""
         return [{"name": name, "summary": _summary(name)} for name in self.systems]
 
-    def _documents(self, system: System, request: Asked) -> list[AnyDocument] | None:
+    def _documents(self, system: System, request: DocumentsRequest) -> list[AnyDocument] | None:
         """Documents of a request as `System.__call__` takes them; not more tokens than may be."""
         if request.documents is None:
             return None

@@ -14,7 +14,7 @@ from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
-from ragsieve.retrieve.route import ASKED
+from ragsieve.retrieve.route import SOURCE_KEY
 from ragsieve.retriever import AnySource, as_source
 from ragsieve.systems.pruningrag import Within
 from ragsieve.text import safe
@@ -127,7 +127,7 @@ class Iterate:
         if segments or self.source is None:
             return best(query, near(query, segments))
         retrieved = self._retrieve(self.source, query, results)
-        sources = {segment.document.metadata.get(ASKED) for segment in retrieved}
+        sources = {segment.document.metadata.get(SOURCE_KEY) for segment in retrieved}
         ranked = len(sources) == 1 and all(segment.scores for segment in retrieved)
         return Pipeline(*(() if ranked else (self.cut, near)), best)(query, retrieved)
 
@@ -159,7 +159,7 @@ def _apart(segment: Segment, documents: dict[str, Document]) -> Segment:
 
 def _content(document: Document) -> tuple[object, ...]:
     """Identity of a document's content, whatever its id."""
-    return document.metadata.get(ASKED), document.source, document.title, document.text
+    return document.metadata.get(SOURCE_KEY), document.source, document.title, document.text
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class Reading:
         least that stays, at least 0; the others are worth less than 0. Titles and what stands
         between documents are read and not cut; a token that covers two documents is one of each.
         """
-        text, spans = _laid_out(documents)
+        text, spans = _text_and_spans(documents)
         tokens: list[list[Nats]] = [[] for _ in documents]
         for start, end in self._windows(text):
             read = self._worth(text[start:end])
@@ -242,7 +242,7 @@ def _cut(tokens: Sequence[Nats], share: float) -> list[Nats]:
     ]
 
 
-def _laid_out(documents: Sequence[Segment]) -> tuple[str, list[tuple[int, int]]]:
+def _text_and_spans(documents: Sequence[Segment]) -> tuple[str, list[tuple[int, int]]]:
     """Documents behind their titles as one text, and where each stands in it."""
     text, spans = "", []
     for segment in documents:

@@ -12,7 +12,7 @@ from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
-from ragsieve.retrieve.route import ASKED, RECORD
+from ragsieve.retrieve.route import RECORD, SOURCE_KEY
 from ragsieve.retriever import AnySource, as_source
 from ragsieve.systems.registry import system
 from ragsieve.text import unsure
@@ -50,7 +50,7 @@ class _Each:
         groups: dict[tuple[str, bool], list[Segment]] = {}
         for segment in segments:
             metadata = segment.document.metadata
-            key = str(metadata.get(ASKED, "")), RECORD in metadata
+            key = str(metadata.get(SOURCE_KEY, "")), RECORD in metadata
             groups.setdefault(key, []).append(segment)
         kept: list[Segment] = []
         for (_, is_record), group in groups.items():

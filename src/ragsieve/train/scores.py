@@ -120,13 +120,13 @@ def fit(scores: Values, helps: Values) -> Logistic:
     return Logistic(slope, float(fitted.intercept_[0] - slope * middle))
 
 
-def write(path: Path, fitted: Fit, made_by: Mapping[str, Any]) -> None:
+def write(path: Path, fitted: Fit, origin: Mapping[str, Any]) -> None:
     """Write a curve with its figures and what made it, as `score.Calibrated.load` reads it.
 
     Raises:
         InputError: If the file cannot be written.
     """
-    text = json.dumps({**made_by, **fitted.to_dict()}, indent=2)
+    text = json.dumps({**origin, **fitted.to_dict()}, indent=2)
     with writing(path):
         path.write_text(text + "\n", encoding="utf-8")
 

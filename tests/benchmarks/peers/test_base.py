@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from ragsieve_benchmarks.peers.base import Given, Peer, Returned
+from ragsieve_benchmarks.peers.base import Peer, PeerInput, PeerOutput
 
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow, PeerError
@@ -29,13 +29,13 @@ class Parrot(Peer):
     texts: tuple[str, ...] = ()
     error: Exception | None = None
     score: float = math.nan
-    heard: list[Given] = field(default_factory=list, hash=False)
+    heard: list[PeerInput] = field(default_factory=list, hash=False)
 
-    def returned(self, question: str, given: Sequence[Given]) -> list[Returned]:
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         self.heard.extend(given)
         if self.error:
             raise self.error
-        return [Returned(0, text, self.score) for text in self.texts]
+        return [PeerOutput(0, text, self.score) for text in self.texts]
 
 
 def told(peer: Peer, given: Sequence[Segment] = GIVEN) -> tuple[list[Segment], dict[str, Any]]:
@@ -131,7 +131,7 @@ def test_blank_documents_are_not_given() -> None:
     kept = peer(QUERY, [blank, *GIVEN])
 
     assert ([], ["d"]) == (peer(QUERY, [blank]), [s.document.id for s in kept])
-    assert [Given("Seals", TEXT)] == peer.heard
+    assert [PeerInput("Seals", TEXT)] == peer.heard
 
 
 def test_a_filter_is_given_safe_text() -> None:
