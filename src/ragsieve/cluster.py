@@ -48,7 +48,7 @@ class Merged:
 
 
 def inequality(value: float, threshold: float) -> str:
-    """How a document fell, with enough digits to show which side it fell on."""
+    """Reason why a document fell, with enough digits to show which side it fell on."""
     pairs = [(f"{value:.{digits}f}", f"{threshold:.{digits}f}") for digits in range(2, 18)]
     left, right = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
     return f"{left} {'>' if value > threshold else '≤'} {right}"

@@ -157,6 +157,11 @@ def check_choice(choices: Any, **options: object) -> None:
             raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{near}")
 
 
+def one_line(error: object, chars: int | None = None) -> str:
+    """An error's words on one line; at most so many characters."""
+    return " ".join(str(error).split())[:chars]
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: one of ``known`` that is like it, if any is."""
     near = get_close_matches(name, [*known], n=1)

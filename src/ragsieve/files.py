@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, one_line
 
 _SIGNS = ("(os error ", "file write failed", "PytorchStreamWriter", "iostream error")
 
@@ -38,7 +38,7 @@ def writing(what: object) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{what} cannot be written: {error.strerror or error}") from error
     except Exception as error:
-        text = " ".join(str(error).split())
+        text = one_line(error)
         if isinstance(error, InputError) or not any(sign in text for sign in _SIGNS):
             raise
         raise InputError(f"{what} cannot be written: {text[:200]}") from error

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import AnyDocument, as_documents
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, one_line
 from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
@@ -118,7 +118,7 @@ def _recorded(
         except Exception as error:  # "keep" promises the answer, whatever a stage raises
             if on_error == "raise":
                 raise
-            record.error = " ".join(f"{type(error).__name__}: {error}".split())
+            record.error = one_line(f"{type(error).__name__}: {error}")
             logger.warning("%r was skipped: %s", what, record.error)
             kept = before
         record.after = tuple(kept)

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Protocol
 
 from ragsieve.documents import AnyDocument, as_documents
-from ragsieve.errors import InputError, SourceError, check_range
+from ragsieve.errors import InputError, SourceError, check_range, one_line
 from ragsieve.types import Document, Query, Segment
 
 SCORE = "retriever"
@@ -71,7 +71,7 @@ class Retriever:
             results = [*results] if isinstance(results, Iterator) else results
             segments = [Segment.whole(document) for document in as_documents(results)][: self.k]
         except Exception as error:  # somebody's own retriever may raise anything
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            reason = one_line(f"{type(error).__name__}: {error}", 300)
             raise SourceError(f"{self._name} failed: {reason}") from error
         values = [getattr(one, "score", None) for one in results[: self.k]]
         scores = [float(n) for n in values if isinstance(n, Real) and math.isfinite(n)]

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ragsieve.documents import AnyDocument
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.many import in_order
 from ragsieve.result import Result
 from ragsieve.types import Query
@@ -65,7 +65,7 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"a row must have a question, got the columns {sorted(record)!r:.200}")
         filtered = call(question, record.get("documents"))
     except Exception as error:  # anyone's system: it must not stop the other questions
-        return {**empty, **result, "error": " ".join(f"{type(error).__name__}: {error}".split())}
+        return {**empty, **result, "error": one_line(f"{type(error).__name__}: {error}")}
     return {
         **empty,
         **result,

@@ -46,7 +46,7 @@ class AgentLimits:
         check_range(self, max_calls=(1, None), max_tokens=(1, None), max_seconds=(0, None))
 
     def passed(self, calls: int, more: int, tokens: int, seconds: float) -> str:
-        """Which limit forbids up to so many more calls, for people; empty where none does."""
+        """Limit that forbids up to so many more calls, for people; empty where none does."""
         if self.max_calls is not None and calls + more > self.max_calls:
             return f"up to {more} more calls after {calls} are past max_calls={self.max_calls}"
         if self.max_tokens is not None and tokens >= self.max_tokens:

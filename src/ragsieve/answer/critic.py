@@ -65,13 +65,13 @@ class Judgement:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Who compares rival answers."""
+    """A judge that compares rival answers."""
 
     def same(self, query: Query, answers: Sequence[str], /) -> list[list[int]]:
         """Places of answers in groups that say the same, each place once."""
 
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
-        """Which of the arguments are wrong, why, and what the others agree on."""
+        """Judge which arguments are wrong, why, and what the others agree on."""
 
     def pick(self, query: Query, answers: Sequence[str], /) -> int:
         """Place of the answer that is right."""
@@ -120,7 +120,7 @@ class Critic:
         return readable(reply, alone, "no two answers count as the same")
 
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
-        """Which of the arguments are wrong, why, and what the others agree on."""
+        """Judge which arguments are wrong, why, and what the others agree on."""
         answers, most = [argument.answer for argument in arguments], len(arguments)
         number = {"type": "integer", "minimum": 1, "maximum": most}
         form: Form = {

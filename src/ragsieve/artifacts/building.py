@@ -224,7 +224,7 @@ def build(
 
 
 def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which models of `ragsieve.SYSTEM_ROLES` a system needs, with what prunes for it."""
+    """Models of `ragsieve.SYSTEM_ROLES` that a system needs, with what prunes for it."""
     prune = options.get(PRUNE)
     needed = {*entry(name).roles, *(entry(prune).roles if isinstance(prune, str) else ())}
     return tuple(role for role in SYSTEM_ROLES if role in needed)

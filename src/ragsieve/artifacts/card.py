@@ -108,7 +108,7 @@ def router_card(trained: TrainedRouter, limits: Sequence[str] = ()) -> str:
 
 
 def hub_id(model: str) -> str:
-    """Where the hub has a model; empty where it does not: a folder here, a server's model."""
+    """Hub id of a model; empty where the hub has none: a folder here, a server's model."""
     name = place(model)
     if name in store.NAMED:
         return store.NAMED[name].hub.partition("@")[0]
@@ -131,7 +131,7 @@ def _figures(figures: Mapping[str, Any]) -> str:
 
 
 def _training(trained: Trained | TrainedRouter) -> dict[str, str]:
-    """How it was trained: data, options, libraries."""
+    """Sections about its training: data, options, libraries."""
     rows = [(data.name, data.questions, data.licence) for data in trained.data]
     data = markdown_table(("data", "questions", "licence"), rows)
     if how := trained.split:

@@ -14,9 +14,8 @@ from typing import Any
 from ragsieve.artifacts.card import filter_card, hub_id
 from ragsieve.artifacts.recipe import MAX_BYTES, Trained, place, read_json
 from ragsieve.artifacts.weights import ADAPTER, check_part
-from ragsieve.errors import InputError, StoreError, needs_extra
+from ragsieve.errors import InputError, StoreError, needs_extra, one_line
 from ragsieve.files import ordinary, writing
-from ragsieve.models.store import one_line
 
 FILTER = "filter.json"
 CARD = "README.md"
@@ -124,7 +123,7 @@ def push_to_hub(
             commit_message="Upload a trained ragsieve filter",
         )
     except Exception as error:  # also of the HTTP library that the hub's client uses
-        line = one_line(error)
+        line = one_line(error, 300)
         raise StoreError(f"{repo_id} could not be pushed to the hub: {line}") from error
     return str(url)
 

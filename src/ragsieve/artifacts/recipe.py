@@ -110,7 +110,7 @@ class TrainingData(Schema, frozen=True):
 
 
 class Split(Schema, frozen=True):
-    """How questions were divided: the salt of the hash, and the rule in words."""
+    """Division of questions: the salt of the hash, and the rule in words."""
 
     salt: str
     rule: str

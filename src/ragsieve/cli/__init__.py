@@ -82,7 +82,7 @@ def _fail(message: str, code: int, leave: Callable[[int], object] = sys.exit) ->
 
 
 def _origin(error: click.ClickException) -> str:
-    """Where a wrong value was set, if not on the command line."""
+    """Place where a wrong value was set, if not on the command line."""
     context, param = (getattr(error, name, None) for name in ("ctx", "param"))
     name = param.name if param else None
     if context and name and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:

@@ -19,7 +19,7 @@ from ragsieve.text import counted
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where questions run; the fields are options.
+    """Place where questions run; the fields are options.
 
     Args:
         engine: ray: on a Ray cluster; --input may be a folder, a pattern or an URL, also of Parquet

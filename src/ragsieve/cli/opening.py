@@ -88,7 +88,7 @@ class SystemOptions:
 
     @property
     def evidence(self) -> EvidenceOptions:
-        """Where it finds evidence, if documents are not passed."""
+        """Source of evidence, if documents are not passed."""
         index, sources = (str(place or "") for place in (self.index, self.sources))
         return EvidenceOptions(
             index=index, retrieve=self.retrieve or 20, by=self.by, sources=sources
@@ -189,4 +189,4 @@ CHANGES: dict[str, dict[str, Any]] = {
     "llm_options": {"flags": ["--llm-option"], "metavar": "KEY=VALUE"},
     "keep_answer": {"show_default": "0.95"},
 }
-"""How the options of `SystemOptions` differ from its signature."""
+"""Differences of options of `SystemOptions` from its signature."""

@@ -13,7 +13,7 @@ MARGIN = 0.05  # a tie whose interval reaches further below the baseline says no
 
 
 def advice(report: Report) -> str:
-    """Which system to take, on the first dataset of a report: the overall rows where there are any.
+    """Advise which system to take, by the overall rows of a report or its first dataset.
 
     The best of those that beat the baseline in the first metric, by p-values that Holm's method
     adjusts; else, of those at most `MARGIN` worse with 95% confidence, the one that keeps the

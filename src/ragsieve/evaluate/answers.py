@@ -148,7 +148,7 @@ class AnswerJudge:
     llm: LLM
 
     def __call__(self, question: str, output: str, answers: Sequence[str]) -> float:
-        """How sure it is that ``output`` says the same as one of ``answers``, from 0 to 1.
+        """Confidence that ``output`` says the same as one of ``answers``, from 0 to 1.
 
         Raises:
             InputError: If there is no gold answer to compare with.

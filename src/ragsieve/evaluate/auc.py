@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def auc(grades: NDArray[Any], scores: NDArray[np.floating[Any]]) -> float | None:
-    """How probably one that helps scores above one that does not, in [0, 1]; ties count half.
+    """Probability that one that helps scores above one that does not, in [0, 1]; ties count half.
 
     Where the grade is over 0, a segment helps. None without segments of both kinds.
     """

@@ -20,7 +20,7 @@ from typing import Any
 from ragsieve import artifacts, datasets, models, systems
 from ragsieve.artifacts import building
 from ragsieve.datasets.local import lines, parse_record
-from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError
+from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line
 from ragsieve.evaluate import evidence, questions
 from ragsieve.evaluate.answers import AnswerJudge, contained
 from ragsieve.evaluate.config import Cell, Config, SystemSpec, cells
@@ -300,7 +300,7 @@ def _failure(
     """The record of a question that failed; None where a metric did, not the system."""
     if isinstance(error, _Unmeasured):
         return None
-    line = " ".join(f"{type(error).__name__}: {error}".split())
+    line = one_line(f"{type(error).__name__}: {error}")
     return {"error": line, "answers": list(example.answers), "metrics": failed(example, metrics)}
 
 

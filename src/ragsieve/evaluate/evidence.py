@@ -168,7 +168,7 @@ class Presence:
 
 
 def presence(result: Result, answers: Sequence[str]) -> list[Presence]:
-    """How far a gold answer comes: in the documents, then after every stage before the reader.
+    """The stages that a gold answer reaches: the documents, then every stage before the reader.
 
     Over questions whose documents hold an answer, FineFilter's Recall-1, Hit@1 and Recall-3 are the
     shares of ``present`` after Extract, ``first`` after Cosine and ``present`` after Truncate.

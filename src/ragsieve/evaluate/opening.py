@@ -22,7 +22,7 @@ Load = Callable[[str], Any]
 
 
 class EvidenceOptions(Schema, frozen=True, kw_only=True):
-    """Where a system finds evidence: an index, sources, or, where both are empty, nowhere.
+    """The places of a system's evidence: an index, sources, or, where both are empty, none.
 
     Args:
         index: Folder of an index (`ragsieve index build`): systems search it, and the questions'

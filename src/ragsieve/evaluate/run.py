@@ -19,7 +19,7 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from ragsieve.datasets.local import lines, parse_record
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, one_line
 from ragsieve.evaluate.answers import accuracy
 from ragsieve.files import writing
 from ragsieve.result import Result
@@ -276,7 +276,7 @@ def stream(
     def one(number: int, line: bytes) -> Done:
         example, values, error = _processed(line, process)
         if error:
-            values = {"error": " ".join(f"{type(error).__name__}: {error}".split())}
+            values = {"error": one_line(f"{type(error).__name__}: {error}")}
         name = {"id": example.query.id} if example else {}
         return Done(number, {"line": number, **name, **values}, error)
 

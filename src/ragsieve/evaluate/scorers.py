@@ -95,7 +95,7 @@ class Labelled:
 
 
 def labels_of(examples: Iterable[Example]) -> Labels:
-    """Which labels a data set has, the finest that any of its questions has.
+    """Labels of a data set, the finest that any of its questions has.
 
     Human grades (``relevance`` of a document), then gold sentences, then documents labelled
     ``is_positive``, then gold answers, which a segment may hold.

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
 from ragsieve import artifacts, models
 from ragsieve.artifacts import building
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, one_line
 from ragsieve.pipeline import OnError, System
 from ragsieve.prompts import joined
 from ragsieve.result import Result
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 KEY = "ragsieve"
-"""Where a document's metadata says what was kept of it."""
+"""Key of a document's metadata that says what was kept of it."""
 
 _SOURCES = ("source", "url", "file_path")
 
@@ -181,7 +181,7 @@ class Adapter:
         except Exception as error:  # anyone's stage: "keep" promises the documents, whatever fails
             if self.on_error == "raise":
                 raise
-            line = " ".join(f"{type(error).__name__}: {error}".split())
+            line = one_line(f"{type(error).__name__}: {error}")
             logger.warning("documents pass as they were, ragsieve failed: %s", line)
             return Filtered(list(documents), None, line)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ragsieve.errors import InputError, RagsieveError, needs_extra
+from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -138,7 +138,7 @@ class _Tools:
         try:
             result = await system.with_budget(max_tokens).acall(question, documents)
         except RagsieveError as error:
-            raise ToolError(" ".join(str(error).split())) from error
+            raise ToolError(one_line(error)) from error
         handle = secrets.token_hex(8)
         self._results.keep({handle: result})
         return FilteredDocuments(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve import models
-from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.errors import InputError, ModelError, check_range, one_line
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, check_fits
 from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
@@ -195,7 +195,7 @@ def _called(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
     except Exception as error:  # somebody's own function may raise anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        reason = one_line(f"{type(error).__name__}: {error}", 300)
         raise ModelError(f"{name} failed: {reason}") from error
 
 

@@ -151,7 +151,7 @@ class CrossEncoder(Protocol):
         """Identity of the model, weights and precision that scores depend on."""
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """How well each second text fits the first, ``(len(pairs),)``; higher is better."""
+        """Relevance of each second text to the first, ``(len(pairs),)``; higher is better."""
 
 
 class ListwiseReranker(Protocol):
@@ -230,7 +230,7 @@ class SentencePruner(CrossEncoder, Protocol):
 
     @property
     def relative(self) -> float:
-        """How far thresholds go with a question's best sentence: see `select.Threshold`."""
+        """Share by which thresholds go with a question's best sentence: see `select.Threshold`."""
 
     def threshold(self, keep_answer: float) -> float:
         """The probability from which sentences stay so that the evidence survives so often.
@@ -324,7 +324,7 @@ def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
 def yes_probability(
     llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
 ) -> list[float | BadReply]:
-    """How probable the first of two words is as the reply to each prompt, in [0, 1].
+    """Probability of the first of two words as the reply to each prompt, in [0, 1].
 
     A model without ``choose`` writes one: 1.0 or 0.0, as `complete_parsed` reads it.
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from ragsieve.errors import InputError, ModelError, needs_extra
+from ragsieve.errors import InputError, ModelError, needs_extra, one_line
 
 with needs_extra("local"):
     import torch
@@ -55,7 +55,7 @@ def to_safetensors(folder: str | Path) -> list[Path]:
 
 
 def _index(file: Path) -> dict[str, Any]:
-    """Which shard has which tensor; all lie in the folder."""
+    """Shard of each tensor; all lie in the folder."""
     try:
         index: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         names = {*index["weight_map"].values()}
@@ -80,7 +80,7 @@ def _converted(file: Path) -> Path:
             f"{file.name} holds more than tensors and is not read: it could run code"
         ) from error
     except (OSError, RuntimeError, EOFError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise ModelError(f"{file.name} cannot be read: {reason}") from error
     if not isinstance(tensors, Mapping) or not all(map(torch.is_tensor, tensors.values())):
         raise ModelError(f"{file.name} must hold tensors by name, got {type(tensors).__name__}")

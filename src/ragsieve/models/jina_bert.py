@@ -146,7 +146,7 @@ class JinaBertNet:
 
 
 def slopes(heads: int) -> list[float]:
-    """How fast each head forgets with distance.
+    """Slopes by which each head forgets with distance.
 
     Source: ALiBi (arXiv 2108.12409), section 3: 2^(-8i/n) for n heads where n is a power of 2;
         else those of the power below it, then every second one of twice as many.

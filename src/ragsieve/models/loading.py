@@ -99,7 +99,7 @@ class BatchedModel(PreciseModel):
 
 
 def fitting(batch_tokens: int, longest: int) -> int:
-    """How many rows padded to the ``longest`` one fit a batch; at least 1."""
+    """Number of rows, padded to the ``longest``, that fit a batch; at least 1."""
     return max(1, batch_tokens // max(1, longest))
 
 
@@ -228,7 +228,7 @@ def is_small(config: Any) -> bool:
 
 
 def fetched(model: str, files: Sequence[str]) -> Path:
-    """Where a model lies: its folder, or what the hub has of such files of it.
+    """Find a model: its folder, or what the hub has of such files of it.
 
     Raises:
         ModelError: If the hub has no such model, or cannot be reached.

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra
+from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra, one_line
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, Prompt, check_fits, complete_parsed
 from ragsieve.models.server import Server
@@ -381,7 +381,7 @@ def read_tokenizer(tokenizer: str | Path) -> Tokenizer:
         path = Path(file if isinstance(file, Path) else hf_hub_download(file, "tokenizer.json"))
         loaded = Tokenizer.from_buffer(path.read_bytes())
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be loaded: {reason}") from error
     loaded.no_truncation()
     loaded.no_padding()

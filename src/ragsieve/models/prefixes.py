@@ -51,6 +51,6 @@ def _first(states: Sequence[torch.Tensor], count: int) -> torch.Tensor:
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+    """Number of tokens that both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))

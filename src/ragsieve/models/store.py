@@ -34,6 +34,7 @@ from ragsieve.errors import (
     check_choice,
     nearest,
     needs_extra,
+    one_line,
 )
 from ragsieve.files import ordinary
 from ragsieve.models.named import NAMED, Weights
@@ -125,7 +126,7 @@ def resolve(id_or_path: str | Path) -> Path | str:
 
 
 def fetched(model: str | Path, files: Iterable[str]) -> Path:
-    """Where a model lies: its folder, or what the hub has of such files of it.
+    """Find a model: its folder, or what the hub has of such files of it.
 
     Raises:
         InputError, StoreError: As in `resolve` and `pull`.
@@ -153,12 +154,9 @@ def snapshot(name: str, files: Iterable[str]) -> Path:
     try:
         return Path(hub.snapshot_download(repo_id, **options))
     except Exception as error:  # also of the HTTP library that the hub's client uses
-        raise StoreError(f"{name} could not be fetched from the hub: {one_line(error)}") from error
-
-
-def one_line(error: Exception) -> str:
-    """The beginning of an error's words, on one line."""
-    return " ".join(str(error).split())[:300]
+        raise StoreError(
+            f"{name} could not be fetched from the hub: {one_line(error, 300)}"
+        ) from error
 
 
 def fingerprint(folder: Path) -> str:
@@ -192,7 +190,7 @@ def loading(model: str) -> Iterator[None]:
     except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
         if isinstance(error, ModelError) and error.__cause__ is not None:
             raise
-        raise ModelError(f"model {model!r} cannot be loaded: {one_line(error)}") from error
+        raise ModelError(f"model {model!r} cannot be loaded: {one_line(error, 300)}") from error
 
 
 def _present(weights: Weights, *sources: str) -> Path | None:
@@ -258,7 +256,7 @@ def _from_hub(weights: Weights) -> Path:
             hub_id, revision=revision, cache_dir=home() / "hub", allow_patterns=_PATTERNS
         )
     except Exception as error:  # also of the HTTP library that the hub's client uses
-        raise StoreError(f"{api.endpoint} could not be reached: {one_line(error)}") from error
+        raise StoreError(f"{api.endpoint} could not be reached: {one_line(error, 300)}") from error
     folder = Path(snapshot)
     _check(folder / "model.safetensors", weights.hub_sha256)
     _write_record(weights, folder, "hub", weights.hub, weights.hub_sha256)
@@ -357,7 +355,7 @@ def _say(text: str) -> None:
 
 
 def _python(*arguments: str, loud: bool = False) -> tuple[int, str]:
-    """How a Python process ended and its last words, which are never none.
+    """Run Python; its exit status and its last words, which are never none.
 
     Args:
         arguments: Of Python.

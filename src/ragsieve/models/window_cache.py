@@ -69,7 +69,7 @@ class WindowPruner(Reopened, ABC):
         return results
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """How well the question, first, can be answered from the text; logits, ``(len(pairs),)``.
+        """Logits that the text, second, answers the question, ``(len(pairs),)``.
 
         A text is a passage of one sentence.
         """

@@ -22,7 +22,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from ragsieve.errors import InputError, SourceError, needs_extra
+from ragsieve.errors import InputError, SourceError, needs_extra, one_line
 
 with needs_extra("html"):
     from html_to_markdown import (
@@ -231,7 +231,7 @@ def _serve() -> None:
         try:
             reply = (*convert_page(json.loads(line)), "")
         except (ValueError, MemoryError) as error:
-            reply = ("", "", " ".join(str(error).split()) or "it takes too much memory")
+            reply = ("", "", one_line(error) or "it takes too much memory")
         sys.stdout.write(f"{json.dumps(reply)}\n")
         sys.stdout.flush()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.text import safe
 
 if TYPE_CHECKING:
@@ -75,4 +75,4 @@ def _table(table: DocxTable) -> str:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return one_line(error, 200) or type(error).__name__

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from ragsieve.documents import unused_id
-from ragsieve.errors import BadReply, InputError, check_range
+from ragsieve.errors import BadReply, InputError, check_range, one_line
 from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
@@ -195,7 +195,7 @@ class LightRouter:
         return _chosen(values, self.min_probability, [name for name in values if name in known])
 
     def probabilities(self, query: Query, /) -> dict[str, float]:
-        """How probably each source that it knows leads to a right answer, in [0, 1]."""
+        """Probabilities that the sources it knows lead to a right answer, in [0, 1]."""
         vector = self.embedder.embed([query.text], query=True)[0]  # (dim,)
         weights = np.array(self.weights)  # (n_sources, dim)
         if weights.shape[1:] != vector.shape:
@@ -297,7 +297,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
         try:
             segments = segments_of(cast(Source, source.search), query)
         except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            reason = one_line(f"{type(error).__name__}: {error}", 500)
     return _Outcome(segments, reason, trace, step)
 
 

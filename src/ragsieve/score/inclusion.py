@@ -1,4 +1,4 @@
-"""How much of the gold answer a segment has: the string, its words, a model's trust in it.
+"""Scorers by the gold answer in a segment: the string, its words, a model's trust in it.
 
 A gold answer is known in training and to oracles only. Where a question has none, no segment has
 anything of it.

@@ -74,7 +74,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class Expected(Scorer):
-    """How well a language model expects the question behind the segment: minus nats a token.
+    """Expectation of the question behind the segment: minus nats a token.
 
     At most 0; the mean over the question and a statement behind it that the documents answer it,
     which keeps a model from expecting any question behind any text.

@@ -21,7 +21,7 @@ LARGEST = 10**6  # size of a number of a regression, which may come from a file 
 
 @dataclass(frozen=True, repr=False)
 class Odds:
-    """How probably the generator answers from the first K, by logistic regression on their scores.
+    """Probability that the generator answers from the first K, by logistic regression.
 
     Args:
         weights: Of the logits of the n best scores, best first; a row for each K from 0 on,

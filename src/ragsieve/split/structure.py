@@ -264,7 +264,7 @@ class _MarkdownReader:
         return self._next_step(place, item) if new else place + 1
 
     def _next_step(self, place: int, item: int) -> int:
-        """Where the number after an item's number stands not far behind; else ``place``."""
+        """Place of the number after an item's number, if not far behind; else ``place``."""
         label = _label(self.lines[item])
         if not label.isdecimal() or self.lines[item].text.rstrip().endswith("?"):
             return place

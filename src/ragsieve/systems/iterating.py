@@ -10,7 +10,7 @@ from typing import Protocol
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.errors import check_range
+from ragsieve.errors import check_range, one_line
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
@@ -138,7 +138,7 @@ class Iterate:
             except Exception as error:  # anyone's source: "keep" promises the answer
                 if self.on_error == "raise":
                     raise
-                record.error = " ".join(f"{type(error).__name__}: {error}".split())
+                record.error = one_line(f"{type(error).__name__}: {error}")
                 retrieved = []
             record.after = tuple(retrieved)
         results.segments.extend(retrieved)

@@ -157,7 +157,7 @@ class Refine:
                 record_drop(segment, f"in none of the best nodes of {self.max_tokens} tokens")
         return [segment for segment in segments if segment.key in kept]
 
-    def _outlines(self, documents: Sequence[Sequence[Segment]]) -> list[list[Section]]:
+    def _outlines(self, documents: Sequence[Sequence[Segment]]) -> list[list[DocumentSection]]:
         """Abstract and sections of each document."""
         long = [n for n, some in enumerate(documents) if len(_paragraphs(some)) > 1]
         prompts = [self._outline_prompt(_span(documents[n]).text) for n in long]
@@ -176,7 +176,9 @@ class Refine:
 
         return fitting(self.writer.llm, make, len(ends), _OUTLINE)
 
-    def _named(self, query: Query, outlines: Sequence[Sequence[Section]]) -> list[Collection[str]]:
+    def _named(
+        self, query: Query, outlines: Sequence[Sequence[DocumentSection]]
+    ) -> list[Collection[str]]:
         """Titles that help, in small letters, of each document."""
         titled_outlines = [n for n, outline in enumerate(outlines) if outline[-1].title]
         prompts = [self._titles_prompt(query, outlines[n]) for n in titled_outlines]
@@ -187,7 +189,7 @@ class Refine:
             note(f"titles named: {', '.join(named[place]) or 'none'}")
         return named
 
-    def _titles_prompt(self, query: Query, outline: Sequence[Section]) -> Prompt:
+    def _titles_prompt(self, query: Query, outline: Sequence[DocumentSection]) -> Prompt:
         title = outline[0].paragraphs[0][0].document.title
         lines, sections = [f"Title: {title}"], [part for part in outline if part.title]
         for n, part in enumerate(sections, 1):
@@ -227,12 +229,12 @@ class Refine:
         return kept
 
 
-class Section(NamedTuple):
+class DocumentSection(NamedTuple):
     """A part of a document; ``title`` is empty for the abstract, ``parts`` are sub-sections."""
 
     title: str
     text: list[Paragraph]
-    parts: list[Section]
+    parts: list[DocumentSection]
 
     @property
     def paragraphs(self) -> list[Paragraph]:
@@ -285,7 +287,7 @@ def _paragraphs(sentences: Sequence[Segment]) -> list[Paragraph]:
     return results
 
 
-def _parts(sentences: Sequence[Segment], tags: Sequence[Tag]) -> list[Section]:
+def _parts(sentences: Sequence[Segment], tags: Sequence[Tag]) -> list[DocumentSection]:
     """Abstract and sections, each from the sentence of its first words to the next part's."""
     whole, after = _span(sentences), sentences[0].start
     places: list[int | None] = []
@@ -299,15 +301,15 @@ def _parts(sentences: Sequence[Segment], tags: Sequence[Tag]) -> list[Section]:
     bounds = [len(sentences)]
     for place in reversed(places):
         bounds.insert(0, bounds[0] if place is None else place)
-    outline = [Section("", _paragraphs(sentences[: bounds[0]]), [])]
+    outline = [DocumentSection("", _paragraphs(sentences[: bounds[0]]), [])]
     for (kind, title, _), *ends in zip(tags, bounds, bounds[1:], strict=False):
         text = _paragraphs(sentences[slice(*ends)])
         if kind == ABSTRACT:
             outline[0].text.extend(text)
         elif kind == "section" or not outline[-1].title:
-            outline.append(Section(title, text, []))
+            outline.append(DocumentSection(title, text, []))
         elif text:
-            outline[-1].parts.append(Section(title, text, []))
+            outline[-1].parts.append(DocumentSection(title, text, []))
     return [part for part in outline if part.paragraphs]
 
 

@@ -18,7 +18,7 @@ STRENGTH = 0.1  # variance of each weight's prior; on 262 questions 0.01 to 1 we
 
 
 def fit_odds(examples: Sequence[TrainingExample], *, max_clues: int = 4) -> Odds:
-    """How probably the generator answers from the best K sentences, by their probabilities.
+    """Fit the probability that the generator answers from the best K sentences.
 
     Args:
         examples: With ``scores`` and ``right``; those without teach nothing.

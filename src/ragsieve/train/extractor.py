@@ -38,7 +38,7 @@ def samples(example: TrainingExample, extract: Extract) -> list[PromptSample]:
 def figures(
     llm: LLM, examples: Sequence[TrainingExample], *, mode: Literal["point", "write"] = "point"
 ) -> dict[str, float]:
-    """How well a model names clues.
+    """Measure how a model names clues.
 
     Returns:
         ``questions``; ``clue_recall``: named clues of all clues; ``clue_precision``: of what is

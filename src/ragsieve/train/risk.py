@@ -123,7 +123,7 @@ def _kept(questions: Sequence[ScoredQuestion], cut: float) -> float:
 
 
 def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
-    """How many of ``n`` questions may lose their answer."""
+    """Number of ``n`` questions that may lose their answer."""
     allowed = math.floor(round((n + 1) * (1 - keep_answer) - 1, 9))  # 10 * (1 - 0.9) is below 1
     needed = math.ceil(round(keep_answer / (1 - keep_answer), 9))
     if confidence is not None:  # both promises are kept: the average one is stricter for some

@@ -71,7 +71,7 @@ class SourceLabeller:
         return {"question": example.query.text, "right": dict(zip(names, right, strict=True))}
 
     def _tried(self, example: Example) -> list[bool]:
-        """Which sources lead the generator to a right answer."""
+        """Sources that lead the generator to a right answer."""
         results = ask(self.sources, example.query)
         if failed := next((one for one in results if one.error), None):
             raise ModelError(f"source {failed.name} failed: {failed.error}")
@@ -83,7 +83,7 @@ class SourceLabeller:
 
 
 def _known(example: Example, names: Sequence[str]) -> list[bool]:
-    """Which sources the example's metadata name."""
+    """Sources that the example's metadata name."""
     helpful = example.metadata[KNOWN]
     if not isinstance(helpful, list):
         raise InputError(

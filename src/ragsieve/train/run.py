@@ -186,7 +186,7 @@ def check_same_run(work: Path, values: Mapping[str, Any]) -> None:
 
 
 def limits(limit: int | None) -> dict[parts.Part, int | None]:
-    """How many questions of each part are read; all where None."""
+    """Number of questions of each part; all where None."""
     return {"train": limit, "validation": limit and -(-limit // HELD_OUT)}
 
 

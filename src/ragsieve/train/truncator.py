@@ -29,7 +29,7 @@ def samples(example: TrainingExample, truncate: Truncate) -> list[PromptSample]:
 def figures(
     llm: LLM, examples: Sequence[TrainingExample], max_clues: int = SHOWN
 ) -> dict[str, Any]:
-    """How well a model chooses the cut points of examples that have one.
+    """Measure how a model chooses the cut points of examples that have one.
 
     Returns:
         ``questions``; ``accuracy``: the label itself is chosen; ``survives``: at least the label

@@ -86,7 +86,7 @@ class Endpoint(Schema, frozen=True, kw_only=True, dict=True):
 
 
 class Link(Schema, frozen=True, kw_only=True):
-    """How what a question names becomes a value of one kind that endpoints take.
+    """A link from names in a question to values of one kind that endpoints take.
 
     Without ``pattern``, ``names`` and ``search`` an entity's text is the value itself.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from ragsieve.errors import ModelError, needs_extra
+from ragsieve.errors import ModelError, needs_extra, one_line
 from ragsieve.models import store
 from ragsieve.retrieve.apis.entities import MAX_CHARS, Entity, apart, marked, runs, titles, trimmed
 from ragsieve.text import safe, words
@@ -63,7 +63,7 @@ class Spacy:
         try:
             return _util.load_model_from_path(Path(folder), exclude=["lemmatizer", "senter"])
         except (OSError, ValueError, KeyError) as error:
-            reason = " ".join(str(error).split())[:200]
+            reason = one_line(error, 200)
             raise ModelError(f"model {str(self.model)!r} cannot be loaded: {reason}") from error
 
     def load(self) -> None:

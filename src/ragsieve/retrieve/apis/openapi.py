@@ -128,7 +128,7 @@ def _endpoint(
 
 
 def _link(kind: str, parameter: _Parameter) -> Link | None:
-    """How a question gives a value for a parameter; None where it cannot."""
+    """The way in which a question gives a parameter's value; None where it cannot."""
     schema, name = parameter.schema, parameter.name.lower()
     form, sort = schema.get("type", "string"), schema.get("format", "")
     parts = words(_CAMEL.sub(" ", parameter.name).replace("_", " "))

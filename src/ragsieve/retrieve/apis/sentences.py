@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.text import safe
 
 with needs_extra("records"):
@@ -83,7 +83,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     try:
         return " ".join(_compiled(template).render(values).split())
     except _UNREADABLE as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise InputError(f"the reply must fit its template: {reason}") from error
 
 
