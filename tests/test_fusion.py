@@ -25,7 +25,7 @@ def test_equal_scores_keep_the_order_in_which_they_are_seen() -> None:
 
 def test_a_key_counts_once_a_ranking() -> None:
     """At its better place; those behind it move up."""
-    assert {"a": 1 / 1, "b": 1 / 2} == fuse([["a", "a", "b"]], [1], constant=0)
+    assert {"a": 1 / 61, "b": 1 / 62} == fuse([["a", "a", "b"]], [1])
 
 
 def test_no_ranking_has_nothing() -> None:
@@ -40,9 +40,7 @@ def test_weights_are_checked(weights: tuple[float, ...]) -> None:
         fuse([["a"]] * len(weights), weights)
 
 
-def test_other_options_are_checked() -> None:
-    """A weight for each ranking, and a constant that is a number from 0."""
+def test_each_ranking_has_a_weight() -> None:
+    """The error names the number."""
     with pytest.raises(InputError, match=r"weights must be 1, one a ranking, got \(1, 1\)"):
         fuse([["a"]], (1, 1))
-    with pytest.raises(InputError, match="constant must be finite and not negative, got -1"):
-        fuse([["a"]], (1,), constant=-1)

@@ -10,11 +10,11 @@ from ragsieve.errors import InputError
 
 K = TypeVar("K", bound=Hashable)
 
+_CONSTANT = 60  # how little the first places stand out
 
-def fuse(
-    rankings: Sequence[Sequence[K]], weights: Sequence[float], *, constant: float = 60
-) -> dict[K, float]:
-    """Weighted reciprocal rank fusion: the sum of weight / (constant + rank), ranks from 1.
+
+def fuse(rankings: Sequence[Sequence[K]], weights: Sequence[float]) -> dict[K, float]:
+    """Weighted reciprocal rank fusion: the sum of weight / (60 + rank), ranks from 1.
 
     Best first; equal ones in the order in which they are first seen, ranking by ranking. What
     occurs twice in a ranking counts at its better place.
@@ -22,7 +22,6 @@ def fuse(
     Args:
         rankings: Each best first; what a ranking does not hold gets nothing from it.
         weights: One a ranking; not negative, not all 0.
-        constant: How little the first places stand out; finite, not negative.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -32,12 +31,10 @@ def fuse(
     check_weights(weights)
     if len(rankings) != len(weights):
         raise InputError(f"weights must be {len(rankings)}, one a ranking, got {weights!r}")
-    if not 0 <= constant < math.inf:
-        raise InputError(f"constant must be finite and not negative, got {constant!r}")
     scores: dict[K, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
         for rank, key in enumerate(dict.fromkeys(ranking), 1):
-            scores[key] = scores.get(key, 0.0) + weight / (constant + rank)
+            scores[key] = scores.get(key, 0.0) + weight / (_CONSTANT + rank)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 

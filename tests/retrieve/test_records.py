@@ -327,8 +327,6 @@ def test_a_reply_of_many_names_is_compared_in_part() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_match": 101}, "min_match must be from 0 to 100, got 101"),
-        ({"min_match": math.nan}, "min_match must be from 0 to 100, got nan"),
         ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
         ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
     ],
@@ -344,7 +342,7 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
     source = Records(parse(LIBRARY), Http("http://127.0.0.1:1"), entities=Rules(), max_calls=3)
 
     assert "Records(api=Api('library', 3 endpoints), http=Http(" in repr(source)
-    assert repr(source).endswith("entities=Rules(), min_match=85.0, max_calls=3, max_chars=4000)")
+    assert repr(source).endswith("entities=Rules(), max_calls=3, max_chars=4000)")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve.trace import Step, Trace, step
@@ -17,10 +16,10 @@ GOOD = "Which singers recorded the song Summer Breeze?"
 LONG = "Summer Breeze " * 30  # 420 characters
 
 
-def rewritten(*replies: str, query: Query = QUERY, max_chars: int = 300) -> tuple[Query, Step]:
+def rewritten(*replies: str, query: Query = QUERY) -> tuple[Query, Step]:
     """The query that searches, and what the trace says."""
     with Trace().recording(), step("Rewrite") as record:
-        found = Rewrite(ScriptedLLM(replies), max_chars)(query)
+        found = Rewrite(ScriptedLLM(replies))(query)
     return found, record
 
 
@@ -141,19 +140,18 @@ def test_names_are_capital_words_behind_the_first(
     assert (reply if accepted else question) == found.text
 
 
-@pytest.mark.parametrize(("max_chars", "accepted"), [(46, True), (45, False)])
-def test_max_chars_bounds_the_rewrite(max_chars: int, accepted: bool) -> None:
-    """GOOD has 46 characters; a question of 12 allows 24 by itself."""
+@pytest.mark.parametrize(("chars", "accepted"), [(300, True), (301, False)])
+def test_a_rewrite_has_at_most_300_characters(chars: int, accepted: bool) -> None:
+    """A question of 12 allows 24 by itself."""
     query = Query("Who sang it?")
-    reply = "Which singers recorded it, the Summer Breeze x"
-    found, _ = rewritten(reply, reply, query=query, max_chars=max_chars)
+    reply = "Which singers recorded it".ljust(chars, "x")
+    found, _ = rewritten(reply, reply, query=query)
 
-    assert 46 == len(reply)
     assert (reply if accepted else query.text) == found.text
 
 
 def test_a_long_question_may_be_rewritten_at_length() -> None:
-    """Up to twice its own length, though that is over max_chars."""
+    """Up to twice its own length, though that is over 300."""
     query = Query(f"{LONG}?")
     found, _ = rewritten(LONG.strip(), query=query)
 
@@ -183,12 +181,6 @@ def test_a_failing_model_costs_no_search() -> None:
 
     assert QUERY == found
     assert ["the script has 0 replies, asked for 1"] == [n.split(": ")[1] for n in record.notes]
-
-
-def test_max_chars_is_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="max_chars must be at least 1, got 0"):
-        Rewrite(ScriptedLLM([]), 0)
 
 
 class Asked:

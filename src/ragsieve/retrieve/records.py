@@ -37,8 +37,6 @@ class Records:
         api: What it answers: `api.read`, `api.crag`, `openapi.described`.
         http: Asks its server; has a timeout a call.
         entities: Finds what the question names.
-        min_match: Least match of a name, in [0, 100]: rapidfuzz's ratio of the names in small
-            letters; their figures must be equal.
         max_calls: Most endpoints called for a question, and most names looked up.
         max_chars: Longest text of a document, in characters.
 
@@ -53,12 +51,11 @@ class Records:
     api: Api
     http: ApiHttp
     entities: Entities = field(kw_only=True)
-    min_match: float = field(default=85.0, kw_only=True)
     max_calls: int = field(default=8, kw_only=True)
     max_chars: int = field(default=4000, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_range(self, min_match=(0, 100), max_calls=(1, None), max_chars=(1, None))
+        check_range(self, max_calls=(1, None), max_chars=(1, None))
 
     def __call__(self, query: Query, /) -> list[Segment]:
         question = safe(query.text[:MAX_CHARS])
@@ -69,7 +66,7 @@ class Records:
         if today := query_date(query.time):
             entities = apart([*entities, *relative_dates(question, today)])
         client = ApiClient(self.api, self.http)
-        linker = Linker(client, question, fitting, self.min_match, self.max_calls)
+        linker = Linker(client, question, fitting, self.max_calls)
         values = linker.link(entities)
         calls = list(islice(_calls(fitting, values), self.max_calls + 1))
         if len(calls) > self.max_calls:

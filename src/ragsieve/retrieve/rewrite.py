@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ragsieve.errors import BadReply, ModelError, check_range
+from ragsieve.errors import BadReply, ModelError
 from ragsieve.models.base import LLM, complete_parsed
 from ragsieve.prompts import render
 from ragsieve.text import safe, words
@@ -20,36 +20,29 @@ _LABEL = re.compile(
 )
 _QUOTES = " \t\"'`*“”"
 _NAME = re.compile(r"[^\W_]+")
+_MAX_CHARS = 300  # of a rewrite
 
 
 @dataclass(frozen=True)
 class Rewrite:
     """The question as an LLM would rather search for it; the original where that makes no sense.
 
-    A rewrite makes sense if it is one line of at most ``max_chars`` characters, or twice as many as
-    the original has, no statement (small models answer instead), shares a word with the original
+    A rewrite makes sense if it is one line of at most 300 characters, or twice as many as the
+    original has, no statement (small models answer instead), shares a word with the original
     and holds its names: words with a capital letter behind the first one. What does not is asked
     for once more, the reason named; then, and where the model fails, the original stands, and the
     trace says so.
 
     Args:
         llm: Rewrites.
-        max_chars: Length of a rewrite, in characters; at least 1.
-
-    Raises:
-        InputError: If ``max_chars`` is below 1.
 
     Source: ChunkRAG (arXiv 2410.19572), section 3, "Query Rewriting".
     """
 
     llm: LLM
-    max_chars: int = 300
-
-    def __post_init__(self) -> None:
-        check_range(self, max_chars=(1, None))
 
     def __call__(self, query: Query, /) -> Query:
-        most = max(self.max_chars, 2 * len(query.text))
+        most = max(_MAX_CHARS, 2 * len(query.text))
         known, names = {*words(query.text)}, _names(query.text)
 
         def parse(reply: str) -> str:

@@ -20,6 +20,7 @@ with needs_extra("records"):
 
 Pair = tuple[Link, Entity]
 _MOST_NAMES = 1000  # of a search's reply: comparing ten thousand takes seconds
+_MIN_MATCH = 85.0  # of names in small letters, by rapidfuzz in [0, 100]; their figures are equal
 
 
 class Linker:
@@ -37,10 +38,9 @@ class Linker:
         client: ApiClient,
         question: str,
         fitting: Sequence[Endpoint],
-        min_match: float,
         max_calls: int,
     ) -> None:
-        self._client, self._question, self._min_match = client, question, min_match
+        self._client, self._question = client, question
         self._topical = [e for e in fitting if e.about]
         self._topics = topics_of(question, (topic for e in fitting for topic in e.about))
         self._kinds = {kind for e in fitting for kind in e.kinds}
@@ -72,13 +72,13 @@ class Linker:
 
     def _try(self, entities: Sequence[Entity], *, about_only: bool = False) -> None:
         """Look up ``entities``; if ``about_only``, only for endpoints that have topics."""
+        client = self._client
         kinds = {kind for e in self._topical for kind in e.kinds} if about_only else self._kinds
         links = [link for link in self._links if link.kind in kinds]
-        client, min_match = self._client, self._min_match
         pairs = self._within([(link, e) for link in links for e in entities if self._new(link, e)])
         self._looked_up |= {(link, e.text.lower()) for link, e in pairs}
         client.ask(client.about(link.search, e.text) for link, e in pairs if link.search)
-        new = {pair: value for pair in pairs if (value := _known(*pair, client, min_match))}
+        new = {pair: value for pair in pairs if (value := _known(*pair, client))}
         for link, entity in () if about_only else pairs:
             if link.search and (link, entity) not in new:
                 note(f"{entity.text!r} is no {link.kind} that {client.api.name!r} knows")
@@ -158,7 +158,7 @@ def _same(one: str, other: str) -> bool:
     return bool(one and other) and re.findall(r"\d+", one) == re.findall(r"\d+", other)
 
 
-def _known(link: Link, entity: Entity, client: ApiClient, min_match: float) -> Value | None:
+def _known(link: Link, entity: Entity, client: ApiClient) -> Value | None:
     if not link.search and not link.names:
         return Value(entity.text, entity.text)
     names: Mapping[str, str] = link.names
@@ -169,7 +169,7 @@ def _known(link: Link, entity: Entity, client: ApiClient, min_match: float) -> V
             note(f"of {size} names that {link.search!r} found, the first {_MOST_NAMES} count")
         names = {**names, **{name: name for name in listed[:_MOST_NAMES]}}
     name, match = best(entity.text, names, link.ignore)
-    return Value(names[name], name, match) if match >= min_match else None
+    return Value(names[name], name, match) if match >= _MIN_MATCH else None
 
 
 def _listed(answer: Any, key: str) -> list[str]:
