@@ -144,7 +144,7 @@ def test_names_are_capital_words_behind_the_first(
 def test_a_rewrite_has_at_most_300_characters(chars: int, accepted: bool) -> None:
     """A question of 12 allows 24 by itself."""
     query = Query("Who sang it?")
-    reply = "Which singers recorded it".ljust(chars, "x")
+    reply = "Which singers recorded it ".ljust(chars, "x")
     found, _ = rewritten(reply, reply, query=query)
 
     assert (reply if accepted else query.text) == found.text
