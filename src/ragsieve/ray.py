@@ -168,7 +168,7 @@ def filter_files(
             rows = ray.data.from_items([asdict(p) for p in left], override_num_blocks=len(left))
             arguments = (system, answer, workers, output, form)
             yield from _mapped(
-                rows, _Files, arguments, actors, {"batch_size": 1, **resources}
+                rows, _Files, arguments, min(actors, len(left)), {"batch_size": 1, **resources}
             ).iter_rows()
 
     return len(parts), results()
