@@ -1,11 +1,13 @@
 """Questions, passages and megabytes a second by how a system is run, and its memory (Linux).
 
-    python benchmarks/throughput.py hotpotqa.jsonl.gz --limit 40 --rounds 3
-    python benchmarks/throughput.py --systems finefilter-point --llm smollm2 --limit 4
+    python benchmarks/throughput.py hotpotqa.jsonl.gz --llm smollm2
+    python benchmarks/throughput.py hotpotqa.jsonl.gz --systems finefilter:40 --peers "" --rounds 3
 
 Every row is the command that people use: `ragsieve filter --input -` with one question at a time
 (`--workers 1`) or many, two such processes with one core each, and `ragsieve serve` with 32
-clients. Each has answered a question before the time begins. Rounds go through all rows one after
+clients; on Ray, two actors with a core each, whose parts hold a question or two. Each has answered
+a question before the time begins, on Ray four parts. `NAME:20` runs so many questions; peers, by
+`ragsieve_benchmarks`, run in one process. Rounds go through all rows one after
 another, so that a machine that becomes slower does so for all; a row shows the median round, and
 *times* is the median of its ratios to one at a time in the same round. CPU is seconds of processors
 a question, which other programs disturb least; memory is the peak of all its processes.
@@ -20,6 +22,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,9 +32,14 @@ from statistics import median
 
 from server_load import SAMPLE, bodies_of, serving, used, waits_of
 
+import ragsieve
+from ragsieve import systems
 from ragsieve.datasets.local import lines, parse_record
 
 CLIENTS = 32
+PART_BYTES = 1 << 13
+SYSTEMS = "finefilter:40,top-sentences:12,llmlingua:6"
+PEERS = "langchain-embeddings-filter:12,llama-index-sentence-optimizer:12"
 HEAD = "| system | run as | questions/s | times | passages/s | MB/s | CPU s | MB peak |"
 
 
@@ -131,15 +139,39 @@ def served(path: Path, arguments: list[str], seconds: float) -> Took:
         return Took(len(figures["waits"]), figures["seconds"], figures["cpu"], peak(server[0]))
 
 
+def on_ray(load: Load, system: str, llm: str) -> Took:
+    """Two actors with a core each, behind the first four parts."""
+    from ragsieve.ray import connected, filter_files
+
+    with tempfile.TemporaryDirectory() as folder, connected(None, 2):
+        source = Path(folder) / "questions.jsonl"
+        source.write_bytes(b"".join(line.rstrip() + b"\n" for line in [load.first, *load.lines]))
+        built = ragsieve.load(system, llm=llm)
+        options = {"label": system, "part_bytes": PART_BYTES, "resources": {"num_cpus": 1}}
+        _, parts = filter_files(str(source), f"{folder}/kept", built, **options)
+        for _ in range(4):
+            next(parts)
+        before, began = used(os.getpid())[0], time.monotonic()
+        questions = sum(part["questions"] for part in parts)
+        seconds, cpu = time.monotonic() - began, used(os.getpid())[0] - before
+        return Took(questions, seconds, cpu, peak(os.getpid()))
+
+
 def rows(o: argparse.Namespace, load: Load, system: str) -> dict[str, Callable[[], Took]]:
     """How a system is run, by the row's name."""
-    options = ["--system", system, "--llm", o.llm]
-    alone = "one process, one at a time"
-    return {
-        alone: lambda: piped(load, [*options, "--workers", "1"]),
+    llm = o.llm if "LLM" in systems.SYSTEMS[system].needs else "fake:echo"
+    options = ["--system", system, "--llm", llm]
+    ways = {
+        "one process, one at a time": lambda: piped(load, [*options, "--workers", "1"]),
         "one process": lambda: piped(load, options),
+    }
+    if system in o.peers:
+        return ways
+    return {
+        **ways,
         "two processes": lambda: piped(load, options, 2),
         f"server, {CLIENTS} clients": lambda: served(o.questions, options, o.seconds),
+        "Ray, two workers": lambda: on_ray(load, system, llm),
     }
 
 
@@ -149,16 +181,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     about.add_argument("questions", nargs="?", type=Path, default=SAMPLE, help="JSONL, .gz too")
-    about.add_argument("--systems", default="finefilter,top-sentences", help="with commas between")
-    about.add_argument("--llm", default="fake:echo", help="of all systems (%(default)s)")
-    about.add_argument("--limit", type=int, default=20, help="questions (%(default)s)")
+    about.add_argument("--systems", default=SYSTEMS, help="with commas between (%(default)s)")
+    about.add_argument("--peers", default=PEERS, help="the same of one process (%(default)s)")
+    about.add_argument("--llm", default="fake:echo", help="of systems with one (%(default)s)")
     about.add_argument("--rounds", type=int, default=1, help="rounds, one after another")
     about.add_argument("--seconds", type=float, default=10, help="of the server (%(default)s)")
     o = about.parse_args()
-    load = Load.read(o.questions, o.limit)
     print(f"load average {os.getloadavg()[0]:.1f} before\n\n{HEAD}")
     print("|" + "---|" * (HEAD.count(" |")), flush=True)
-    for system in o.systems.split(","):
+    for entry in filter(None, f"{o.systems},{o.peers}".split(",")):
+        system, _, limit = entry.partition(":")
+        load = Load.read(o.questions, int(limit or 20))
         ways = rows(o, load, system)
         took = [{name: way() for name, way in ways.items()} for _ in range(o.rounds)]
         for name in ways:
