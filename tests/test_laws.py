@@ -8,6 +8,9 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
 from typing import Any
 
 import pytest
@@ -33,6 +36,8 @@ from ragsieve.types import Document, Query, Segment
 
 PACKAGES = {"split": split, "score": score, "select": select, "systems": systems}
 QUERY = Query("Who sang Summer Breeze?")
+OTHER = Query("Which bees make honey?")
+ANSWERS = dict.fromkeys((QUERY.text, OTHER.text), ("Seals",))
 
 
 def first_two(prompt: Prompt) -> str:
@@ -74,7 +79,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "split.Sentences": split.Sentences,
     "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),
     "score.BM25": score.BM25,
-    "score.CXMI": lambda: score.CXMI(ScriptedLLM(["unused"]), {QUERY.text: ("Seals",)}),
+    "score.CXMI": lambda: score.CXMI(ScriptedLLM(["unused"]), ANSWERS),
     "score.Calibrated": lambda: score.Calibrated(Logistic(2.0, -1.0), of="given"),
     "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
     "score.Critique": lambda: score.Critique(ScriptedLLM(["unused"], choices=fewer)),
@@ -82,7 +87,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Helpful": lambda: score.Helpful(ScriptedLLM(["unused"], choices=fewer)),
     "score.Hybrid": lambda: score.Hybrid((score.BM25(), score.Cosine(HashingEmbedder()))),
     "score.InContext": lambda: score.InContext(HashingEmbedder()),
-    "score.Inclusion": lambda: score.Inclusion({QUERY.text: ("Seals",)}),
+    "score.Inclusion": lambda: score.Inclusion(ANSWERS),
     "score.Likelihood": lambda: score.Likelihood(ScriptedLLM(["unused"])),
     "score.Listwise": lambda: score.Listwise(Permuting(ScriptedLLM(ordered)), 3, 2),
     "score.Mean": lambda: score.Mean(("given",)),
@@ -118,7 +123,7 @@ MORE: dict[str, Callable[[], Any]] = {  # other options that take another way th
     "score.Listwise of a babbler": lambda: score.Listwise(
         Permuting(ScriptedLLM(lambda _: "I cannot say."))
     ),
-    "score.Overlap with an answer": lambda: score.Overlap({QUERY.text: ("Seals",)}),
+    "score.Overlap with an answer": lambda: score.Overlap(ANSWERS),
     "score.Relevance of a babbler": lambda: score.Relevance(
         ScriptedLLM(lambda _: "I cannot say.", can=frozenset({"complete"}))
     ),
@@ -242,6 +247,47 @@ def test_every_stage_is_a_function_of_its_arguments(name: str, segments: list[Se
     assert segments == before
     assert first == again
     assert [s.scores for s in first] == [s.scores for s in again]
+
+
+def whole(rank: int, text: str) -> Segment:
+    scores = {"relevance": 1 / len(text), "given": len(text) / 9}
+    return Segment(Document(text, text, rank=rank), 0, len(text), scores)
+
+
+TEXTS = (  # equally many, so that a reply cannot go by their number
+    ("Seals sang Summer Breeze. It was late.", "Crofts sang.", "Bees make honey."),
+    ("Which bees?", "Make honey. Bees make it, and the goats give milk.", "Who sang? Honey."),
+)
+ASKED = [(query, [*map(whole, range(3), texts)]) for texts in TEXTS for query in (QUERY, OTHER)]
+
+
+def replies(order: Sequence[int], threads: int) -> dict[str, list[Any]]:
+    """What every stage makes of `ASKED`, asked in this order."""
+    made: dict[str, list[Any]] = {}
+    for name in WAYS:
+        with suppress(pytest.skip.Exception), ThreadPoolExecutor(threads) as pool:
+            stage = stage_of(name)
+            found = pool.map(lambda place, ask=stage: ask(*ASKED[place]), order)
+            told = [[(s.key, s.text, dict(s.scores)) for s in kept] for kept in found]
+            made[name] = [reply for _, reply in sorted(zip(order, told, strict=True))]
+    return made
+
+
+@pytest.fixture(scope="module")
+def told() -> list[dict[str, list[Any]]]:
+    """Replies in two fresh interpreters: to one query after another; from the last, in threads."""
+    places = range(len(ASKED))
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
+        return [*processes.map(replies, (places, places[::-1]), (1, len(places)))]
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_no_query_changes_the_reply_to_another(name: str, told: list[dict[str, list[Any]]]) -> None:
+    """Whatever was asked before, or is asked at the same time in other threads."""
+    stage_of(name)  # skips where a package is missing
+    in_turn, at_once = [replies[name] for replies in told]
+
+    assert in_turn == at_once
 
 
 @pytest.mark.parametrize("name", WAYS)
