@@ -30,6 +30,7 @@ _WORDS = {
     "bool": "a boolean",
     "array": "a list",
     "object": "an object",
+    "Callable": "a function",
 }
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ragsieve import datasets
-from ragsieve.datasets import DATASETS, load
+from ragsieve.datasets import DATASETS, Entry, load
 from ragsieve.errors import InputError
 from ragsieve.types import Example
 
@@ -162,6 +162,27 @@ def test_the_table_says_what_each_is(name: str) -> None:
 
     assert all([entry.summary, entry.licence, entry.measures])
     assert ("-NC" in entry.licence) == entry.non_commercial
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"use": "x"}, "pets.use is not known; known are summary, licence, measures, "),
+        ({"measures": 3}, "pets.measures must be a string, got 3"),
+        ({"hub": {"id": "me/pets"}}, "pets.hub.layout is missing"),
+        ({"hub": {"id": "me/pets", "layout": "petz"}}, "pets.hub.layout must be a function, got"),
+    ],
+)
+def test_a_bad_table_is_named_with_its_key(more: dict[str, Any], message: str) -> None:
+    """In one line."""
+    with pytest.raises(InputError, match=f"^table.toml: {message}"):
+        datasets._entry("pets", {"summary": "x", "licence": "x", "measures": "x", **more})
+
+
+def test_an_entry_takes_no_file_as_text() -> None:
+    """It would count from the folder of whoever reads it."""
+    with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
+        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
 
 
 @pytest.mark.data

@@ -18,6 +18,7 @@ from ragsieve.datasets import columns
 from ragsieve.datasets.base import Dataset, Entry, Hub
 from ragsieve.errors import InputError, MissingExtra, check_choice, nearest
 from ragsieve.plugins import load_group
+from ragsieve.schema import read
 
 __all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
 
@@ -48,13 +49,15 @@ DATASETS = Datasets()
 @cache
 def _bundled() -> dict[str, Entry]:
     table = tomllib.loads((_FOLDER / "table.toml").read_text(encoding="utf-8"))
-    return {name: _entry(**values) for name, values in table.items()}
+    return {name: _entry(name, values) for name, values in table.items()}
 
 
-def _entry(*, hub: dict[str, Any] | None = None, file: str = "", **values: Any) -> Entry:
-    if hub:
-        values["hub"] = Hub(convert=getattr(columns, hub.pop("layout")), **hub)
-    return Entry(**values, file=_FOLDER / file if file else None)
+def _entry(name: str, values: dict[str, Any]) -> Entry:
+    if "file" in values:
+        values["file"] = _FOLDER / values["file"]
+    if layout := values.get("hub", {}).get("layout"):
+        values["hub"]["layout"] = getattr(columns, layout, layout)
+    return read(Entry, values, f"table.toml: {name}")
 
 
 @cache

@@ -12,13 +12,13 @@ from typing import Any
 
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError
+from ragsieve.schema import Schema
 from ragsieve.types import Example
 
 Lines = Iterator[tuple[int, bytes]]
 
 
-@dataclass(frozen=True)
-class Hub:
+class Hub(Schema, frozen=True, rename={"convert": "layout"}):
     """The place of a data set on the Hugging Face hub, and the layout of its rows.
 
     Args:
@@ -38,8 +38,7 @@ class Hub:
     revision: str = ""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Schema, frozen=True):
     """A row of the table of data sets.
 
     Args:
@@ -49,6 +48,9 @@ class Entry:
         non_commercial: Whether the licence forbids commercial use.
         hub: Where the hub has it; None where no copy is known.
         file: Its own JSONL file, which may be ``.gz``; None where folder or hub have it.
+
+    Raises:
+        InputError: If ``file`` is text, whose meaning would depend on the current folder.
     """
 
     summary: str
@@ -57,6 +59,10 @@ class Entry:
     non_commercial: bool = False
     hub: Hub | None = None
     file: Path | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.file, str):
+            raise InputError(f"file must be a Path, as Path(__file__).with_name({self.file!r})")
 
 
 @dataclass(frozen=True)
