@@ -261,16 +261,25 @@ def options_table(name: str) -> str:
     entry = systems.SYSTEMS[name]
     described = arguments(inspect.getdoc(make) or "")
     summary = (inspect.getdoc(make) or "").partition("\n")[0]
-    hints = {p.name: str(p.annotation) for p in inspect.signature(make).parameters.values()}
+    hints = {name: hint(p.annotation) for name, p in inspect.signature(make).parameters.items()}
     if not entry.options:
         return "None."
     lines = ["| option | type | default | meaning |", "|---|---|---|---|"]
     for option, default in entry.options.items():
         if f"``{option}``" in summary:
             described.setdefault(option, summary)
-        text = cell(described.get(option) or USUAL[option])
-        lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {text} |")
+        text = described.get(option) or USUAL.get(option)
+        if not text:
+            raise ValueError(f"{address(make)}: option {option} must have a line under Args")
+        lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {cell(text)} |")
     return "\n".join([*lines, "", f"API: [`{make.__name__}`][{address(make)}]."])
+
+
+def hint(annotation: Any) -> str:
+    """An annotation as it is written, whether or not its module postpones evaluation."""
+    if isinstance(annotation, str):
+        return annotation
+    return re.sub(r"[\w.]+\.(?=\w)", "", inspect.formatannotation(annotation))
 
 
 def address(function: Any) -> str:

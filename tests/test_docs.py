@@ -38,6 +38,8 @@ from ragsieve.artifacts import building
 from ragsieve.cli.base import pairs, values
 from ragsieve.cli.config import read as read_settings
 from ragsieve.evaluate import config
+from ragsieve.pipeline import System
+from ragsieve.systems import registry
 from ragsieve.systems.sources import sources_content
 
 ROOT = Path(__file__).parents[1]
@@ -447,6 +449,29 @@ def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
         for line in re.findall(r"^ragsieve .*", text, re.M):
             known = re.sub(r"(\w+)=MODEL", lambda m: f"{m[1]}={A_MODEL[m[1]]}", line)
             check_ragsieve(shlex.split(known)[1:])
+
+
+def test_annotations_show_as_they_are_written() -> None:
+    """Where a module postpones their evaluation, and where it does not."""
+    hint = hooks().hint
+
+    assert ["int", "int | None", "Path | None"] == [*map(hint, (int, int | None, Path | None))]
+    assert "select.Cut | None" == hint("select.Cut | None")
+
+
+def test_an_option_without_a_description_is_named() -> None:
+    """With the function whose docstring lacks it."""
+
+    def undescribed(llm: models.base.LLM, *, k: int = 1) -> System:
+        """Keep some."""
+        return artifacts.load("top-documents", llm)
+
+    registry.system("undescribed")(undescribed)
+    try:
+        with pytest.raises(ValueError, match=r"\.undescribed: option k must have a line under A"):
+            hooks().options_table("undescribed")
+    finally:
+        registry._ENTRIES.pop("undescribed")
 
 
 def test_figures_show_the_stages_of_the_composition() -> None:

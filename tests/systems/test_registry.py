@@ -149,6 +149,13 @@ def test_a_package_that_cannot_be_imported_is_left_out_aloud(
     assert reason in caplog.text
 
 
+def test_a_module_here_that_cannot_be_imported_is_named() -> None:
+    """By its file, with what its import raised."""
+    reason = r"systems.gone\.py cannot be imported: ModuleNotFoundError: No module named"
+    with pytest.raises(ImportError, match=reason):
+        registry._import("gone")
+
+
 def test_an_unknown_name_says_what_may_have_been_meant() -> None:
     """The message ends with the nearest name."""
     with pytest.raises(InputError, match=r"got 'chunkrga'; did you mean 'chunkrag'\?$"):

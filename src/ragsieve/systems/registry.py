@@ -22,7 +22,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from ragsieve.errors import InputError, nearest
+from ragsieve.errors import InputError, RagsieveError, nearest
 from ragsieve.pipeline import System
 from ragsieve.plugins import load_group
 
@@ -33,6 +33,7 @@ GROUP = "ragsieve.systems"
 """Group of the entry points by which other packages add systems."""
 
 _PACKAGE = "ragsieve.systems"
+_FOLDER = Path(__file__).parent
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _DEFAULT = "finefilter"
 
@@ -158,7 +159,7 @@ class Systems(Mapping[str, SystemEntry]):
         for module in sorted(_modules(), key=lambda module: not spelt.startswith(f"{module}_")):
             if name in _ENTRIES:
                 return _ENTRIES[name]
-            import_module(f"{_PACKAGE}.{module}")
+            _import(module)
         if name not in _ENTRIES:
             _import_others()
         return _ENTRIES[name]
@@ -166,7 +167,7 @@ class Systems(Mapping[str, SystemEntry]):
     def __iter__(self) -> Iterator[str]:
         """The default first, then those of papers, then plain ones, by name."""
         for module in _modules():
-            import_module(f"{_PACKAGE}.{module}")
+            _import(module)
         _import_others()
         names = [*_ENTRIES]
         return iter(sorted(names, key=_rank))
@@ -185,8 +186,18 @@ def _rank(name: str) -> tuple[bool, bool, str]:
 @cache
 def _modules() -> tuple[str, ...]:
     """Names of the modules beside this one, none imported."""
-    modules = iter_modules([str(Path(__file__).parent)])
+    modules = iter_modules([str(_FOLDER)])
     return tuple(module.name for module in modules if module.name != "registry")
+
+
+def _import(module: str) -> None:
+    try:
+        import_module(f"{_PACKAGE}.{module}")
+    except RagsieveError:
+        raise
+    except Exception as error:  # whatever a module in the making raises
+        reason = f"{type(error).__name__}: {error}"
+        raise ImportError(f"{_FOLDER / module}.py cannot be imported: {reason}") from error
 
 
 @cache
