@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from ragsieve.datasets.parts import part_of
-from ragsieve.evaluate.scorers import RECIPES
+from ragsieve.score.named import SCORERS
 
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
 Command = Callable[..., Any]
@@ -49,12 +49,12 @@ def test_scorers_are_compared_with_chance(ragsieve: Command) -> None:
 
 def test_every_scorer_runs_and_says_so_in_json(ragsieve: Command) -> None:
     """All at once; ratings of a model that understands nothing are at chance."""
-    names = [part for name in RECIPES for part in ("--scorer", name)]
+    names = [part for name in SCORERS for part in ("--scorer", name)]
     ended = ragsieve("scorers", "g.jsonl", *FAKE, *names, "--model", "pair=fake:overlap", "--json")
     found = json.loads(ended.out)["g.jsonl"]
     by_name = {one["scorer"]: one for one in found["scorers"]}
 
-    assert ["chance", *RECIPES] == list(by_name)
+    assert ["chance", *SCORERS] == list(by_name)
     assert ("grades", "documents", 2, 1) == tuple(
         found[key] for key in ("labels", "unit", "segments", "helpful")
     )
@@ -123,5 +123,5 @@ def test_help_names_every_scorer(ragsieve: Command) -> None:
     """With examples."""
     text = ragsieve("scorers", "--help").out
 
-    assert [] == [name for name in RECIPES if name not in text]
+    assert [] == [name for name in SCORERS if name not in text]
     assert "ragsieve scorers noveleval clapnq" in text

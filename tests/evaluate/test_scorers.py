@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("scipy")
@@ -18,20 +18,18 @@ from ragsieve.errors import InputError
 from ragsieve.evaluate.auc import auc
 from ragsieve.evaluate.scorers import (
     CHANCE,
-    RECIPES,
     Labelled,
-    create_scorers,
     figures,
     hit,
     labelled,
     labels_of,
     ndcg,
-    needed,
     rho,
     scored,
     unit_of,
 )
-from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.score.named import create_scorers
 from ragsieve.types import Document, Example, Query, Segment
 
 QUERY = Query("Who sang it?")
@@ -98,6 +96,7 @@ def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
     assert measure(np.ones(2), scores) is None
 
 
+@settings(deadline=None)  # the first call imports much
 @given(GRADED)
 def test_rho_is_the_correlation_of_ranks(pairs: list[tuple[int, int]]) -> None:
     """Pearson's, of the mean ranks of ties."""
@@ -167,28 +166,6 @@ def test_a_grade_must_be_a_number(grade: Any) -> None:
         labelled(example(document("Bees.", relevance=grade)), "grades")
 
 
-def test_scorers_bring_what_they_need_once() -> None:
-    """Reflection reads relevance; a mean reads all three."""
-    assert ["relevance", "reflection"] == needed(["reflection"])
-    assert ["relevance", "reflection", "critique", "mean"] == needed(["reflection", "mean"])
-    with pytest.raises(InputError, match=r"a scorer must be one of bm25, .*, got 'bm52'"):
-        needed(["bm52"])
-    with pytest.raises(InputError, match="at least one scorer"):
-        needed([])
-
-
-def test_models_are_asked_for_only_where_needed() -> None:
-    """BM25 needs none, a cross-encoder its own."""
-    asked = []
-
-    def model(role: str) -> Any:
-        asked.append(role)
-        return OverlapCrossEncoder()
-
-    assert ["bm25", "pair"] == list(create_scorers(["bm25", "pair"], model))
-    assert ["pair"] == asked
-
-
 def rated(question: str) -> Labelled:
     """Three documents, of which the second helps."""
     texts = ("Goats give milk.", "Bees make honey.", "It was late.")
@@ -240,23 +217,6 @@ def test_figures_without_both_kinds_are_none() -> None:
 
     assert [None] * 4 == [found[name] for name in ("AUC", "rho", "NDCG@10", "hit@1")]
     assert found["seconds_per_segment"] > 0
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_scorer_can_be_made(name: str) -> None:
-    """From the model of its role."""
-    models = {
-        "embedder": HashingEmbedder(),
-        "pair": OverlapCrossEncoder(),
-        "clues": None,
-        "pruner": None,
-        "llm": ScriptedLLM(["unused"]),
-        "critic": ScriptedLLM(["unused"]),
-    }
-    chain = create_scorers([name], lambda role: models[role])
-
-    assert name == list(chain)[-1]
-    assert {"hybrid": "fused"}.get(name, name) == chain[name].name
 
 
 @pytest.mark.data

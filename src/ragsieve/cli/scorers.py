@@ -32,6 +32,7 @@ from ragsieve.cli.opening import CHANGES, SystemOptions
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError
+from ragsieve.score.named import SCORERS, create_scorers, needed
 from ragsieve.text import counted
 from ragsieve.types import Example
 
@@ -57,6 +58,13 @@ _CHANGES: dict[str, Any] = {
     },
     "llm": {"default": "smollm2"},
 }
+_NEEDS = {n: ", ".join(filter(None, [one.role, *one.after])) for n, one in SCORERS.items()}
+_SCORERS = {
+    "flags": ["--scorer"],
+    "metavar": "NAME",
+    "help": "One of these with the models and scorers that it needs; may come several times: "
+    + ", ".join(f"{name} ({needs})" if needs else name for name, needs in _NEEDS.items()),
+}
 _PARTS = ("validation", "test")  # that a curve is fitted to, and measured on
 
 
@@ -69,10 +77,7 @@ def scorers_command(
     names: Questions,
     *,
     data: Data = None,
-    scorers: Annotated[tuple[str, ...], {"flags": ["--scorer"], "metavar": "NAME"}] = (
-        "bm25",
-        "cosine",
-    ),
+    scorers: Annotated[tuple[str, ...], _SCORERS] = ("bm25", "cosine"),
     limit: Count = None,
     cache: Annotated[Path | None, FILE] = None,
     as_json: Json = False,
@@ -90,9 +95,6 @@ def scorers_command(
     not; 0.5 is chance. rho is Spearman's. hit@1 is how often the best helps. Means over questions
     with 95% bootstrap intervals; equal scores count as drawn by lot.
 
-    Scorers: bm25, cosine, hybrid (both), pruner, pair (with --model pair=…), likelihood;
-    relevance, reflection (after it), critique, and the mean of these three, in which an LLM rates.
-
     \b
       ragsieve scorers questions.jsonl
       ragsieve scorers noveleval clapnq --data ~/questions --scorer cosine --scorer likelihood
@@ -105,13 +107,10 @@ def scorers_command(
     the order of two: a scorer at chance stays.
 
     Args:
-        scorers: One of the scorers above; may come several times.
         limit: Only the first questions of each DATA.
         cache: Remember model replies here; times mean little then.
         output: Write the curve of the one --scorer here.
     """
-    from ragsieve.evaluate.scorers import create_scorers, needed
-
     needed(scorers)  # says early what there is not
     if output and len(scorers) != 1:
         raise InputError(f"--calibrate takes exactly one --scorer, got {len(scorers)}")
@@ -258,15 +257,14 @@ def _print_set(data: _Set, measured: Sequence[Figures]) -> None:
 def _calibrate(
     sets: Sequence[_Set], scorers: Mapping[str, Scorer], name: str, output: Path, as_json: bool
 ) -> None:
-    from ragsieve.evaluate.scorers import RECIPES, needed
     from ragsieve.score.calibrated import models_of
     from ragsieve.train.scores import calibrate, write
 
     known, test = ([q for s in sets for q in s.questions[part]] for part in _PARTS)
     about = {
         "scorer": name,
-        "models": models_of([scorers[n] for n in RECIPES[name].after or (name,)]),
-        "prompts": [prompt for n in needed([name]) for prompt in RECIPES[n].prompts],
+        "models": models_of([scorers[n] for n in SCORERS[name].after or (name,)]),
+        "prompts": [prompt for n in needed([name]) for prompt in SCORERS[n].prompts],
         "fitted_to": {s.name: s.about("validation") for s in sets},
         "measured_on": {s.name: s.about("test") for s in sets},
         "ragsieve": version("ragsieve"),

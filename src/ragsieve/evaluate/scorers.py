@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ragsieve import score, split
+from ragsieve import split
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, nearest, needs_extra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.evaluate.auc import auc
 from ragsieve.evaluate.evidence import Span, gold_sentences
 from ragsieve.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve.score.base import Scorer
+from ragsieve.score.named import needed
 from ragsieve.text import contains_answer, normalise
 from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment
@@ -25,58 +26,10 @@ with needs_extra("bench"):
     from sklearn.metrics import ndcg_score
 
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
-Role = Literal["llm", "critic", "embedder", "pruner", "pair"]
 
 CHANCE = "chance"
-RATINGS = ("relevance", "reflection", "critique")
 _YES_NO = ("yes", "no")
 _OF_DOCUMENTS: tuple[Labels, ...] = ("grades", "positive documents")  # labels of documents
-
-
-class Recipe(NamedTuple):
-    """A scorer's constructor, its model, the scorers before it, and its prompts."""
-
-    make: Callable[..., Scorer]
-    role: Role | None = None
-    after: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
-
-
-RECIPES: dict[str, Recipe] = {
-    "bm25": Recipe(score.BM25),
-    "cosine": Recipe(score.Cosine, "embedder"),
-    "hybrid": Recipe(lambda model: score.Hybrid((score.Cosine(model), score.BM25())), "embedder"),
-    "pruner": Recipe(score.Pruner, "pruner"),
-    "pair": Recipe(score.Pair, "pair"),
-    "likelihood": Recipe(score.Likelihood, "llm", prompts=("asks", "asks_closed")),
-    "relevance": Recipe(score.Relevance, "llm", prompts=("relevance",)),
-    "reflection": Recipe(score.Reflection, "llm", ("relevance",), ("reflection",)),
-    "critique": Recipe(score.Critique, "critic", prompts=("critique",)),
-    "mean": Recipe(lambda: score.Mean(RATINGS), after=RATINGS),
-}
-
-
-def needed(names: Iterable[str]) -> list[str]:
-    """Names of scorers with those that must come before them, in an order that works, each once.
-
-    Raises:
-        InputError: If there is no scorer of a name, or no name.
-    """
-    names_needed: dict[str, None] = {}
-    for name in names:
-        if name not in RECIPES:
-            near = nearest(name, RECIPES)
-            raise InputError(f"a scorer must be one of {', '.join(RECIPES)}, got {name!r}{near}")
-        names_needed |= dict.fromkeys((*RECIPES[name].after, name))
-    if not names_needed:
-        raise InputError("there must be at least one scorer, got none")
-    return list(names_needed)
-
-
-def create_scorers(names: Iterable[str], model: Callable[[Role], Any]) -> dict[str, Scorer]:
-    """Scorers by name, with those that must come before them; asks ``model`` for what they need."""
-    recipes = {name: RECIPES[name] for name in needed(names)}
-    return {n: r.make(model(r.role)) if r.role else r.make() for n, r in recipes.items()}
 
 
 @dataclass(frozen=True)
@@ -193,7 +146,7 @@ def scored(question: Labelled, scorers: Mapping[str, Scorer]) -> ScoredSegments:
 
     Args:
         question: The question.
-        scorers: As `create_scorers` gives them.
+        scorers: As `ragsieve.score.named.create_scorers` gives them.
 
     Raises:
         ModelError: If a model fails.
