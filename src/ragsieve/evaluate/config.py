@@ -228,14 +228,13 @@ def read(path: Path, *, small: bool = False) -> Config:
 
 
 def _budgeted(config: Config) -> Config:
-    """The same with the run's budget among the options of each system that takes one."""
+    """The same with the run's budget among the options of each system, unless it has its own."""
     if config.max_tokens is None:
         return config
-    specs = []
-    for spec in config.systems:
-        takes = "max_tokens" in building.entry(spec.name).options
-        budget = {"max_tokens": config.max_tokens} if takes else {}
-        specs.append(msgspec.structs.replace(spec, options=budget | spec.options))
+    budget = {"max_tokens": config.max_tokens}
+    specs = [
+        msgspec.structs.replace(spec, options=budget | spec.options) for spec in config.systems
+    ]
     return msgspec.structs.replace(config, systems=specs)
 
 
