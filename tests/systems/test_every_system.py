@@ -44,7 +44,6 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("chunkrag", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
     ("compact", {"together": 0}, "together must be at least 1, got 0"),
     ("compact", {"written_tokens": 0}, "written_tokens must be at least 1, got 0"),
-    ("compact", {"prompt": "x"}, "prompt must be one of auto, trained, instructed, got 'x'"),
     ("cpc", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
     ("crag", {"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
     ("crag", {"upper": math.nan}, "thresholds must be finite, got 0.3, nan"),
