@@ -55,6 +55,8 @@ def prepare(recipe: str, data: Path) -> None:
         train_routers(data)
     if "filters/" in recipe:
         train_filters(data)
+    if "trained/" in recipe:
+        train_compared(data)
 
 
 def train_routers(data: Path) -> None:
@@ -71,6 +73,13 @@ def train_filters(data: Path) -> None:
     for name, epsilon in (("tuned", "0"), *((f"epsilon-{e}", e) for e in EPSILONS)):
         if not Path("filters", name).exists():
             ragsieve("train", "finefilter", f"filters/{name}", few, *little, "--epsilon", epsilon)
+
+
+def train_compared(data: Path) -> None:
+    few = questions(OUTPUT / "few.jsonl", ("nq",), data, 24)
+    for name, kind in (("recomp", "recomp"), ("exit", "exit"), ("filco", "writer")):
+        if not Path("trained", name).exists():
+            ragsieve("train", kind, f"trained/{name}", few, "--epochs", "1", "--limit", "5")
 
 
 def main() -> None:
