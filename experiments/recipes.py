@@ -80,6 +80,9 @@ def train_compared(data: Path) -> None:
     for name, kind in (("recomp", "recomp"), ("exit", "exit"), ("filco", "writer")):
         if not Path("trained", name).exists():
             ragsieve("train", kind, f"trained/{name}", few, "--epochs", "1", "--limit", "5")
+    if not Path("trained/bottleneck").exists():
+        options = ("--by", "ib", "--epochs", "1", "--limit", "2", "--documents", "1")
+        ragsieve("train", "writer", "trained/bottleneck", few, *options)
 
 
 def main() -> None:
