@@ -28,6 +28,7 @@ def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str) -> None:
     (document,) = read_documents([str(path)])
 
     assert (str(path), "# Bées\r\n\r\n") == (document.id, document.text)
+    assert [document] == [*Sources([str(path)])]
 
 
 def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
@@ -162,13 +163,6 @@ def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
     names = ("in/c.html", "b.md", "a.TXT", "b.md", "in/c.html", "index/f.txt")
     assert [str(tmp_path / name) for name in names] == [document.id for document in read]
     assert {".xlsx": 1, "no ending": 1} == others
-
-
-def test_a_named_file_is_read_whatever_its_ending(tmp_path: Path) -> None:
-    """Only folders hold files that nobody asked for."""
-    (tmp_path / "a.log").write_text("Bees.")
-
-    assert [str(tmp_path / "a.log")] == ids(Sources([str(tmp_path / "a.log")]))
 
 
 def test_json_holds_one_document_or_many(tmp_path: Path) -> None:

@@ -294,24 +294,24 @@ def test_texts_are_cut_behind_a_sentence() -> None:
     ]
 
 
-def test_values_in_a_path_cannot_leave_it() -> None:
+@pytest.mark.parametrize(
+    ("question", "paths", "texts"),
+    [
+        ("Is 'Ann' old?", ["/of/Ann"], ["The age of Ann is 5."]),
+        ("Is '../Ann' old?", [], []),
+        ("Is '..' old?", [], []),
+        ("Is 'Bob' old, or '../Bob'?", ["/of/Bob"], []),  # nothing is at his path: an answer
+    ],
+)
+def test_values_in_a_path_cannot_leave_it(
+    question: str, paths: list[str], texts: list[str]
+) -> None:
     """A name with a slash is not sent."""
     link = "[[link]]\nkind = 'n'\n[[endpoint]]\npath = '/of/{name}'\ntakes = { name = 'n' }"
-    api = parse("name = 'x'\n" + link)
-    server = Server({"/of/Ann": {"age": 5}})
+    server = Server({"/of/Ann": {"age": 5}, "/of/Bob": NotFound("HTTP 404")})
 
-    assert ["The age of Ann is 5."] == [s.text for s in ask(server, "Is 'Ann' old?", api)]
-    assert [] == ask(server, "Is '../Ann' old?", api) + ask(server, "Is '..' old?", api)
-    assert [("/of/Ann", {})] == server.asked
-
-
-def test_a_name_in_a_path_may_be_unknown() -> None:
-    """There is nothing at its path: that is an answer, and a name that may not stand there none."""
-    link = "[[link]]\nkind = 'n'\n[[endpoint]]\npath = '/of/{name}'\ntakes = { name = 'n' }"
-    server = Server({"/of/Bob": NotFound("HTTP 404")})
-
-    assert [] == ask(server, "Is 'Bob' old, or '../Bob'?", parse("name = 'x'\n" + link))
-    assert [("/of/Bob", {})] == server.asked
+    assert texts == [s.text for s in ask(server, question, parse("name = 'x'\n" + link))]
+    assert [(path, {}) for path in paths] == server.asked
 
 
 def test_a_reply_of_many_names_is_compared_in_part() -> None:

@@ -90,22 +90,14 @@ WRONG = {
 
 @pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
 def test_what_makes_no_sense_is_asked_once_more(reply: str) -> None:
-    """The reason named; a second reply that makes sense counts."""
+    """A second reply that makes sense counts; else the very same query searches, with a note."""
     found, record = rewritten(reply, GOOD)
+    original, twice = rewritten(reply, reply)
 
-    assert GOOD == found.text
-    assert 1 == record.unreadable
+    assert (GOOD, QUERY) == (found.text, original)
+    assert (1, 2) == (record.unreadable, twice.unreadable)
     assert "unreadable reply, asked once more" in record.notes[0]
-
-
-@pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
-def test_then_the_original_searches(reply: str) -> None:
-    """The very same query, and the trace says so."""
-    found, record = rewritten(reply, reply)
-
-    assert QUERY is found
-    assert 2 == record.unreadable
-    assert "not rewritten, the question as it is searches" in record.notes[-1]
+    assert "not rewritten, the question as it is searches" in twice.notes[-1]
 
 
 def test_the_model_is_told_what_was_wrong() -> None:
@@ -129,33 +121,16 @@ def test_the_model_is_told_what_was_wrong() -> None:
         ("how long is the Straße", "length of the Straße", True),
         ("谁唱了这首歌", "这首歌是谁唱的", True),  # characters are words
         ("???", "Which question is meant?", True),  # nothing to share
+        ("Who sang it?", "Which singers recorded it ".ljust(300, "x"), True),
+        ("Who sang it?", "Which singers recorded it ".ljust(301, "x"), False),
+        (f"{LONG}?", LONG.strip(), True),  # up to twice the question's length
     ],
 )
-def test_names_are_capital_words_behind_the_first(
-    question: str, reply: str, accepted: bool
-) -> None:
-    """All of them must be in the rewrite, in any case and order."""
+def test_a_rewrite_keeps_names_and_measure(question: str, reply: str, accepted: bool) -> None:
+    """Capital words behind the first must be in it; 300 characters, or twice the question's."""
     found, _ = rewritten(reply, reply, query=Query(question))
 
     assert (reply if accepted else question) == found.text
-
-
-@pytest.mark.parametrize(("chars", "accepted"), [(300, True), (301, False)])
-def test_a_rewrite_has_at_most_300_characters(chars: int, accepted: bool) -> None:
-    """A question of 12 allows 24 by itself."""
-    query = Query("Who sang it?")
-    reply = "Which singers recorded it ".ljust(chars, "x")
-    found, _ = rewritten(reply, reply, query=query)
-
-    assert (reply if accepted else query.text) == found.text
-
-
-def test_a_long_question_may_be_rewritten_at_length() -> None:
-    """Up to twice its own length, though that is over 300."""
-    query = Query(f"{LONG}?")
-    found, _ = rewritten(LONG.strip(), query=query)
-
-    assert LONG.strip() == found.text
 
 
 def test_a_question_too_long_to_rewrite_searches_as_it_is() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -102,19 +102,30 @@ def test_only_those_chosen_are_asked() -> None:
     assert {"event": "sources", "asked": ["b"], "left": ["a"]} == record.events[0]
 
 
-def test_memory_leaves_the_answer_to_the_model() -> None:
-    """A source of nothing, or none at all, gives no evidence and no warning."""
-    found, record = routed(named("memory", nothing))
-
-    assert [] == found
-    assert ["asked: memory; not asked: none", "memory: 0 found"] == record.notes
-
-
 def raising(error: BaseException) -> Callable[[Query], list[Segment]]:
     def search(_: Query) -> list[Segment]:
         raise error
 
     return search
+
+
+class Hanging:
+    """A source that gives nothing before its end."""
+
+    def __init__(self) -> None:
+        self.end = threading.Event()
+
+    def __call__(self, _: Query) -> list[Segment]:
+        self.end.wait(20)
+        return []
+
+
+@pytest.fixture
+def hangs() -> Iterator[Hanging]:
+    """One that ends with the test."""
+    source = Hanging()
+    yield source
+    source.end.set()
 
 
 @pytest.mark.parametrize(
@@ -139,43 +150,22 @@ def test_a_source_that_fails_costs_its_own_evidence_only(search: Any, reason: st
     assert "good: 1 found" == record.notes[2]
 
 
-def test_a_source_that_hangs_is_left_out_in_its_time() -> None:
-    """The time of two late ones runs at once."""
-    end = threading.Event()
+def test_a_source_that_hangs_is_left_out_in_its_time(hangs: Hanging) -> None:
+    """The time of two late ones runs at once; one without a clock, as an index, is waited for."""
 
-    def hangs(_: Query) -> list[Segment]:
-        end.wait(10)
-        return []
+    def slow(query: Query) -> list[Segment]:
+        time.sleep(0.3)
+        return giving("a")(query)
 
     began = time.monotonic()
     found, record = routed(
-        named("x", hangs, 0.2), named("y", hangs, 0.2), named("good", giving("kept"))
+        named("x", hangs, 0.2), named("y", hangs, 0.2), Named("index", "", slow, None)
     )
     took = time.monotonic() - began
-    end.set()
-
-    assert ["kept"] == [s.text for s in found]
-    assert "warning: x was left out: not done after 0.2 s" in record.notes
-    assert took < 0.39
-
-
-def test_a_source_without_a_clock_is_waited_for() -> None:
-    """As an index that must wait while a local model writes."""
-    end = threading.Event()
-
-    def slow(query: Query) -> list[Segment]:
-        time.sleep(0.2)
-        return giving("a")(query)
-
-    def hangs(_: Query) -> list[Segment]:
-        end.wait(20)
-        return []
-
-    found, record = routed(Named("index", "", slow, None), named("web", hangs, 0.05))
-    end.set()
 
     assert ["index/0"] == [s.document.id for s in found]
-    assert ["web was left out: not done after 0.05 s"] == record.warnings
+    assert [f"{name} was left out: not done after 0.2 s" for name in "xy"] == record.warnings
+    assert took < 0.39
 
 
 def test_a_late_source_writes_into_no_trace() -> None:
@@ -204,21 +194,15 @@ def test_a_late_source_writes_into_no_trace() -> None:
     assert [] == [s for s in trace.steps if s.usages or "too late" in "".join(s.notes)]
 
 
-def test_a_source_that_never_returns_is_not_asked_for_ever() -> None:
+def test_a_source_that_never_returns_is_not_asked_for_ever(hangs: Hanging) -> None:
     """When many questions gave up on it, the next ones do without it at once, until it goes on."""
-    end = threading.Event()
-
-    def hangs(_: Query) -> list[Segment]:
-        end.wait(20)
-        return []
-
     hanging = named("x", hangs, 0.001)
     for _ in range(MAX_LATE):
         ask([hanging], QUERY)
     before = threading.active_count()
     (last,) = ask([hanging], QUERY)
     after = threading.active_count()
-    end.set()
+    hangs.end.set()
     while threading.active_count() > before - MAX_LATE:
         time.sleep(0.01)
     (again,) = ask([hanging], QUERY)
@@ -275,7 +259,7 @@ def test_who_asked_is_warned_of_what_was_left_out() -> None:
 def test_what_sources_note_and_spend_reaches_the_trace() -> None:
     """Of their inner steps, too, in the order of the sources; each note names its source."""
 
-    def busy(name: str, seconds: float) -> Named:
+    def busy(name: str, seconds: float, error: str = "") -> Named:
         def search(_: Query) -> list[Segment]:
             time.sleep(seconds)
             note(f"said {name}")
@@ -283,11 +267,13 @@ def test_what_sources_note_and_spend_reaches_the_trace() -> None:
             with step("inner"):
                 record_usage([Usage(f"model {name}", 3, 2)])
                 log_event("seen", "page", place=1)
+            if error:
+                raise ModelError(error)
             return []
 
         return named(name, search)
 
-    _, record = routed(busy("a", 0.05), busy("b", 0.0))
+    _, record = routed(busy("a", 0.05), busy("b", 0.0, error="costs though it gives nothing"))
 
     assert ["model a", "model b"] == [usage.model for usage in record.usages]
     assert 2 == record.unreadable
@@ -295,33 +281,16 @@ def test_what_sources_note_and_spend_reaches_the_trace() -> None:
     assert [{"event": "page", "place": 1}] == record.events[1]["events"]
 
 
-def test_what_a_failing_source_spent_is_charged() -> None:
-    """It costs though it gives nothing."""
-
-    def search(_: Query) -> list[Segment]:
-        record_usage([Usage("m", 7)])
-        raise ModelError("broken")
-
-    _, record = routed(named("bad", search))
-
-    assert [Usage("m", 7)] == record.usages
-
-
 def test_equal_ids_stay_apart() -> None:
-    """Two texts by one id get two; a span given twice comes once."""
+    """Two texts by one id get two; a span given twice comes once, with its score."""
     one, two = Document("d", "first text"), Document("d", "second")
-    spans = [Segment(one, 0, 5), Segment.whole(two), Segment(one, 6, 10), Segment(one, 0, 5)]
+    spans = [Segment(one, 0, 5).scored("s", 0.5), Segment.whole(two), Segment(one, 6, 10)]
+    spans.append(spans[0])
     found, _ = routed(named("x", lambda _: spans))
 
     assert [("x/d", "first"), ("x/d#2", "second"), ("x/d", "text")] == [
         (s.document.id, s.text) for s in found
     ]
-
-
-def test_scores_stay() -> None:
-    """A span keeps what its source scored."""
-    found, _ = routed(named("x", lambda _: [Segment.whole(Document("d", "t")).scored("s", 0.5)]))
-
     assert 0.5 == found[0].score
 
 
