@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
-import string
-import sys
 import time
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score import rouge_scorer
 
-from ragsieve.errors import InputError, MissingExtra
-from ragsieve.evaluate import answers as measured
+from ragsieve.errors import InputError
 from ragsieve.evaluate.answers import (
     AnswerJudge,
     accuracy,
@@ -58,6 +53,7 @@ def test_an_answer_is_right_where_a_gold_one_stands_in_it(
         ("Seals and Crofts", ["Seals"], 0.0, 2 * (1 / 3) * 1 / (1 / 3 + 1)),  # 1 of 3, 1 of 1
         ("Seals and Crofts", ["Seals", "Crofts and Nash"], 0.0, 2 / 3),  # the better: 2 of 3 both
         ("bee bee bee", ["bee bee"], 0.0, 2 * (2 / 3) * 1 / (2 / 3 + 1)),  # as often as in both
+        ("a sea-bee in\n1,999 (x)", ["Seabee  in the 1999 x."], 1.0, 1.0),
         ("Nash", ["Seals"], 0.0, 0.0),
         ("", ["Seals"], 0.0, 0.0),
         ("Seals", [], 0.0, 0.0),
@@ -72,44 +68,6 @@ def test_matches_and_overlaps_worked_by_hand(
     """Each beside its arithmetic; a Chinese character is a word."""
     assert match == exact_match(output, answers)
     assert overlap == pytest.approx(f1(output, answers))
-
-
-def squad(output: str, answers: Sequence[str]) -> tuple[float, float]:
-    """Exact match and F1 as SQuAD v1.1 defines them, written down from the definition."""
-
-    def words(text: str) -> list[str]:
-        kept = "".join(c for c in text.lower() if c not in string.punctuation)
-        return [word for word in kept.split() if word not in {"a", "an", "the"}]
-
-    def one(gold: list[str]) -> float:
-        left, shared = words(output), 0
-        for word in gold:
-            if word in left:
-                left.remove(word)
-                shared += 1
-        if shared == 0:
-            return 0.0
-        precision, recall = shared / len(words(output)), shared / len(gold)
-        return 2 * precision * recall / (precision + recall)
-
-    golds = [words(answer) for answer in answers]
-    return float(words(output) in golds), max(one(gold) for gold in golds)
-
-
-def test_match_and_overlap_are_squads() -> None:
-    """On 1,000 made-up cases with articles, punctuation, repeats and several gold answers."""
-    draw = random.Random(20)
-    pool = ["the", "The", "a", "an", "bee", "Bee,", "bee's", "sea-bee", "in", "1,999", "&", "(x)"]
-
-    def text() -> str:
-        return draw.choice([" ", "  ", "\n"]).join(draw.choices(pool, k=draw.randint(0, 5)))
-
-    cases = [(text(), [text() for _ in range(draw.randint(1, 4))]) for _ in range(1000)]
-    expected = [squad(*case) for case in cases]
-
-    assert len({overlap for _, overlap in expected}) > 8
-    assert [match for match, _ in expected] == [exact_match(*case) for case in cases]
-    assert [overlap for _, overlap in expected] == pytest.approx([f1(*case) for case in cases])
 
 
 @given(ANY_TEXT, st.lists(ANY_TEXT, max_size=3))
@@ -135,41 +93,17 @@ def test_hostile_outputs_are_wrong_and_quick(output: str) -> None:
 
 
 def test_rouge_worked_by_hand() -> None:
-    """'the cat sat' and 'the cat ran off': 2 of 3 and 4 words, 1 of 2 and 3 pairs, 'the cat'."""
-    found = rouge("the cat sat", ["the cat ran off"])
+    """'the cat sat' and 'the cat ran off': 2 of 3 and 4 words, 1 of 2 and 3 pairs, 'the cat'.
 
-    assert 2 * 2 / (3 + 4) == pytest.approx(found["rouge1"])
-    assert 2 * 1 / (2 + 3) == pytest.approx(found["rouge2"])
-    assert 2 * 2 / (3 + 4) == pytest.approx(found["rougeL"])
+    The best over the gold answers counts for each kind by itself; without any, nothing does.
+    """
+    found = rouge("the cat sat", ["sat the cat", "the cat ran off"])
 
-
-def test_rouge_is_rouge_scores() -> None:
-    """The best over the gold answers for each kind by itself, as the package has it."""
-    reference = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rougeL"])
-    draw = random.Random(3)
-    words = ["bees", "make", "honey", "and", "Honey,", "the", "wax.", "running", "蜂蜜"]
-    for _ in range(50):
-        output = " ".join(draw.choices(words, k=draw.randint(0, 12)))
-        golds = [" ".join(draw.choices(words, k=draw.randint(0, 9))) for _ in range(3)]
-        each = [reference.score(gold, output) for gold in golds]
-        best = {name: max(one[name].fmeasure for one in each) for name in each[0]}
-
-        assert best == rouge(output, golds)
-
-
-def test_rouge_without_gold_answers_is_zero() -> None:
-    """As the others are."""
+    assert 1.0 == pytest.approx(found["rouge1"])
+    assert 1 / 2 == pytest.approx(found["rouge2"])  # 1 of 2 pairs of either
+    assert 2 / 3 == pytest.approx(found["rougeL"])
+    assert 2 * 2 / (3 + 4) == pytest.approx(rouge("the cat sat", ["the cat ran off"])["rouge1"])
     assert {"rouge1": 0.0, "rouge2": 0.0, "rougeL": 0.0} == rouge("bees", [])
-
-
-def test_rouge_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is optional: the other metrics work without it."""
-    monkeypatch.setitem(sys.modules, "rouge_score", None)
-    measured._rouge_scorer.cache_clear()
-
-    with pytest.raises(MissingExtra, match=r"rouge_score is not installed: .*ragsieve\[bench\]"):
-        rouge("bees", ["bees"])
-    assert 1.0 == f1("bees", ["bees"])
 
 
 @pytest.mark.parametrize(
@@ -254,22 +188,22 @@ def test_a_judge_is_as_sure_as_its_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "expected"), [("yes", 1.0), ("No.", 0.0), ('"yes"', 1.0), (" NO\n", 0.0)]
+    ("replies", "expected"),
+    [
+        (["yes"], 1.0),
+        (["No."], 0.0),
+        (['"yes"'], 1.0),
+        ([" NO\n"], 0.0),
+        (["yes and no", "yes"], 1.0),
+    ],
 )
-def test_a_judge_that_writes_says_yes_or_no(reply: str, expected: float) -> None:
-    """A model that cannot choose; JSON's quotes do not matter."""
-    llm = ScriptedLLM([reply], can=WRITTEN)
+def test_a_judge_that_writes_says_yes_or_no(replies: list[str], expected: float) -> None:
+    """JSON's quotes do not matter; what cannot be read is asked once more, and why is told."""
+    llm = ScriptedLLM(replies, can=WRITTEN)
+    told = "the reply should be yes or no, got 'yes and no'"
 
     assert expected == AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals"])
-
-
-def test_an_unreadable_verdict_is_asked_for_once_more() -> None:
-    """The model is told what was wrong."""
-    llm = ScriptedLLM(["yes and no", "yes"], can=WRITTEN)
-    sure = AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals"])
-
-    assert 1.0 == sure
-    assert "the reply should be yes or no, got 'yes and no'" in shown(llm.prompts[1])
+    assert [False, True][: len(replies)] == [told in shown(prompt) for prompt in llm.prompts]
 
 
 @pytest.mark.parametrize(("output", "expected"), [("seals", 1.0), ("Jim Seals", 0.0)])

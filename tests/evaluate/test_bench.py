@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from ragsieve.artifacts import Base, Trained, save
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.bench import Bench
-from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec, read
+from ragsieve.evaluate.config import Config, Data, Generator, NoiseGrid, SystemSpec
 from ragsieve.evaluate.records import load_run
 from ragsieve.evaluate.report import summarise
 from ragsieve.models.base import Prompt
@@ -58,6 +58,13 @@ def run(folder: Path, config: Config = CONFIG, llm: Any = None, **options: Any) 
     for _ in bench.run():
         pass
     return bench
+
+
+def own(folder: Path, *rows: dict[str, Any]) -> Path:
+    """A file of one's own questions."""
+    path = folder / "mine.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
 
 
 def records(folder: Path, name: str = "sample--all--fake-echo") -> list[dict[str, Any]]:
@@ -248,35 +255,28 @@ def test_a_run_that_cannot_work_stops(tmp_path: Path) -> None:
 
 def test_other_questions_or_models_are_not_mixed(tmp_path: Path) -> None:
     """The error names the file that was made from something else."""
-    mine = tmp_path / "mine.jsonl"
-    config = replace(ONE, data=[Data(name=str(mine))])
-    mine.write_text('{"question": "a?", "answers": ["x"], "documents": ["x"]}\n')
+    row = {"answers": ["x"], "documents": ["x"]}
+    config = replace(ONE, data=[Data(name=str(own(tmp_path, {"question": "a?", **row})))])
     run(tmp_path / "r", config)
     with pytest.raises(InputError, match=r"was made by .*echo.*, not by"):
         run(tmp_path / "r", config, ScriptedLLM([], identity="other"))
-    mine.write_text('{"question": "b?", "answers": ["x"], "documents": ["x"]}\n')
+    own(tmp_path, {"question": "b?", **row})
     with pytest.raises(InputError, match=r"line 1 of .* is not the one"):
         run(tmp_path / "r", config)
 
 
 def test_a_broken_line_is_named_before_anything_is_asked(tmp_path: Path) -> None:
     """With file and line."""
-    mine = tmp_path / "mine.jsonl"
-    mine.write_text('{"question": "a?", "documents": ["x"]}\n{"documents": []}\n')
+    mine = own(tmp_path, {"question": "a?", "documents": ["x"]}, {"documents": []})
     with pytest.raises(InputError, match=r"mine\.jsonl, line 2: a record must have a question"):
         Bench(replace(ONE, data=[Data(name=str(mine))]), tmp_path / "r").prepare()
 
 
 def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) -> None:
     """Or those whose documents do not; without a gold answer a question is neither."""
-    mine = tmp_path / "mine.jsonl"
-    rows = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]
-    mine.write_text(
-        "".join(
-            json.dumps({"question": question, "answers": gold, "documents": ["x"]}) + "\n"
-            for question, gold in rows
-        )
-    )
+    asked = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]
+    rows = [{"question": text, "answers": gold, "documents": ["x"]} for text, gold in asked]
+    mine = own(tmp_path, *rows)
     found = []
     for only in ("all", "answerable", "unanswerable"):
         config = replace(ONE, data=[Data(name=str(mine), only=only)])
@@ -289,10 +289,8 @@ def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) 
 
 def test_questions_can_be_one_part_by_the_salted_hash(tmp_path: Path) -> None:
     """The three parts together are all, and each has its own files."""
-    mine = tmp_path / "mine.jsonl"
-    row = {"answers": ["x"], "documents": ["x"]}
     asked = [f"question {n}" for n in range(20)]
-    mine.write_text("".join(json.dumps({"question": q, **row}) + "\n" for q in asked))
+    mine = own(tmp_path, *({"question": q, "answers": ["x"], "documents": ["x"]} for q in asked))
     data = [Data(name=str(mine), part=part) for part in ("train", "validation", "test")]
     Bench(replace(ONE, data=data), tmp_path / "r").prepare()
     files = {path.name: [*path.open()] for path in (tmp_path / "r" / "questions").iterdir()}
@@ -319,14 +317,12 @@ def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
 
 def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
     """Its chunks are filtered; gold documents count that it knows by other ids."""
-    index, mine = tmp_path / "words", tmp_path / "mine.jsonl"
-    text = "Seals and Crofts sang Summer Breeze."
+    index, text = tmp_path / "words", "Seals and Crofts sang Summer Breeze."
     gold = {"id": "g", "text": text, "is_positive": True}
     row = {"question": "Who sang Summer Breeze?", "answers": ["Seals"], "documents": [gold]}
-    mine.write_text(json.dumps(row) + "\n")
     with create_index(index, IndexOptions(embedder="none", chunks="whole")) as corpus:
         corpus.add([Document("other", text), Document("more", "A breeze blows.")])
-    data = [Data(name=str(mine), index=str(index), retrieve=1)]
+    data = [Data(name=str(own(tmp_path, row)), index=str(index), retrieve=1)]
     run(tmp_path / "r", replace(ONE, data=data))
     (file,) = (tmp_path / "r" / "records").glob("*.jsonl")
     record = json.loads(file.read_text())
@@ -338,13 +334,13 @@ def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
 
 def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     """The same system by two routers; CRAG's metrics are measured where the run says so."""
-    mine, sources = tmp_path / "mine.jsonl", tmp_path / "two.toml"
+    sources = tmp_path / "two.toml"
     documents = [
         {"id": "n", "text": "Bees make honey.", "source": "news"},
         {"id": "w", "text": "Honey is sweet.", "source": "wiki"},
     ]
     row = {"question": "Who makes honey?", "answers": ["bees"], "documents": documents}
-    mine.write_text(json.dumps(row) + "\n")
+    mine = own(tmp_path, row)
     tables = [
         f'[[sources]]\nname = "{name}"\nkind = "passages"\nquestions = "mine.jsonl"\n'
         f'only = "{name}"\n'
@@ -372,29 +368,11 @@ def test_a_source_that_is_left_out_is_in_the_report(tmp_path: Path) -> None:
         '[[sources]]\nname = "shop"\nkind = "api"\napi = "crag:music"\nentities = "rules"\n'
         'url = "http://127.0.0.1:1"\n'  # a private address is refused
     )
-    mine = tmp_path / "mine.jsonl"
-    row = {"question": "When was Dov Tallis born?", "answers": ["1971"]}
-    mine.write_text(json.dumps(row) + "\n")
+    mine = own(tmp_path, {"question": "When was Dov Tallis born?", "answers": ["1971"]})
     run(tmp_path / "r", replace(ONE, data=[Data(name=str(mine), sources=str(sources))]))
     report = summarise([load_run(tmp_path / "r")])
 
     assert any("without a source or a stage that failed: all" in note for note in report.notes)
-
-
-@pytest.mark.parametrize("option", ["index", "sources"])
-@pytest.mark.parametrize("more", [{"poisoned": True}, {}])
-def test_what_is_searched_excludes_noise(tmp_path: Path, more: dict[str, Any], option: str) -> None:
-    """Documents that are not asked cannot be made worse."""
-    path = tmp_path / "run.toml"
-    noise = "" if more else 'noise = { kinds = ["random"], shares = [0.5] }'
-    poisoned = str(bool(more)).lower()
-    path.write_text(
-        f'data = [{{ name = "sample", {option} = "i", poisoned = {poisoned} }}]\n{noise}\n'
-        'systems = [{ name = "all" }]\n'
-    )
-
-    with pytest.raises(InputError, match=f"{option} must be empty where documents are noise"):
-        read(path)
 
 
 def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:

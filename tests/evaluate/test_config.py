@@ -126,6 +126,14 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
             "[noise]\nkinds = ['random']\nshares = [2]\n" + PLAIN,
             r"noise.shares\[0\] must be .* 1\], got 2",
         ),
+        *(  # documents that are not asked cannot be made worse
+            (
+                f"[[data]]\nname = 'x'\n{option} = 'i'\n{more}" + PLAIN,
+                f"{option} must be empty where documents are noise",
+            )
+            for option in ("index", "sources")
+            for more in ("poisoned = true", "[noise]\nkinds = ['random']\nshares = [0.5]")
+        ),
         ("[[generators]]\nllm = 'nonsense'\n" + PLAIN, "a model must be one of .*'nonsense'"),
     ],
 )

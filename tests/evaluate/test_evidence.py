@@ -119,6 +119,7 @@ def test_documents_count_by_any_kept_span() -> None:
     result = kept(example, ("a", *SANG), ("a", *PLAYED), ("b", *SANG), ("x", *RAINED))
 
     assert (2 / 3, 2 / 3) == of_documents(example, result)
+    assert (0.0, 0.0) == of_documents(example, kept(example))
 
 
 def test_sentences_count_by_half() -> None:
@@ -133,29 +134,21 @@ def test_sentences_count_by_half() -> None:
     assert 0.0 == sentence_recall(example, kept(example, ("d", 0, 6), ("d", 26, 32)))  # 6 of 14
 
 
-def test_overlapping_spans_count_once() -> None:
-    """A window over two sentences and another over the second: two kept sentences, one gold."""
-    example = Example(QUERY, (document(supporting_sentences=["Seals sang it."]),))
-    result = kept(example, ("d", 15, 25), ("d", 0, 25))
+@pytest.mark.parametrize(
+    ("gold", "spans", "expected"),
+    [
+        ("Seals sang it.", [("a", 15, 25), ("a", 0, 25)], (1.0, 0.5)),  # overlapping count once
+        ("It rained.", [("b", *RAINED), ("a", *RAINED)], (1.0, 0.5)),  # b has no gold one
+        ("It rained.", [], (0.0, 0.0)),
+    ],
+)
+def test_sentences_worked_by_hand(
+    gold: str, spans: list[tuple[str, int, int]], expected: tuple[float, float]
+) -> None:
+    """Recall and precision of two equal texts, of which one is labelled."""
+    example = Example(QUERY, (document("a", supporting_sentences=[gold]), document("b")))
 
-    assert (1.0, 0.5) == of_sentences(example, result)
-
-
-def test_sentences_of_documents_without_gold_are_wrong() -> None:
-    """The same text in another document is not the gold sentence."""
-    example = Example(QUERY, (document("a", supporting_sentences=["It rained."]), document("b")))
-    result = kept(example, ("b", *RAINED), ("a", *RAINED))
-
-    assert (1.0, 0.5) == of_sentences(example, result)
-
-
-def test_nothing_kept_of_something_gold_is_zero() -> None:
-    """Not left out of the mean."""
-    gold = document(is_positive=True, supporting_sentences=["It rained."])
-    example = Example(QUERY, (gold,))
-    result = kept(example)
-
-    assert (0.0,) * 4 == of_documents(example, result) + of_sentences(example, result)
+    assert expected == of_sentences(example, kept(example, *spans))
 
 
 def test_without_a_gold_label_there_is_no_number() -> None:
@@ -244,44 +237,41 @@ def of_index(*spans: tuple[Document, int, int]) -> Result:
 
 
 GOLD = Document("7", TEXT, "Songs", metadata={"is_positive": True, "supporting_sentences": [TEXT]})
-OTHER = Document("8", "It snowed.", "Weather", metadata={"is_positive": False})
+OTHER_TEXT = ("It snowed.", "Weather")
+OTHER = Document("8", *OTHER_TEXT, metadata={"is_positive": False})
+HAILED = [(Document(f"x{n}", "It hailed."), 0, 10) for n in range(3)]
 INDEXED = Example(QUERY, (OTHER, GOLD))
 
 
-def test_documents_of_an_index_are_known_by_what_they_say() -> None:
-    """Whatever ids they have there: one of two is gold, all of its sentence is kept."""
-    result = of_index(
-        (Document("a3f:0", TEXT, "Songs"), 0, 40),
-        (Document("a3f:1", "It snowed.", "Weather"), 0, 9),
-    )
+@pytest.mark.parametrize(
+    ("spans", "of_document", "of_sentence"),
+    [
+        (  # one of two is gold; three sentences of its text, one snowed
+            [(Document("a:0", TEXT, "Songs"), 0, 40), (Document("a:1", *OTHER_TEXT), 0, 9)],
+            *((1.0, 0.5), (1.0, 0.75)),
+        ),
+        # equal ids, another text or title: nothing gold is found, all that is kept is wrong
+        ([(Document("7", "It hailed."), 0, 10)], (0.0, 0.0), (0.0, 0.0)),
+        ([(Document("7", TEXT, "Another title"), 0, 10)], (0.0, 0.0), (0.0, 0.0)),
+        # each stranger by itself: a quarter is gold, but less than half of its sentence
+        ([(GOLD, 0, 14), *HAILED], (1.0, 0.25), (0.0, 0.25)),
+        # half of the gold sentence from each of two copies is all of it
+        (
+            [(Document("x", TEXT, "Songs"), 0, 15), (Document("y", TEXT, "Songs"), 15, 40)],
+            *((1.0, 1.0), (1.0, 1.0)),
+        ),
+    ],
+)
+def test_documents_of_an_index_are_known_by_what_they_say(
+    spans: list[tuple[Document, int, int]],
+    of_document: tuple[float, float],
+    of_sentence: tuple[float, float],
+) -> None:
+    """Recall and precision, whatever ids they have there."""
+    result = of_index(*spans)
 
-    assert (1.0, 0.5) == of_documents(INDEXED, result)
-    assert (1.0, 0.75) == of_sentences(INDEXED, result)  # three sentences of TEXT, one snowed
-
-
-def test_a_document_of_an_index_is_none_of_the_example_by_its_id_alone() -> None:
-    """Equal ids, other texts or titles: nothing gold is found, and all that is kept is wrong."""
-    for stranger in (Document("7", "It hailed."), Document("7", TEXT, "Another title")):
-        result = of_index((stranger, 0, 10))
-
-        assert (0.0, 0.0) == of_documents(INDEXED, result)
-        assert (0.0, 0.0) == of_sentences(INDEXED, result)
-
-
-def test_each_stranger_counts_by_itself() -> None:
-    """One gold document beside three of the rest of the index: a quarter."""
-    strangers = [Document(f"x{n}", "It hailed.") for n in range(3)]
-    result = of_index((GOLD, 0, 14), *((stranger, 0, 10) for stranger in strangers))
-
-    assert 0.25 == document_precision(INDEXED, result)
-
-
-def test_spans_of_one_document_under_two_ids_are_one_documents() -> None:
-    """Half of the gold sentence from each copy is all of it."""
-    result = of_index((Document("x", TEXT, "Songs"), 0, 15), (Document("y", TEXT, "Songs"), 15, 40))
-
-    assert 1.0 == sentence_recall(INDEXED, result)
-    assert 1.0 == document_precision(INDEXED, result)
+    assert of_document == of_documents(INDEXED, result)
+    assert of_sentence == of_sentences(INDEXED, result)
 
 
 def test_equal_documents_in_hand_keep_their_own_ids() -> None:
@@ -290,12 +280,3 @@ def test_equal_documents_in_hand_keep_their_own_ids() -> None:
     example = Example(QUERY, twins)
 
     assert [0.0, 1.0] == [document_recall(example, of_index((twin, 0, 14))) for twin in twins]
-
-
-def test_documents_with_equal_ids_are_named_as_a_system_names_them() -> None:
-    """The second becomes d#2, in the example and in the result."""
-    same = (document(text="It snowed."), document(is_positive=True))
-    example = Example(QUERY, same)
-    result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, same)
-
-    assert (1.0, 0.5) == of_documents(example, result)

@@ -83,6 +83,10 @@ def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def seconds(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]:
     parts = (0.2 + float(rng.random()) / 9, (1 + skill) * (0.5 + float(rng.random())))
     return {"line": line, "seconds": sum(parts)} | dict(
@@ -218,8 +222,7 @@ def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path: Path) -> No
 def test_systems_are_compared_on_the_same_questions(tmp_path: Path) -> None:
     """Paired by id, whatever the order of the records: equal systems differ nowhere."""
     folder = write_run(tmp_path / "r")
-    rows = [json.loads(line) for line in (folder / "records/0.jsonl").read_text().splitlines()]
-    write_lines(folder / "records" / "1.jsonl", rows[::-1])
+    write_lines(folder / "records/1.jsonl", read_lines(folder / "records/0.jsonl")[::-1])
     difference = reported(folder).rows[1].differences["f1"]
 
     assert (0.0, "tie") == (difference.value, difference.verdict)
@@ -308,7 +311,7 @@ def test_a_baseline_must_be_there(tmp_path: Path) -> None:
 def test_costs_are_split_by_role(tmp_path: Path) -> None:
     """One LLM call and three of an encoder before the reader's; its tokens are after + 60."""
     folder = write_run(tmp_path / "r", ["all"])
-    rows = [json.loads(line) for line in (folder / "records/0.jsonl").read_text().splitlines()]
+    rows = read_lines(folder / "records/0.jsonl")
     before, after = (np.mean([row["tokens"][name] for row in rows]) for name in ("before", "after"))
     cost = partial(reported(folder).rows[0].figure, "cost")
     names = ("llm_calls", "encoder_calls", "llm_tokens_out", "generator_tokens_out")
@@ -325,14 +328,14 @@ def test_the_readers_llm_is_one_in_a_filter_too(tmp_path: Path) -> None:
     """There it may write nothing, as where it only weighs what it reads."""
     folder = write_run(tmp_path / "r", ["all"])
     path = folder / "records/0.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = read_lines(path)
     for row in rows:
         reads, writes = ({"calls": 2, "tokens_in": 9, "tokens_out": n} for n in (0, 4))
         *filters, reader = row["trace"]["steps"]
         for step in filters:
             step |= {**reads, "models": {"m": reads}}
         reader |= {**writes, "models": {"m": writes}}
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(path, rows)
     cost = partial(reported(folder).rows[0].figure, "cost")
 
     assert (2 * len(filters), 0) == (cost("llm_calls"), cost("encoder_calls"))
@@ -429,28 +432,25 @@ def test_unfinished_cells_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        ("run.json", None, r"r must be a folder with a run\.json"),
         ("run.json", "{", "must be JSON"),
         ("run.json", "[]", r"must be an object, got \[\]"),
+        ("run.json", '{"cells": []}', "needs at least one cell, got none"),
         ("run.json", '{"cells": [{"dataset": "a"}]}', r"cells\[0\].system is missing"),
         ("records/0.jsonl", "nope\n", "line 1 of .*0.jsonl must be JSON"),
         ("records/0.jsonl", "[]\n", r"line 1 of .*0.jsonl must .*: must be an object, got \[\]"),
         ("records/0.jsonl", "{}\n", "must be as a benchmark writes it: line is missing"),
     ],
 )
-def test_what_is_no_run_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_what_is_no_run_is_refused(
+    tmp_path: Path, name: str, text: str | None, message: str
+) -> None:
     """The error names the file and what is wrong with it."""
-    (write_run(tmp_path / "r") / name).write_text(text)
+    path = write_run(tmp_path / "r") / name
+    path.unlink() if text is None else path.write_text(text)
 
     with pytest.raises(InputError, match=message):
-        load_run(tmp_path / "r")
-
-
-def test_a_missing_run_is_refused(tmp_path: Path) -> None:
-    """So is an empty list of runs."""
-    with pytest.raises(InputError, match=r"none must be a folder with a run\.json"):
-        load_run(tmp_path / "none")
-    with pytest.raises(InputError, match="needs at least one cell, got none"):
-        summarise([])
+        reported(tmp_path / "r")
 
 
 def hostile(folder: Path) -> Report:
@@ -458,6 +458,13 @@ def hostile(folder: Path) -> Report:
     systems = [HOSTILE, "sieve"]
     names = {"command": ["ragsieve", HOSTILE], "machine": {HOSTILE: HOSTILE}}
     return reported(write_run(folder, systems, [HOSTILE, "nq"], failed=3, **names))
+
+
+def printed(report: Report) -> str:
+    """What the terminal shows."""
+    console = Console(file=io.StringIO(), width=200)
+    console.print(to_terminal(report))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
 class Page(HTMLParser):
@@ -526,9 +533,7 @@ def test_markdown_tables_keep_their_columns(tmp_path: Path) -> None:
 
 def test_the_terminal_shows_systems_as_they_are_named(tmp_path: Path) -> None:
     """No markup of names is followed."""
-    console = Console(file=io.StringIO(), width=200)
-    console.print(to_terminal(reported(write_run(tmp_path / "r", ["[red]all", "sieve"]))))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = printed(reported(write_run(tmp_path / "r", ["[red]all", "sieve"])))
 
     assert "[red]all" in text
     assert "difference to [red]all" in text
@@ -537,9 +542,7 @@ def test_the_terminal_shows_systems_as_they_are_named(tmp_path: Path) -> None:
 def test_the_terminal_shows_a_run_of_noise_alone(tmp_path: Path) -> None:
     """A line for each share and system, and no empty table."""
     noises: list[Place] = [{"kind": "random", "share": s, "position": "last"} for s in (0.2, 0.4)]
-    console = Console(file=io.StringIO(), width=200)
-    console.print(to_terminal(reported(write_run(tmp_path / "r", noises=noises))))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = printed(reported(write_run(tmp_path / "r", noises=noises)))
 
     assert "nq with noise, 95% intervals" in text
     assert 2 == text.count("20% random, last") == text.count("40% random, last")
@@ -555,22 +558,13 @@ def test_the_front_holds_what_nothing_beats() -> None:
 
 def test_each_stage_has_its_cost(tmp_path: Path) -> None:
     """Calls and tokens of every question, seconds of those asked alone; the generator last."""
-    run = tmp_path / "r"
-    (run / "records").mkdir(parents=True)
-    (run / "latency").mkdir()
-    steps = [
-        {"stage": "Extract(k=1)", "calls": 1, "tokens_in": 90, "tokens_out": 3, "seconds": 9},
-        {"stage": "Reader()", "calls": 1, "tokens_in": 30, "tokens_out": 5, "seconds": 9},
-    ]
-    cell = {"dataset": "d", "system": "s", "file": "records/c", "latency": "latency/c"}
-    header = {"name": "r", "cells": [cell], "datasets": {}}
-    (run / "run.json").write_text(json.dumps(header))
-    record = {"line": 1, "id": "1", "answer": "x", "metrics": {"f1": 1.0}}
-    (run / "records" / "c").write_text(json.dumps({**record, "trace": {"steps": steps}}) + "\n")
+    steps = [{**step("Extract(k=1)", 1, 90, 3), "seconds": 9}, {**step("Reader()", 1, 30, 5)}]
+    asked = {"line": 1, "id": "1", "answer": "x", "metrics": {"f1": 1.0}, "trace": {"steps": steps}}
     alone = [{"stage": "Extract(k=1)", "seconds": 0.5}, {"stage": "Reader()", "seconds": 0.25}]
     times = {"line": 1, "seconds": 0.75, "filter_seconds": 0.5, "generator_seconds": 0.25}
-    (run / "latency" / "c").write_text(json.dumps({**times, "trace": {"steps": alone}}) + "\n")
-    (row,) = summarise([load_run(run)]).rows
+    folder = one_cell(tmp_path, [asked])
+    write_lines(folder / "latency/0.jsonl", [{**times, "trace": {"steps": alone}}])
+    (row,) = reported(folder).rows
 
     assert [1, 90, 3, 0.5] == [row.figure("stage 1 Extract", n) for n in (*COSTS, "seconds")]
     assert [1, 30, 5, 0.25] == [row.figure("generator Reader", n) for n in (*COSTS, "seconds")]

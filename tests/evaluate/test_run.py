@@ -198,16 +198,6 @@ def test_a_limit_takes_the_first_lines(tmp_path: Path) -> None:
     assert [(1, True), (2, True), (3, False), (4, False)] == sorted((d.line, d.again) for d in more)
 
 
-def test_options_must_be_positive(tmp_path: Path) -> None:
-    """No questions at once would never end."""
-    source = questions(tmp_path / "q.jsonl", 1)
-
-    with pytest.raises(InputError, match="workers must be at least 1, got 0"):
-        finished(source, tmp_path / "o.jsonl", workers=0)
-    with pytest.raises(InputError, match="limit must be at least 1, got 0"):
-        finished(source, tmp_path / "o.jsonl", limit=0)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -230,18 +220,26 @@ def test_a_file_that_is_not_ours_stays_as_it_is(tmp_path: Path, content: bytes) 
     assert content == (tmp_path / "o.jsonl").read_bytes()
 
 
-def test_the_output_is_no_folder_and_not_the_input(tmp_path: Path) -> None:
-    """A link to the input is the input."""
+@pytest.mark.parametrize(
+    ("output", "options", "message"),
+    [
+        ("o.jsonl", {"workers": 0}, "workers must be at least 1, got 0"),
+        ("o.jsonl", {"limit": 0}, "limit must be at least 1, got 0"),
+        ("link", {}, "must not be the input"),  # a link to the input is the input
+        (".", {}, "must be a file"),
+        ("none/o.jsonl", {}, "must lie in a folder that is there"),
+    ],
+)
+def test_bad_options_are_named(
+    tmp_path: Path, output: str, options: dict[str, int], message: str
+) -> None:
+    """The input stays as it is."""
     source = questions(tmp_path / "q.jsonl", 1)
     before = source.read_bytes()
     (tmp_path / "link").symlink_to(source)
 
-    with pytest.raises(InputError, match="must not be the input"):
-        finished(source, tmp_path / "link")
-    with pytest.raises(InputError, match="must be a file"):
-        finished(source, tmp_path)
-    with pytest.raises(InputError, match="must lie in a folder that is there"):
-        finished(source, tmp_path / "none" / "o.jsonl")
+    with pytest.raises(InputError, match=message):
+        finished(source, tmp_path / output, **options)
     assert before == source.read_bytes()
 
 
@@ -302,19 +300,6 @@ def test_sorted_records_stand_in_the_order_of_the_questions(tmp_path: Path) -> N
 
     assert [1, 2, 3] == numbers[:3]
     assert {4, 5, 6} == {*numbers[3:]}
-
-
-def test_two_starts_that_write_a_file_at_once_each_write_all_of_it(tmp_path: Path) -> None:
-    """The second begins and ends inside the first: what ends last stays, and nothing else."""
-    path = tmp_path / "o.jsonl"
-
-    def first() -> Iterator[bytes]:
-        yield b"1\n"
-        replace_lines(path, [b"3\n"])
-        yield b"2\n"
-
-    assert 2 == replace_lines(path, first())
-    assert [(path, b"1\n2\n")] == [(file, file.read_bytes()) for file in tmp_path.iterdir()]
 
 
 def test_a_file_stays_where_the_lines_that_would_replace_it_break_off(tmp_path: Path) -> None:

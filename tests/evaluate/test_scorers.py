@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 pytest.importorskip("scipy")
-
-from scipy import stats
 
 from ragsieve.errors import InputError
 from ragsieve.evaluate.auc import auc
@@ -33,14 +29,6 @@ from ragsieve.score.named import create_scorers
 from ragsieve.types import Document, Example, Query, Segment
 
 QUERY = Query("Who sang it?")
-GRADED = st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3)), min_size=2, max_size=15).filter(
-    lambda pairs: len({grade for grade, _ in pairs}) > 1
-)
-
-
-def arrays(pairs: list[tuple[int, int]]) -> tuple[Any, Any]:
-    grades, scores = np.array(pairs, np.float64).T
-    return grades, scores
 
 
 def document(text: str, **metadata: Any) -> Document:
@@ -56,13 +44,6 @@ def test_auc_is_the_share_of_pairs_in_order() -> None:
     found = auc(np.array([1.0, 0.0, 2.0, 0.0]), np.array([3.0, 2.0, 1.0, 1.0]))
 
     assert 2.5 / 4 == found
-
-
-def test_ndcg_counts_grades_by_place() -> None:
-    """Grades 1, 0, 2 in that order, where 2, 1, 0 is best."""
-    found = ndcg(np.array([0.0, 2.0, 1.0]), np.array([0.5, 0.1, 0.9]))
-
-    assert pytest.approx((1 + 2 / math.log2(4)) / (2 + 1 / math.log2(3))) == found
 
 
 def test_ndcg_counts_ten_places() -> None:
@@ -94,17 +75,6 @@ def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
 
     assert measure(np.zeros(2), scores) is None
     assert measure(np.ones(2), scores) is None
-
-
-@settings(deadline=None)  # the first call imports much
-@given(GRADED)
-def test_rho_is_the_correlation_of_ranks(pairs: list[tuple[int, int]]) -> None:
-    """Pearson's, of the mean ranks of ties."""
-    grades, scores = arrays(pairs)
-    if np.ptp(scores):
-        ranks = np.corrcoef(stats.rankdata(grades), stats.rankdata(scores))
-
-        assert pytest.approx(ranks[0, 1]) == rho(grades, scores)
 
 
 def test_the_finest_labels_count() -> None:
