@@ -68,14 +68,6 @@ def test_every_option_of_a_system_is_in_json(ragsieve: Command, name: str) -> No
     assert all(row["meaning"] for row in about["options"])
 
 
-def test_an_unknown_system_is_one_line(ragsieve: Command) -> None:
-    """With the name that was meant."""
-    ended = ragsieve("systems", "finefiltr")
-
-    assert (2, "") == (ended.code, ended.out)
-    assert ended.err.endswith("got 'finefiltr'; did you mean 'finefilter'?\n")
-
-
 def test_a_folder_that_is_no_filter_is_one_line(ragsieve: Command) -> None:
     Path("empty").mkdir()
 

@@ -137,11 +137,3 @@ def test_options_are_checked_before_anything_is_asked(
     assert 2 == ended.code
     assert message in ended.err
     assert not Path("made.work").exists()
-
-
-def test_help_has_examples(ragsieve: Command) -> None:
-    """They begin as they are typed."""
-    ended = ragsieve("train", "router", "--help")
-
-    assert 0 == ended.code
-    assert "ragsieve train router my-router questions.jsonl --sources sources.toml" in ended.out

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import click
-import pytest
 from click.testing import CliRunner
 
 from ragsieve.cli.signature import argument_texts, command, from_options, options_of
@@ -67,23 +66,6 @@ def test_help_is_that_of_the_docstring() -> None:
     assert "light: regressions, or deep.  [default: light]" in out
     assert "So many questions; all by default." in out
     assert "Raises" not in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "Missing option '--llm'"),
-        (("--llm", "m", "--form", "x"), "'x' is not one of 'light', 'deep'"),
-        (("--llm", "m", "--share", "2"), "2.0 is not in the range 0<=x<=1"),
-        (("--llm", "m", "--limit", "x"), "'x' is not a valid integer"),
-    ],
-)
-def test_values_have_the_types_of_the_signature(arguments: tuple[str, ...], message: str) -> None:
-    """Click says which option, which rule and which value."""
-    code, out = run(*arguments)
-
-    assert 2 == code
-    assert message in out
 
 
 def test_parameters_may_be_left_out_and_prefixed() -> None:

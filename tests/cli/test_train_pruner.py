@@ -59,21 +59,13 @@ def marked() -> str:
     ],
 )
 def test_options_of_a_training_have_rules(
-    ragsieve: Command, marked: str, arguments: tuple[str, ...], message: str
+    ragsieve: Command, questions: str, arguments: tuple[str, ...], message: str
 ) -> None:
-    """One line names them."""
-    ended = ragsieve("train", "pruner", "made", marked, *arguments)
+    """One line names them before data are read, of which there are too few."""
+    ended = ragsieve("train", "pruner", "made", questions, *arguments)
 
     assert 2 == ended.code
     assert message in ended.err.splitlines()[-1]
-
-
-def test_a_missing_base_is_named_before_data_are_read(ragsieve: Command, questions: str) -> None:
-    """Too few questions are the lesser trouble."""
-    ended = ragsieve("train", "pruner", "made", questions, "--from", "./none")
-
-    assert 2 == ended.code
-    assert "no folder at './none'" in ended.err.splitlines()[-1]
     assert not Path("made.work").exists()
 
 

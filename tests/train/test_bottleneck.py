@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("peft")
-pytest.importorskip("trl")
-
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
 from ragsieve.train.bottleneck import Candidate, Candidates, figures

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("sklearn")
-
 from ragsieve.errors import InputError
 from ragsieve.train.cut import fit_odds
 from ragsieve.train.examples import TrainingExample

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("peft")
-pytest.importorskip("sklearn")
-
 from ragsieve import datasets, models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM

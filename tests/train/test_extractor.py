@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("peft")
-
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.models.transformers import Transformers

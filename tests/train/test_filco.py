@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Extract
 from ragsieve.train.examples import TrainingExample
+from ragsieve.train.extractor import samples
 from ragsieve.train.filco import silver
 from ragsieve.types import Document, Query, Segment
-
-samples = pytest.importorskip("ragsieve.train.extractor").samples
 
 TEXTS = ["Rain fell.", "Seals sang it.", "Seals did.", "Snow fell."]
 SENTENCES = tuple(Segment.whole(Document(str(n), text)) for n, text in enumerate(TEXTS))

@@ -12,11 +12,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("accelerate")
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
-
 from ragsieve import datasets, load
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError
@@ -150,7 +145,6 @@ def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
     llama: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model that echoes has no tokens left for a long one's end: the second clue is of use."""
-    pytest.importorskip("peft")
     given: list[Any] = []
 
     def train(*args: Any, **_: Any) -> None:
@@ -185,7 +179,6 @@ def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def llama(make_llm: Callable[..., Path]) -> str:
     """A tiny language model of random weights, as a specification."""
-    pytest.importorskip("peft")
     return f"transformers:{make_llm('', 1, width=32, positions=4096)}"
 
 

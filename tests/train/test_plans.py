@@ -93,7 +93,6 @@ def test_plans_are_checked(plan: type[Any], options: dict[str, Any], message: st
 )
 def test_options_of_tuning_are_checked(options: dict[str, Any], message: str) -> None:
     """The error names option, rule and value."""
-    pytest.importorskip("peft")
     from ragsieve.train.sft import Tuning
 
     with pytest.raises(InputError, match=message):

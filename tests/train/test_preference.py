@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
 trl = pytest.importorskip("trl")
 
 from datasets import Dataset  # noqa: E402

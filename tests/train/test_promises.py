@@ -10,10 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("scipy")
-pytest.importorskip("accelerate")
-pytest.importorskip("transformers")
-
 from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.models.pruner import Pruner

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("accelerate")
-pytest.importorskip("transformers")
 
 from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
@@ -182,7 +180,6 @@ def state(place: Path) -> tuple[int, dict[str, Any]]:
 
 def test_a_checkpoint_becomes_a_pruner(trained: Path) -> None:
     """It is an ordinary one of transformers, exported, and read without torch."""
-    pytest.importorskip("onnxscript")
     from ragsieve.train.export import export
 
     export(trained / "made", trained / "pruner", precision="float32")

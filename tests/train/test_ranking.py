@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("sklearn")
-
 import numpy as np
+import pytest
 
 from ragsieve.train.ranking import JudgedSentences, figures
 

@@ -14,7 +14,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 sentence_transformers = pytest.importorskip("sentence_transformers")
-pytest.importorskip("datasets")
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402

@@ -8,8 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo

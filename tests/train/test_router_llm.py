@@ -8,9 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("peft")
-pytest.importorskip("sklearn")
-
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message

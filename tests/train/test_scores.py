@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("sklearn")
-pytest.importorskip("scipy")
-
 from sklearn import metrics
 
 from ragsieve.errors import InputError

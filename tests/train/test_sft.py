@@ -13,7 +13,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-pytest.importorskip("peft")
 
 from safetensors.torch import load_file  # noqa: E402
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score import BM25
 from ragsieve.train.targets import Annotator, LabelCounts, clues
 from ragsieve.types import Document, Example, Query, Segment
@@ -124,13 +124,6 @@ def test_only_the_first_clues_are_asked_about() -> None:
 
     assert [0] == found["clues"]
     assert 3 == len(llm.prompts)
-
-
-def test_near_sentences_are_found_by_the_embedder() -> None:
-    """At a distance of 2 everything is near."""
-    found = Annotator(reader(lambda _: True), BM25(), HashingEmbedder(), epsilon=2)(EXAMPLE)
-
-    assert [0, 1, 2, 3] == found["clues"]
 
 
 def test_a_summary_tells_what_is_left_out() -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("peft")
-
 from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("peft")
-pytest.importorskip("trl")
-
 from ragsieve import models
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
