@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from ragsieve import models
 
 dspy = pytest.importorskip("dspy")
 
 from ragsieve.integrations.dspy import RagsieveRetriever  # noqa: E402
 
-FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
-QUESTION = "Who drew the first design of the Eiffel Tower?"
+from .conftest import FAKE, QUESTION  # noqa: E402
+
 PASSAGES = [
     "Bananas are yellow.",
     "It is 330 metres tall. Maurice Koechlin drew the first design of the Eiffel Tower.",
 ]
 KEPT = "Maurice Koechlin drew the first design of the Eiffel Tower."
-
-
-class Program(dspy.Module):
-    """Retrieves, filters, and gives what a signature would read."""
-
-    def __init__(self, search: Callable[[str], Any]) -> None:
-        super().__init__()
-        self.search = RagsieveRetriever(search, on_error="raise")
-        self.answer = dspy.Predict("context, question -> answer")
-
-    def forward(self, question: str) -> Any:
-        context = self.search(question).passages
-        return self.answer(context=context, question=question)
-
-
-@pytest.mark.models
-def test_a_program_answers_from_what_is_kept() -> None:
-    """`dspy.retrievers.Embeddings` over MiniLM, the default filter, and a predictor."""
-    search = dspy.retrievers.Embeddings(PASSAGES, models.load("minilm").embed, k=2)
-    lm = dspy.utils.DummyLM([{"answer": "Koechlin"}])
-    with dspy.context(lm=lm):
-        answer = Program(search)(QUESTION)
-    read = str(lm.history[0]["messages"][-1]["content"])
-
-    assert "Koechlin" == answer.answer
-    assert KEPT in read
-    assert "Bananas" not in read
 
 
 @pytest.mark.parametrize(

@@ -14,46 +14,20 @@ from ragsieve.result import Result
 
 pytest.importorskip("langchain_core")
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 
 from ragsieve.integrations.langchain import RagsieveCompressor
 
-FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
-QUESTION = "Who drew the first design of the Eiffel Tower?"
+from .conftest import FAKE, FRUIT, PAGE, QUESTION
+
 DOCUMENTS = [
     Document(
-        "The tower is 330 metres tall. Maurice Koechlin drew the first design of the tower.",
+        PAGE,
         id="eiffel",
         metadata={"title": "Eiffel Tower", "source": "https://example.org/eiffel"},
     ),
-    Document("Bananas are yellow. They grow in bunches.", metadata={"source": "fruit.txt"}),
+    Document(FRUIT, metadata={"source": "fruit.txt"}),
 ]
-
-
-class Fixed(BaseRetriever):
-    """Finds the same documents for every question."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        return DOCUMENTS
-
-
-@pytest.mark.models
-def test_a_retriever_gives_what_is_kept() -> None:
-    """`ContextualCompressionRetriever` with the default filter, in both its ways."""
-    retrievers = pytest.importorskip("langchain_classic.retrievers")
-    sieved = retrievers.ContextualCompressionRetriever(
-        base_compressor=RagsieveCompressor(on_error="raise"), base_retriever=Fixed()
-    )
-    found = sieved.invoke(QUESTION)
-
-    assert ["eiffel"] == [document.id for document in found]
-    assert "Maurice Koechlin drew the first design of the tower." in found[0].page_content
-    assert "https://example.org/eiffel" == found[0].metadata["source"]
-    assert found == asyncio.run(sieved.ainvoke(QUESTION))
 
 
 def test_asynchronous_calls_run_in_a_thread() -> None:

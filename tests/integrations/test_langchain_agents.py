@@ -17,9 +17,8 @@ from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain_agents import ToolResultFilter
 from ragsieve.result import Result
 
-QUESTION = "Who drew the first design of the Eiffel Tower?"
-PAGE = "The tower is 330 metres tall. Maurice Koechlin drew the first design of the tower."
-KEPT = "Maurice Koechlin drew the first design of the tower."
+from .conftest import KEPT, PAGE, QUESTION
+
 SIEVE = Adapter("top-sentences", llm="fake:echo", embedder="fake:hashing", options={"k": 1})
 
 

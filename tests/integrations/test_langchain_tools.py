@@ -31,12 +31,9 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.types import Document, Query, Segment
 
-FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
+from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
+
 SIEVE = Adapter("top-sentences", **FAKE, on_error="raise")
-QUESTION = "Who drew the first design of the Eiffel Tower?"
-PAGE = "The tower is 330 metres tall. Maurice Koechlin drew the first design of the tower."
-FRUIT = "Bananas are yellow. They grow in bunches."
-KEPT = "Maurice Koechlin drew the first design of the tower."
 
 
 def call(*names: str) -> AIMessage:

@@ -7,16 +7,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models
-from ragsieve.models.base import Message
 from ragsieve.result import Result
 
 pytest.importorskip("llama_index.core")
 
-from llama_index.core import SummaryIndex
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
-from llama_index.core.llms.callbacks import llm_completion_callback
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import (
     Document,
     ImageNode,
@@ -25,66 +19,20 @@ from llama_index.core.schema import (
     MetadataMode,
     Node,
     NodeWithScore,
-    QueryBundle,
     TextNode,
 )
 
 from ragsieve.integrations.llama_index import RagsievePostprocessor
 
-FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
-QUESTION = "Who drew the first design of the Eiffel Tower?"
-TEXT = "The tower is 330 metres tall. Maurice Koechlin drew the first design of the tower."
-KEPT = "Maurice Koechlin drew the first design of the tower."
-
-
-class Small(CustomLLM):
-    """SmolLM2 as an LLM of LlamaIndex; it keeps what it was asked."""
-
-    model: Any
-    asked: list[str] = []  # noqa: RUF012  # pydantic copies it
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(context_window=2048, num_output=16)
-
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        self.asked.append(prompt)
-        reply = self.model.complete([(Message("user", prompt),)], max_tokens=12)
-        return CompletionResponse(text=reply[0])
-
-    @llm_completion_callback()
-    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
-        raise NotImplementedError
+from .conftest import FAKE, KEPT, PAGE, QUESTION
 
 
 def nodes() -> list[NodeWithScore]:
-    eiffel = TextNode(id_="eiffel", text=TEXT, metadata={"title": "Eiffel Tower", "page": 7})
+    eiffel = TextNode(id_="eiffel", text=PAGE, metadata={"title": "Eiffel Tower", "page": 7})
     return [
         NodeWithScore(node=eiffel, score=0.5),
         NodeWithScore(node=TextNode(id_="fruit", text="Bananas are yellow."), score=0.4),
     ]
-
-
-@pytest.mark.models
-def test_a_query_engine_answers_from_what_is_kept() -> None:
-    """The generator reads the kept sentences only; metadata of the filter is not in its prompt."""
-    index = SummaryIndex([found.node for found in nodes()])
-    llm = Small(model=models.load("smollm2"))
-    engine = RetrieverQueryEngine.from_args(
-        index.as_retriever(),
-        llm=llm,
-        node_postprocessors=[RagsievePostprocessor(on_error="raise")],
-    )
-    answer = engine.query(QUESTION)
-    later = asyncio.run(engine.aretrieve(QueryBundle(QUESTION)))
-
-    assert "Koechlin" in str(answer)
-    assert ["eiffel"] == [found.node_id for found in answer.source_nodes]
-    assert answer.source_nodes == later
-    assert KEPT in llm.asked[0]
-    assert "Bananas" not in llm.asked[0]
-    assert "spans" not in llm.asked[0]
 
 
 def test_neither_llm_nor_embedder_reads_the_marks() -> None:
@@ -115,9 +63,9 @@ def test_nodes_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.parametrize(
     "node",
     [
-        Document(text=TEXT),
-        IndexNode(text=TEXT, index_id="i", obj=object()),
-        Node(text_resource=MediaResource(text=TEXT), image_resource=MediaResource(data=b"x")),
+        Document(text=PAGE),
+        IndexNode(text=PAGE, index_id="i", obj=object()),
+        Node(text_resource=MediaResource(text=PAGE), image_resource=MediaResource(data=b"x")),
     ],
     ids=["Document", "IndexNode", "Node"],
 )
@@ -129,7 +77,7 @@ def test_every_kind_of_node_keeps_its_kind(node: Any) -> None:
     )
 
     assert type(node) is type(found[0].node)
-    assert (KEPT, TEXT) == (found[0].node.get_content(), node.get_content())
+    assert (KEPT, PAGE) == (found[0].node.get_content(), node.get_content())
     assert getattr(node, "obj", None) is getattr(found[0].node, "obj", None)
     assert getattr(node, "image_resource", None) == getattr(found[0].node, "image_resource", None)
 

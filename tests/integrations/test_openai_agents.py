@@ -14,15 +14,11 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.openai_agents import ToolOutputFilter
 from ragsieve.integrations.tools import NOTHING
-from ragsieve.models.fake import echo
 from ragsieve.result import Result
 
-FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}}
+from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
+
 SIEVE = Adapter("top-sentences", **FAKE, on_error="raise")
-QUESTION = "Who drew the first design of the Eiffel Tower?"
-PAGE = "The tower is 330 metres tall. Maurice Koechlin drew the first design of the tower."
-KEPT = "Maurice Koechlin drew the first design of the tower."
-FRUIT = "Bananas are yellow. They grow in bunches."
 
 
 @function_tool
@@ -71,24 +67,3 @@ def test_only_chosen_tools_are_filtered() -> None:
     read, _ = run(ToolOutputFilter(SIEVE, tools=["web_*"]))
 
     assert [("c0", KEPT), ("c1", FRUIT)] == read
-
-
-def test_a_budget_holds_for_the_whole_conversation() -> None:
-    """Outputs of all calls share it."""
-    sieve = Adapter("all", llm="fake:echo", max_tokens=15, on_error="raise")
-    read, _ = run(ToolOutputFilter(sieve))
-    kept = [output for _, output in read if output != NOTHING]
-
-    assert 0 < sum(echo().count(kept)) <= 15 < sum(echo().count([PAGE, FRUIT]))
-
-
-def test_a_filter_that_fails_costs_no_output() -> None:
-    """The model reads what the tools returned."""
-
-    def fail(_: Result) -> None:
-        raise OSError("no space left")
-
-    lenient = Adapter("top-sentences", **FAKE)
-    read, _ = run(ToolOutputFilter(lenient, on_result=fail))
-
-    assert [("c0", PAGE), ("c1", FRUIT)] == read

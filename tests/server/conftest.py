@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ import ragsieve
 from ragsieve.pipeline import System
 from ragsieve.server import Settings, create_app
 from ragsieve.server.running import config
+from ragsieve.types import Query, Segment
 
 MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
@@ -43,6 +45,15 @@ def body() -> dict[str, Any]:
             {"id": "rome", "title": "Rome", "text": "Rome is a city."},
         ],
     }
+
+
+def failing(system: System, error: Exception) -> System:
+    """The same with a stage that fails."""
+
+    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        raise error
+
+    return replace(system, stage=stage)
 
 
 @pytest.fixture

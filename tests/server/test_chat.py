@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,22 +19,26 @@ from ragsieve.integrations.tools import NOTHING
 from ragsieve.pipeline import System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
-from ragsieve.types import Query, Segment
+
+from .conftest import failing
 
 openai = pytest.importorskip("openai")
 pytestmark = pytest.mark.server
 
+
 MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
 KEY = "the-upstreams-key"
+CHATS = "/v1/chat/completions"
 REPLY = (
     b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
     b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'
 )
 DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
 QUESTION = [{"role": "user", "content": "Who sang Summer Breeze?"}]
-BLOCK = "<documents>" + "".join(f"<document>{d}</document>" for d in DOCUMENTS) + "</documents>"
-TAGGED = [{"role": "user", "content": f"{BLOCK}\nWho sang Summer Breeze?"}]
+RAINED, SANG = DOCUMENTS
+BLOCK = f'<document>{RAINED}</document><document id="a">{SANG}</document>'
+TAGGED = [{"role": "user", "content": f"<documents>{BLOCK}</documents>\nWho sang Summer Breeze?"}]
 
 
 def chunk(text: str) -> bytes:
@@ -122,10 +126,15 @@ def settings(upstream: Asked, **more: Any) -> Settings:
     return Settings(upstream=Upstream(base_url=upstream.url, api_key=KEY, timeout_s=1), **more)
 
 
+def openai_of(url: str, key: str = "any") -> Any:
+    """OpenAI's client of a server."""
+    return openai.OpenAI(api_key=key, base_url=f"{url}/v1", max_retries=0)
+
+
 def test_openais_client_is_answered(serve: Serve, system: System, upstream: Asked) -> None:
     """Tagged documents are filtered where they stand; tools and settings pass as they are."""
     url = serve(create_app({"nearest": system}, settings=settings(upstream, tokens=("our-token",))))
-    asked = openai.OpenAI(api_key="our-token", base_url=f"{url}/v1", max_retries=0)
+    asked = openai_of(url, "our-token")
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     reply = asked.chat.completions.with_raw_response.create(
         model="m", messages=TAGGED, tools=[tool], temperature=0.25
@@ -139,16 +148,15 @@ def test_openais_client_is_answered(serve: Serve, system: System, upstream: Aske
     )
     assert [tool] == sent["tools"] and 0.25 == sent["temperature"]
     assert [
-        "<documents>\n<document>\nSeals sang Summer Breeze.\n</document>\n</documents>\n"
-        "Who sang Summer Breeze?"
+        '<documents>\n<document id="a">\nSeals sang Summer Breeze.\n</document>\n'
+        "</documents>\nWho sang Summer Breeze?"
     ] == [m["content"] for m in upstream.messages]
     assert f"Bearer {KEY}" == upstream.headers[0]["authorization"]
 
 
 def test_openais_client_is_streamed_to(serve: Serve, system: System, upstream: Asked) -> None:
     """Documents of the field; the upstream's chunks come as they are."""
-    url = serve(create_app({"nearest": system}, settings=settings(upstream)))
-    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
     chunks = asked.chat.completions.create(
         model="m", messages=QUESTION, stream=True, extra_body={"documents": DOCUMENTS}
     )
@@ -163,8 +171,7 @@ def test_an_upstream_killed_in_the_middle_is_an_error(
     serve: Serve, system: System, upstream: Asked
 ) -> None:
     """The client's own error class says so, in a stream and else; then the server goes on."""
-    url = serve(create_app({"nearest": system}, settings=settings(upstream)))
-    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
     upstream.breaks = True
     stream = asked.chat.completions.create(model="m", messages=TAGGED, stream=True)
     with pytest.raises(openai.APIError, match="the upstream broke off"):
@@ -184,12 +191,12 @@ def test_an_upstream_that_is_silent_or_away_is_an_error(
     """504 and 502 in OpenAI's shape of errors; its address is not shown."""
     slow = Settings(upstream=Upstream(base_url=upstream.url, timeout_s=0.2))
     upstream.hold.clear()
-    silent = client(settings=slow).post("/v1/chat/completions", json={"messages": TAGGED})
+    silent = client(settings=slow).post(CHATS, json={"messages": TAGGED})
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         where = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
         gone = Settings(upstream=Upstream(base_url=where))
-        away = client(settings=gone).post("/v1/chat/completions", json={"messages": TAGGED})
+        away = client(settings=gone).post(CHATS, json={"messages": TAGGED})
 
     assert (504, "upstream_timeout") == (silent.status_code, silent.json()["error"]["code"])
     assert (502, "upstream_away") == (away.status_code, away.json()["error"]["code"])
@@ -200,32 +207,12 @@ def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -
     """The request to its last space, and the reply; headers but the connection's and cookies."""
     sent = b'{"model" :"m",  "messages":[{"role":"user","content":"Hi \\ud83d\\ude00"}], "x":1.0}'
     headers = {"content-type": "application/json", "x-mine": "1", "cookie": "s=t"}
-    reply = client(settings=settings(upstream)).post(
-        "/v1/chat/completions", content=sent, headers=headers
-    )
+    reply = client(settings=settings(upstream)).post(CHATS, content=sent, headers=headers)
 
     assert (sent, REPLY) == (upstream.bodies[0], reply.content)
     assert ("1", None) == tuple(upstream.headers[0].get(name) for name in ("x-mine", "cookie"))
     assert ("r1", None) == tuple(reply.headers.get(n) for n in ("x-request-id", "set-cookie"))
     assert not [name for name in reply.headers if name.startswith("x-ragsieve")]
-
-
-def test_a_broken_filter_does_not_cost_the_answer(
-    client: MakeClient, upstream: Asked, system: System
-) -> None:
-    """All documents are forwarded, and a header says why."""
-
-    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
-        raise ModelError("it broke\nbadly é")
-
-    asked = client({"fails": replace(system, stage=fails)}, settings(upstream))
-    reply = asked.post(
-        "/v1/chat/completions", json={"messages": QUESTION, "documents": [*DOCUMENTS, "é"]}
-    )
-
-    assert (200, REPLY) == (reply.status_code, reply.content)
-    assert "forwarded unfiltered: it broke badly ?" == reply.headers["x-ragsieve-error"]
-    assert all(one in upstream.messages[0]["content"] for one in DOCUMENTS)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -246,14 +233,16 @@ def test_headers_pass_byte_by_byte(
     assert ["/v1/chat/completions?api-version=1"] == upstream.paths
 
 
-def test_a_status_that_is_none_is_named(client: MakeClient, upstream: Asked) -> None:
-    """HTTP knows none from 600 on."""
-    upstream.status = 799
-    reply = client(settings=settings(upstream)).post(
-        "/v1/chat/completions", json={"messages": QUESTION}
-    )
+@pytest.mark.parametrize(("said", "status", "body"), [(429, 429, REPLY), (799, 502, None)])
+def test_a_refusal_of_the_upstream_passes(
+    client: MakeClient, upstream: Asked, said: int, status: int, body: bytes | None
+) -> None:
+    """With its status and its body; HTTP knows none from 600 on."""
+    upstream.status = said
+    reply = client(settings=settings(upstream)).post(CHATS, json={"messages": QUESTION})
 
-    assert (502, "the upstream said 799") == (reply.status_code, reply.json()["error"]["message"])
+    assert status == reply.status_code
+    assert reply.content == body or reply.json()["error"]["message"] == f"the upstream said {said}"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +258,7 @@ def test_what_cannot_be_filtered_passes(
 ) -> None:
     """Documents in no known form as they came, too many of them whole; a header says so."""
     asked = client(settings=settings(upstream, limits=Limits(max_documents=2)))
-    reply = asked.post("/v1/chat/completions", json=body)
+    reply = asked.post(CHATS, json=body)
 
     assert 200 == reply.status_code
     assert said in reply.headers["x-ragsieve-error"]
@@ -282,7 +271,7 @@ def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None
     own = {"trace": True, "max_tokens": 3, "system": "nearest"}
     reply = (
         client(settings=settings(upstream))
-        .post("/v1/chat/completions", json={"messages": TAGGED, "ragsieve": own})
+        .post(CHATS, json={"messages": TAGGED, "ragsieve": own})
         .json()
     )
 
@@ -308,7 +297,7 @@ def test_wrong_wishes_are_refused(
 ) -> None:
     """422, and nothing is forwarded."""
     body = {"messages": TAGGED, "ragsieve": own}
-    reply = client(settings=settings(upstream)).post("/v1/chat/completions", json=body)
+    reply = client(settings=settings(upstream)).post(CHATS, json=body)
 
     assert 422 == reply.status_code
     assert message in reply.json()["error"]["message"]
@@ -326,19 +315,9 @@ def test_whose_key_the_upstream_gets(
     to = Upstream(base_url=upstream.url, api_key=key)
     asked = client(settings=Settings(upstream=to, tokens=tokens))
     headers = {"authorization": "Bearer sk-client"}
-    asked.post("/v1/chat/completions", json={"messages": TAGGED}, headers=headers)
+    asked.post(CHATS, json={"messages": TAGGED}, headers=headers)
 
     assert forwarded == upstream.headers[0].get("authorization")
-
-
-def test_a_refusal_of_the_upstream_passes(client: MakeClient, upstream: Asked) -> None:
-    """With its status and its body."""
-    upstream.status = 429
-    reply = client(settings=settings(upstream)).post(
-        "/v1/chat/completions", json={"messages": QUESTION}
-    )
-
-    assert (429, REPLY) == (reply.status_code, reply.content)
 
 
 @pytest.mark.parametrize(
@@ -350,12 +329,12 @@ def test_the_host_header_chooses_no_path(
     """Neither past the guard, nor in what is forwarded with the server's own key."""
     asked = client(settings=settings(upstream))
     headers = {"host": host}
-    refused = asked.post("/v1/chat/completions", json={"messages": QUESTION}, headers=headers)
+    refused = asked.post(CHATS, json={"messages": QUESTION}, headers=headers)
     monkeypatch.setattr("ragsieve.server.guard.Guard._check_host", lambda *_: None)
-    asked.post("/v1/chat/completions", json={"messages": QUESTION}, headers=headers)
+    asked.post(CHATS, json={"messages": QUESTION}, headers=headers)
 
     assert (400, "bad_host") == (refused.status_code, refused.json()["error"]["code"])
-    assert ["/v1/chat/completions"] == upstream.paths
+    assert [CHATS] == upstream.paths
 
 
 def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked) -> None:
@@ -364,7 +343,7 @@ def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked
 
     assert {"object": "list", "data": []} == asked.get("/v1/models").json()
     assert 404 == asked.post("/v1/embeddings", json={}).status_code
-    assert 404 == client().post("/v1/chat/completions", json={"messages": QUESTION}).status_code
+    assert 404 == client().post(CHATS, json={"messages": QUESTION}).status_code
 
 
 PAGE = "Seals sang Summer Breeze. It was a hit."
@@ -389,8 +368,7 @@ def test_results_of_tools_are_filtered_where_the_server_says_so(
 ) -> None:
     """By OpenAI's client: each message keeps its place and its call, and nothing is lost."""
     told = settings(upstream, filter_tools=("*",))
-    url = serve(create_app({"nearest": system}, settings=told))
-    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    asked = openai_of(serve(create_app({"nearest": system}, settings=told)))
     messages: Any = agent("search", "browse")
     reply = asked.chat.completions.with_raw_response.create(model="m", messages=messages)
 
@@ -417,7 +395,7 @@ def test_only_tools_that_the_server_names_are_filtered(
     body = json.dumps({"messages": agent("calc", "web_search")}, indent=1).encode()
     asked = client(settings=settings(upstream, filter_tools=patterns))
     headers = {"content-type": "application/json"}
-    asked.post("/v1/chat/completions", content=body, headers=headers)
+    asked.post(CHATS, content=body, headers=headers)
     sent = agent("calc", "web_search")
 
     assert filtered == [n for n, m in enumerate(upstream.messages) if m != sent[n]]
@@ -429,13 +407,13 @@ def test_documents_and_results_share_a_budget(client: MakeClient, upstream: Aske
     messages = [*TAGGED, *agent("search", "browse")[1:]]
     asked = client(settings=settings(upstream, filter_tools=("*",)))
     body = {"messages": messages, "ragsieve": {"max_tokens": 5, "trace": True}}
-    reply = asked.post("/v1/chat/completions", json=body).json()["ragsieve"]
+    reply = asked.post(CHATS, json=body).json()["ragsieve"]
     read = [*blocks(upstream.messages[0]["content"])[0].documents, *upstream.messages[2:]]
     dropped = [drop for step in reply["trace"]["steps"] for drop in step["dropped"]]
 
     assert {"before": 33, "after": 5} == reply["tokens"]
     assert 1 == str(read).count("Seals sang Summer Breeze.")
-    assert {"c0", "c1"} == {drop["document"] for drop in dropped} - {"0", "1"}
+    assert {"c0", "c1"} == {drop["document"] for drop in dropped} - {"0", "a"}
 
 
 def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream: Asked) -> None:
@@ -448,7 +426,7 @@ def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream:
         {"role": "tool", "content": None},
     ]
     asked = client(settings=settings(upstream, filter_tools=("*",)))
-    reply = asked.post("/v1/chat/completions", json={"messages": [*QUESTION, *odd]})
+    reply = asked.post(CHATS, json={"messages": [*QUESTION, *odd]})
 
     assert "x-ragsieve-error" not in reply.headers
     assert [{"type": "text", "text": "Seals sang Summer Breeze."}, *parts[1:]] == (
@@ -457,20 +435,19 @@ def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream:
     assert [*odd[:2], odd[3]] == [upstream.messages[n] for n in (1, 2, 4)]
 
 
-def test_a_broken_filter_costs_no_result(
+def test_a_broken_filter_costs_neither_document_nor_result(
     client: MakeClient, upstream: Asked, system: System
 ) -> None:
-    """They are forwarded as the tools returned them, and a header says why."""
+    """All are forwarded as they came, and a header says why."""
+    fails = failing(system, ModelError("it broke\nbadly é"))
+    asked = client({"fails": fails}, settings(upstream, filter_tools=("*",)))
+    messages = agent("search", "browse")
+    reply = asked.post(CHATS, json={"messages": messages, "documents": [*DOCUMENTS, "é"]})
 
-    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
-        raise ModelError("it broke")
-
-    told = settings(upstream, filter_tools=("*",))
-    asked = client({"fails": replace(system, stage=fails)}, told)
-    reply = asked.post("/v1/chat/completions", json={"messages": agent("search", "browse")})
-
-    assert "forwarded unfiltered: it broke" == reply.headers["x-ragsieve-error"]
-    assert agent("search", "browse") == upstream.messages
+    assert (200, REPLY) == (reply.status_code, reply.content)
+    assert "forwarded unfiltered: it broke badly ?" == reply.headers["x-ragsieve-error"]
+    assert all(one in upstream.messages[0]["content"] for one in DOCUMENTS)
+    assert messages[1:] == upstream.messages[1:]
 
 
 def items(*names: str) -> list[dict[str, Any]]:
@@ -489,8 +466,7 @@ def items(*names: str) -> list[dict[str, Any]]:
 def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstream: Asked) -> None:
     """By OpenAI's client: items keep their places and calls; all else is as it came."""
     told = settings(upstream, filter_tools=("web_*",))
-    url = serve(create_app({"nearest": system}, settings=told))
-    asked = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+    asked = openai_of(serve(create_app({"nearest": system}, settings=told)))
     given: Any = items("web_search", "web_browse", "calc")
     create = asked.responses.with_raw_response.create
     reply = create(model="m", input=given, instructions="Be brief.", previous_response_id="r0")

@@ -24,24 +24,6 @@ def chat(content: Any, **more: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": content}], **more}
 
 
-def test_tagged_documents_are_replaced_where_they_stood(system: System) -> None:
-    """Text around them stays as it is, and so do the tags of what is kept."""
-    body = chat(TAGGED)
-    parsed = documents_of(body)
-    assert parsed
-    result = system(parsed.query, parsed.documents)
-
-    assert "Use these.\n\nWho sang Summer Breeze?" == parsed.query
-    assert [{"id": "a", "title": "Song", "text": "Seals sang Summer Breeze. It was a hit."}] == [
-        *parsed.documents[:1]
-    ]
-    assert (
-        'Use these.\n<documents>\n<document id="a" title="Song">\nSeals sang Summer Breeze.\n'
-        "</document>\n</documents>\nWho sang Summer Breeze?"
-    ) == parsed.filtered(result)["messages"][0]["content"]
-    assert chat(TAGGED) == body
-
-
 def test_blocks_may_stand_in_several_parts(system: System) -> None:
     """Each keeps its own; parts of other types and earlier messages are not touched."""
     image = {"type": "image_url", "image_url": {"url": "data:"}}

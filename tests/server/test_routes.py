@@ -23,6 +23,8 @@ from ragsieve.server import Limits, Settings, create_app
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.types import Query, Segment
 
+from .conftest import failing
+
 MakeClient = Callable[..., TestClient]
 Body = dict[str, Any]
 
@@ -164,11 +166,7 @@ def test_failures_have_one_shape(
     client: MakeClient, system: System, body: Body, raised: Exception, status: int, code: str
 ) -> None:
     """A status, a code and a line, as JSON and as the event of a stream."""
-
-    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
-        raise raised
-
-    asked = client({"fails": replace(system, stage=fails)})
+    asked = client({"fails": failing(system, raised)})
     reply = asked.post("/v1/answer", json=body)
     ((event, values),) = events(asked.post("/v1/answer", json={**body, "stream": True}).text)
 
@@ -181,11 +179,8 @@ def test_what_a_fault_of_ours_holds_is_not_told(
     client: MakeClient, system: System, body: Body
 ) -> None:
     """An unforeseen error is named by its type alone: its text may be anybody's secret."""
-
-    def fails(query: Query, segments: Sequence[Segment]) -> list[Segment]:
-        raise ZeroDivisionError("secret")
-
-    reply = client({"fails": replace(system, stage=fails)}).post("/v1/filter", json=body)
+    fails = failing(system, ZeroDivisionError("secret"))
+    reply = client({"fails": fails}).post("/v1/filter", json=body)
 
     assert "the server failed: ZeroDivisionError" == reply.json()["error"]["message"]
 
@@ -271,22 +266,6 @@ def near(values: Body) -> Body:
     """The same with numbers of four digits."""
     found: Body = json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 4))
     return found
-
-
-@pytest.mark.models
-def test_real_models_give_many_clients_what_they_give_one(client: MakeClient, body: Body) -> None:
-    """MiniLM, asked by eight at once in one batch; scores to four digits."""
-    bodies = [{**body, "query": f"{body['query']} {'And when? ' * n}"} for n in range(8)]
-    with sharing(8) as share:
-        many = ragsieve.load("top-sentences", "fake:echo", "minilm", share=share)
-        asked = client({"many": many}, Settings(limits=Limits(workers=8)))
-        with ThreadPoolExecutor(8) as pool:
-            replies = list(pool.map(lambda b: asked.post("/v1/filter", json=b).json(), bodies))
-    alone = ragsieve.load("top-sentences", "fake:echo", "minilm")
-    for one, reply in zip(bodies, replies, strict=True):
-        own = alone(one["query"], one["documents"]).to_dict()
-
-        assert near({"system": "many", **untimed(own)}) == near(untimed(reply))
 
 
 def test_the_default_filter_gives_many_clients_what_it_gives_one(
