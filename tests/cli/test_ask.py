@@ -233,7 +233,6 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("filter --input q.jsonl --output q.jsonl", "must not be the input"),
         ("filter --input q.jsonl --output a.txt", "must be empty or made by ragsieve"),
         ("filter --input q.jsonl --output o --workers 0", "--workers"),
-        ("filter --input q.jsonl --output o --limit 0", "--limit"),
         ("filter -q x --max-tokens -1 a.txt", "--max-tokens"),
         ("filter -q x --llm nope:x a.txt", "a model must be one of smollm2"),
         ("filter -q x --llm minilm a.txt", "minilm is no LLM"),
@@ -247,7 +246,6 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("models pull minlm", "got 'minlm'; did you mean 'minilm'\\?"),
         ("scorers sampel", "got 'sampel'; did you mean 'sample'\\?"),
         ("scorers sample --scorer bm52", "got 'bm52'; did you mean 'bm25'\\?"),
-        ("filter -q x --option k a.txt", "--option must be KEY=VALUE, got 'k'"),
         ("filter -q x --system all --option n=1 a.txt", "options of all are k, shots, .*got 'n'"),
         (
             "filter -q x --system top-sentences --option k=two a.txt",
@@ -283,10 +281,6 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("filter -q x --by dense a.txt", "--retrieve and --by go with --index"),
         ("filter -q x --index .", ". holds no index: `ragsieve index build` makes one"),
         ("filter -q x --system chunkrag --option source=a a.txt", "got 'source'"),
-        (
-            "filter -q x --system chunkrag --option threshold=high a.txt",
-            "threshold of chunkrag must be .* got 'high'",
-        ),
         ("filter --query= a.txt", "must not be blank"),
         ("filter -q x none.txt", "none.txt cannot be read: No such file"),
     ],

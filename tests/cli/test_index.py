@@ -179,9 +179,7 @@ def test_recall_prints_json(ragsieve: Command) -> None:
         (("add", "i", "notes"), "i holds no index: `ragsieve index build` makes one"),
         (("search", "i", "-q", "x"), "i holds no index"),
         (("info", "i"), "i holds no index"),
-        (("remove", "i", "x"), "i holds no index"),
         (("recall", "i", "q.jsonl"), "i holds no index"),
-        (("recall", "i", "what"), "i holds no index"),
     ],
 )
 def test_bad_input_is_one_line(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:

@@ -2,78 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated
 
 import click
 from click.testing import CliRunner
 
-from ragsieve.cli.signature import argument_texts, command, from_options, options_of
+from ragsieve.cli.signature import command
 
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What is trained.
-
-    Args:
-        llm: The model that is tuned; needed.
-        form: ``"light"``: regressions,
-            or ``"deep"``.
-        limit: So many questions; all where None.
-        share: In (0, 1].
-        names: Of parts.
-        merged: Whether one model is written.
-
-    Raises:
-        InputError: Never.
-    """
-
-    llm: str
-    form: Literal["light", "deep"] = "light"
-    limit: int | None = None
-    share: Annotated[float, click.FloatRange(0, 1)] = 0.5
-    names: tuple[str, ...] = ()
-    merged: bool = False
-
-
-def run(*arguments: str) -> tuple[int, str]:
-    """Exit code and output of a command that prints the recipe."""
-
-    def callback(**options: object) -> None:
-        click.echo(repr(from_options(Recipe, options)) + repr(options))
-
-    changes = {"names": {"flags": ["--name"]}}
-    own: list[click.Parameter] = [click.Option(["--more"], default=1)]
-    options = options_of(Recipe, changes=changes)
-    command = click.Command("train", callback=callback, params=[*options, *own])
-    result = CliRunner().invoke(command, arguments, terminal_width=200)
-    return result.exit_code, result.output
-
-
-def test_arguments_are_those_of_the_signature() -> None:
-    """Types, defaults and repetition; options of the command itself are left to it."""
-    code, out = run("--llm", "m", "--limit", "3", "--name", "a", "--name", "b", "--merged")
-
-    expected = Recipe(llm="m", limit=3, names=("a", "b"), merged=True)
-    assert (0, repr(expected) + "{'more': 1}\n") == (code, out)
-
-
-def test_help_is_that_of_the_docstring() -> None:
-    """Without its markup, and without the sections below the arguments."""
-    code, out = run("--help")
-
-    assert 0 == code
-    assert "light: regressions, or deep.  [default: light]" in out
-    assert "So many questions; all by default." in out
-    assert "Raises" not in out
-
-
-def test_parameters_may_be_left_out_and_prefixed() -> None:
-    """So that two signatures with one name in common make one command."""
-    options = options_of(Recipe, skip={"llm", "form", "names"}, prefix="of_")
-
-    assert ["--of-limit", "--of-share", "--of-merged"] == [o.opts[0] for o in options]
-    assert {} == argument_texts("A line.") == argument_texts(None)
+from .conftest import Ended
 
 
 def test_a_function_is_a_command() -> None:
@@ -104,3 +41,13 @@ def test_a_function_is_a_command() -> None:
     assert "[OPTIONS] FILE NAME..." in text
     assert "--json " in text and "As JSON." in text
     assert "Args:" not in text
+
+
+def test_help_is_that_of_the_docstring(ragsieve: Callable[..., Ended]) -> None:
+    """Without its markup, and without the sections below the arguments."""
+    text = " ".join(ragsieve("train", "generator", "--help").out.split())
+
+    assert "relevant: the first that were retrieved for it; irrelevant: the first of" in text
+    assert "and a fifth of that to choose by; all by default." in text
+    assert "[default: relevant]" in text
+    assert "Raises" not in text

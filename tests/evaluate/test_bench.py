@@ -335,26 +335,20 @@ def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
 def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     """The same system by two routers; CRAG's metrics are measured where the run says so."""
     sources = tmp_path / "two.toml"
-    documents = [
-        {"id": "n", "text": "Bees make honey.", "source": "news"},
-        {"id": "w", "text": "Honey is sweet.", "source": "wiki"},
-    ]
-    row = {"question": "Who makes honey?", "answers": ["bees"], "documents": documents}
-    mine = own(tmp_path, row)
-    tables = [
-        f'[[sources]]\nname = "{name}"\nkind = "passages"\nquestions = "mine.jsonl"\n'
-        f'only = "{name}"\n'
-        for name in ("news", "wiki")
-    ]
-    sources.write_text("".join(tables))
+    texts = {"news": "Bees make honey.", "wiki": "Honey is sweet."}
+    documents = [{"id": name, "text": text, "source": name} for name, text in texts.items()]
+    question = {"question": "Who makes honey?", "answers": ["bees"], "documents": documents}
+    mine = own(tmp_path, question)
+    table = '[[sources]]\nname = "{0}"\nkind = "passages"\nquestions = "mine.jsonl"\nonly = "{0}"\n'
+    sources.write_text("".join(map(table.format, texts)))
     systems = [SystemSpec(name="all"), SystemSpec(name="all", label="one", router="only:wiki")]
     data = [Data(name=str(mine), sources=str(sources))]
     run(tmp_path / "r", replace(ONE, data=data, systems=systems, crag=True))
     name = "mine-from-two--{}--fake-echo"
     (both,), (one,) = (records(tmp_path / "r", name.format(label)) for label in ("all", "one"))
 
-    assert ["news/n", "wiki/w"] == [span["document"] for span in both["kept"]]
-    assert ["wiki/w"] == [span["document"] for span in one["kept"]]
+    assert ["news/news", "wiki/wiki"] == [span["document"] for span in both["kept"]]
+    assert ["wiki/wiki"] == [span["document"] for span in one["kept"]]
     assert (1.0, 0.0) == (both["metrics"]["crag_accuracy"], one["metrics"]["crag_accuracy"])
     assert (0.0, 1.0) == (both["metrics"]["hallucination"], one["metrics"]["hallucination"])
     report = summarise([load_run(tmp_path / "r")])

@@ -94,13 +94,9 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
         ("speed = 3\n" + PLAIN, "speed is not known; known are systems, data, "),
         ("workers = 0\n" + PLAIN, "workers must be a whole number >= 1, got 0"),
-        ('seed = "x"\n' + PLAIN, "seed must be a whole number, got 'x'"),
         ('baseline = "x"\n' + PLAIN, "baseline must be the label of a system .*'x'"),
         ('embedder = "smollm2"\n' + PLAIN, "smollm2 is no embedder"),
-        ('pruner = "smollm2"\n' + PLAIN, "smollm2 is no sentence pruner"),
         (PLAIN + 'models = { extractor = "minilm" }', "minilm is no LLM"),
-        ('judge = "minilm"\n' + PLAIN, "minilm is no LLM"),
-        (PLAIN + 'models = { reranker = "smollm2" }', "smollm2 is no cross-encoder"),
         (
             PLAIN + 'models = { critic = "smollm2" }',
             "models of finefilter-point are .* got 'critic'",
@@ -110,17 +106,9 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
             "truncator of finefilter-point must be .* both",
         ),
         (
-            PLAIN + "[[systems]]\nname = 'winnowrag'\nmodels = { critic = 'minilm' }",
-            "minilm is no LLM, it is of kind embedder",
-        ),
-        (
             PLAIN
             + "[[data]]\nname = 'x'\npoisoned = true\n[noise]\nkinds = ['random']\nshares = [0]",
             "poisoned must be false where the run has noise",
-        ),
-        (
-            "[noise]\nkinds = ['loud']\nshares = [0]\n" + PLAIN,
-            r"noise.kinds\[0\] must be one of .*, got 'loud'",
         ),
         (
             "[noise]\nkinds = ['random']\nshares = [2]\n" + PLAIN,

@@ -339,7 +339,6 @@ def test_equal_ids_lose_nothing(framework: Framework) -> None:
         ({"system": "oracle"}, "system must not need gold answers, got 'oracle'"),
         ({"system": "top-sentences", "options": {"n": 1}}, "options of top-sentences are .* 'n'"),
         ({"llm": "fake:hashing"}, "fake:hashing is no LLM"),
-        ({"embedder": "fake:echo"}, "fake:echo is no embedder"),
         ({"max_tokens": -1}, "max_tokens must not be negative, got -1"),
         ({"on_error": "ignore"}, "on_error must be 'keep' or 'raise', got 'ignore'"),
         ({"system": 3}, "system must be a System or a name, got 3"),

@@ -350,7 +350,6 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
     [
         ("name = ", "a.toml must be TOML"),
         ("description = 'x'", "a.toml: name is missing"),
-        ("name = 5", "name must be a string, got 5"),
         ("name = 'x'\nport = 1", "port is not known; known are name, endpoint, "),
         ("name = 'x'\n[[endpoint]]\npath = '/a'\nmethod = 'PUT'", "method must be one of"),
         ("name = 'x'\n[[endpoint]]\npath = '/a'\ntemplate = '{% if'", "must be a Jinja template"),
@@ -358,19 +357,6 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
         ("name = 'x'\n[[endpoint]]\npath = '/a'\n[[endpoint]]\npath = '/a'", "names of their own"),
         ("name = 'x'\n[[link]]\nkind = 'k'\nsearch = 's'", "must search an endpoint"),
         ("name = 'x'\n[[link]]\nkind = 'k'\npattern = '('", "must be a regular expression"),
-        ("name = 'x'\nendpoint = 5", "a.toml: endpoint must be a list, got 5"),
-        (
-            "name = 'x'\n[[endpoint]]\npath = '/a'\nabout = [1]",
-            r"about\[0\] must be a string",
-        ),
-        (
-            "name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 1 }",
-            "takes must be of strings",
-        ),
-        (
-            "name = 'x'\n[[link]]\nkind = 'k'\nentities = [1]",
-            r"entities\[0\] must be a str",
-        ),
         ("name = 'x'\n[[link]]\nkind = 'k'\nnames = { x = [1] }", "names must be of strings"),
         (
             "name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = 2024-01-01 }",

@@ -123,7 +123,7 @@ def test_the_model_is_told_what_was_wrong() -> None:
         ("???", "Which question is meant?", True),  # nothing to share
         ("Who sang it?", "Which singers recorded it ".ljust(300, "x"), True),
         ("Who sang it?", "Which singers recorded it ".ljust(301, "x"), False),
-        (f"{LONG}?", LONG.strip(), True),  # up to twice the question's length
+        (f"{LONG}?", (LONG * 2).strip(), True),  # up to twice the question's length
     ],
 )
 def test_a_rewrite_keeps_names_and_measure(question: str, reply: str, accepted: bool) -> None:

@@ -288,8 +288,6 @@ def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None
         ({"upstream": "http://x"}, "ragsieve.upstream: Extra inputs are not permitted"),
         ({"system": "no"}, "system must be one of nearest, got 'no'"),
         ({"max_tokens": True}, "ragsieve.max_tokens: Input should be a valid integer, got True"),
-        ({"max_tokens": -1}, "ragsieve.max_tokens: Input should be greater than or equal to 0"),
-        ({"trace": 1}, "ragsieve.trace: Input should be a valid boolean, got 1"),
     ],
 )
 def test_wrong_wishes_are_refused(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -71,8 +71,9 @@ def test_a_stream_tells_what_was_kept_first(client: MakeClient, body: Body) -> N
     assert told[1][1]["text"] == told[2][1]["answer"] != ""
 
 
+@pytest.mark.server
 def test_kept_spans_do_not_wait_for_the_answer(
-    client: MakeClient, system: System, body: Body
+    serve: Callable[[Any], str], system: System, body: Body
 ) -> None:
     """They are sent while the generator still thinks."""
     told = threading.Event()
@@ -85,29 +86,17 @@ def test_kept_spans_do_not_wait_for_the_answer(
             waited.append(told.wait(2))
             return system.reader(query, segments)
 
-    slow = client({"slow": replace(system, reader=Slow())})
-    sent: list[str] = []
+    url = serve(create_app({"slow": replace(system, reader=Slow())}))
+    with httpx.stream("POST", f"{url}/v1/answer", json={**body, "stream": True}) as reply:
+        lines = reply.iter_lines()
+        first = next(lines)
+        told.set()
 
-    requests = [{"type": "http.request", "body": json.dumps({**body, "stream": True}).encode()}]
-
-    async def receive() -> Any:
-        if not requests:  # the client is there, and says nothing more
-            await asyncio.Event().wait()
-        return requests.pop()
-
-    async def send(message: Any) -> None:
-        sent.append(message.get("body", b"").decode())
-        if "event: kept" in sent[-1]:
-            told.set()
-
-    headers = [(b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/v1/answer", "headers": headers}
-    more: Body = {"query_string": b"", "asgi": {"version": "3.0", "spec_version": "2.4"}}
-    assert slow.portal
-    slow.portal.call(slow.app, {**scope, **more}, receive, send)
-
+        assert ("event: kept", "event: done") == (
+            first,
+            [x for x in lines if x[:6] == "event:"][-1],
+        )
     assert [True] == waited
-    assert "event: done" in "".join(sent)
 
 
 def test_a_budget_of_a_request_holds(client: MakeClient, body: Body) -> None:
@@ -205,8 +194,6 @@ def test_what_a_fault_of_ours_holds_is_not_told(
         (b'{"query": "q"}', 422, "documents must be a list"),
         (b'{"query": "q", "documents": [], "max_token": 3}', 422, "body.max_token: Extra inputs"),
         (b'{"query": "q", "documents": [], "max_tokens": "3"}', 422, "valid integer, got '3'"),
-        (b'{"query": "q", "documents": [], "max_tokens": 3.0}', 422, "valid integer, got 3.0"),
-        (b'{"query": "q", "documents": [], "max_tokens": true}', 422, "valid integer, got True"),
         (b'{"query": "q", "documents": [], "trace": "no"}', 422, "valid boolean, got 'no'"),
         (b'{"query": "q", "documents": [], "system": "no"}', 422, "one of nearest, got 'no'"),
     ],

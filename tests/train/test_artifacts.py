@@ -121,15 +121,8 @@ def test_a_card_says_what_a_model_is(tmp_path: Path) -> None:
     """Base, use, figures before and after, and options."""
     row = {"questions": 7, "accuracy": 0.5, "f1": 0.75}
     recipe = {"before": {**row, "f1": 0.25}, "after": row, "log": []}
-    with model_dir(
-        tmp_path / "made",
-        recipe,
-        GeneratorPlan(),
-        [],
-        title="A title",
-        use="Ask it.",
-        base="smollm2",
-    ):
+    words = {"title": "A title", "use": "Ask it.", "base": "smollm2"}
+    with model_dir(tmp_path / "made", recipe, GeneratorPlan(), [], **words):
         pass
     text = (tmp_path / "made" / "README.md").read_text()
 
