@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from ragsieve import InputError, System
+from ragsieve import System
 from ragsieve.models.fake import (
-    HashingEmbedder,
-    OverlapPruner,
     ScriptedLLM,
 )
 from ragsieve.result import Result
-from ragsieve.retrieve.files import read_documents
-from ragsieve.systems import SYSTEMS, build
 from ragsieve.types import Segment
+from tests.named import NAMES, on_fakes
 
-OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
-PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 TOKENS = ("llmlingua", "longllmlingua", "selective-context")  # a fake gives every token its nats
-NAMES = [name for name in SYSTEMS if name not in (*OWN, *PEERS)]
 
 
 def system(name: str, reply: str = "[1]") -> System:
     """A system whose model always gives the same reply."""
-    return build(
-        name,
-        ScriptedLLM(lambda _: reply),
-        HashingEmbedder(),
-        pruner=OverlapPruner(),
-        answers={},
-    )
+    return on_fakes(name, ScriptedLLM(lambda _: reply))
 
 
 def retrieved(result: Result) -> list[Segment]:
@@ -48,13 +35,6 @@ def test_no_documents_give_an_answer_without_evidence(name: str) -> None:
     result = system(name, "Paris").ask("Where?", [])
 
     assert ((), "", "Paris") == (result.kept, result.text, result.answer and result.answer.text)
-
-
-@pytest.mark.parametrize("question", ["", " \n\t"])
-def test_a_blank_question_is_an_error(question: str) -> None:
-    """A question without a word names the rule and the value."""
-    with pytest.raises(InputError, match="the question must not be blank, got"):
-        system("all")(question, ["text"])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,15 +62,6 @@ def test_five_thousand_documents_are_answered_from(name: str) -> None:
     for segment in retrieved(result):
         counts[segment.document.id] += len(segment.text.replace(" ", ""))
     assert {str(n): len(text.replace(" ", "")) for n, text in enumerate(documents)} == counts
-
-
-def test_bytes_that_are_no_utf8_are_an_error(tmp_path: Path) -> None:
-    """The file, the rule, the place and the byte are named."""
-    file = tmp_path / "latin.txt"
-    file.write_bytes("Müller".encode("latin-1"))
-
-    with pytest.raises(InputError, match=r"latin.txt must be UTF-8; byte 1 is 0xfc"):
-        read_documents([str(file)])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,6 @@ import logging
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from ragsieve.prompts import context
 from ragsieve.result import Tokens, Verdict
 from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
+from tests.named import Finds, loses
 
 QUERY = Query("Who sang Summer Breeze?")
 DOCUMENTS = [
@@ -450,28 +450,15 @@ def test_documents_may_come_from_a_generator() -> None:
 PAGE = Document("page", " ".join(DOCUMENTS), "Songs")
 
 
-@dataclass
-class Finds:
-    """A source: finds these segments, and remembers what it was asked."""
-
-    found: Sequence[Segment] = (
-        Segment(PAGE, 25, 50, {"fused": 0.5}),  # Seals and Crofts sang it.
-        Segment(PAGE, 51, 61, {"fused": 0.25}),  # It rained.
-    )
-    asked: list[Query] = field(default_factory=list)
-
-    def __call__(self, query: Query, /) -> list[Segment]:
-        self.asked.append(query)
-        return [*self.found]
-
-
-def loses(query: Query, /) -> list[Segment]:
-    raise StoreError("the index\nis gone")
+SPANS = (
+    Segment(PAGE, 25, 50, {"fused": 0.5}),  # Seals and Crofts sang it.
+    Segment(PAGE, 51, 61, {"fused": 0.25}),  # It rained.
+)
 
 
 def test_a_source_finds_where_no_documents_are_passed() -> None:
     """Its spans go through the stages as they are; their documents are the result's, each once."""
-    source = Finds()
+    source = Finds(SPANS)
     system = System(Pipeline(select.TopK(1)), Characters(), source=source)
     result = system(QUERY)
 
@@ -487,7 +474,7 @@ def test_a_source_finds_where_no_documents_are_passed() -> None:
 @pytest.mark.parametrize("documents", [(), [], DOCUMENTS])
 def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[str]) -> None:
     """Not even for none of them."""
-    source = Finds()
+    source = Finds(SPANS)
     system = System(Pipeline(), Characters(), source=source)
 
     assert [*documents] == [s.text for s in system(QUERY, documents).kept]
@@ -498,7 +485,7 @@ def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[st
 def test_with_source_gives_any_system_a_source() -> None:
     """And takes it away again; the system itself stays as it was."""
     bare = System(Pipeline(), Characters(), max_tokens=40)
-    searching = bare.with_source(Finds())
+    searching = bare.with_source(Finds(SPANS))
 
     assert 2 == len(searching(QUERY).kept)
     assert bare == searching.with_source(None)
@@ -517,8 +504,8 @@ def test_without_documents_and_source_there_is_nothing_to_filter() -> None:
 
 def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
     """Also where stages split them; tokens before are "Songs:" with both spans, after with one."""
-    result = System(Pipeline(split.Sentences(), first), Characters(), source=Finds())(QUERY)
-    one, two = (len(s.text.replace(" ", "")) for s in Finds().found)
+    result = System(Pipeline(split.Sentences(), first), Characters(), source=Finds(SPANS))(QUERY)
+    one, two = (len(s.text.replace(" ", "")) for s in SPANS)
 
     assert ["Seals and Crofts sang it."] == [s.text for s in result.kept]
     assert [(PAGE, 25, 50)] == [(s.document, s.start, s.end) for s in result.kept]
@@ -527,7 +514,7 @@ def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
 
 def test_the_trace_has_a_step_for_the_source() -> None:
     """The first, with what was found; what is dropped later has its verdict."""
-    result = System(Pipeline(select.TopK(1)), Characters(), source=Finds()).ask(QUERY)
+    result = System(Pipeline(select.TopK(1)), Characters(), source=Finds(SPANS)).ask(QUERY)
 
     assert [(0, 2), (2, 1), (1, 1)] == [(len(s.before), len(s.after)) for s in result.trace.steps]
     assert result.trace.steps[0].stage.startswith("Finds(found=(Segment(")
@@ -551,7 +538,7 @@ def test_what_a_source_spends_is_charged_to_its_step() -> None:
 @pytest.mark.parametrize("max_tokens", [0, 10, 32, 60])
 def test_the_budget_holds_for_what_was_found(max_tokens: int) -> None:
     """The best that fit; at 32 the title and the one of 21 characters, at 10 none."""
-    system = System(Pipeline(), Characters(), source=Finds()).with_budget(max_tokens)
+    system = System(Pipeline(), Characters(), source=Finds(SPANS)).with_budget(max_tokens)
     result = system(QUERY)
 
     assert {0: 0, 10: 0, 32: 1, 60: 2}[max_tokens] == len(result.kept)
@@ -585,26 +572,11 @@ def test_a_lenient_system_answers_though_its_source_fails(
 def test_spans_of_a_source_are_as_many_documents_as_there_are() -> None:
     """In the order in which they are first found."""
     other = Document("other", "It snowed.")
-    found = (Segment.whole(other), *Finds().found, Segment(other, 0, 2))
+    found = (Segment.whole(other), *SPANS, Segment(other, 0, 2))
     result = System(Pipeline(), Characters(), source=Finds(found))(QUERY)
 
     assert (other, PAGE) == result.documents
     assert found == result.kept
-
-
-def test_questions_at_once_find_their_own() -> None:
-    """A source is shared by threads; each trace tells of its own question."""
-
-    def source(query: Query, /) -> list[Segment]:
-        return [Segment.whole(Document(query.text, f"{query.text} is here."))]
-
-    system = System(Pipeline(first), Characters(), source=source)
-    questions = [f"word{n}" for n in range(40)]
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(system.ask, questions))
-
-    assert [f"{question} is here." for question in questions] == [r.text for r in found]
-    assert {3} == {len(r.trace.steps) for r in found}
 
 
 FOUND = Segment.whole(Document("elsewhere", "Seals sang it."))

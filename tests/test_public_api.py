@@ -10,7 +10,6 @@ import sys
 import types
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,11 +17,9 @@ import ragsieve
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.fake import (
     HashingEmbedder,
-    OverlapPruner,
     ScriptedLLM,
 )
-from ragsieve.pipeline import System
-from ragsieve.systems import SYSTEMS, build
+from ragsieve.systems import build
 
 PACKAGES = ["split", "score", "select", "answer", "systems"]
 LATE = [  # optional, or slow to load and needed by one package only
@@ -53,8 +50,6 @@ LATE = [  # optional, or slow to load and needed by one package only
     "torch",
     "transformers",
 ]
-OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
-PEERS = tuple(name for name in SYSTEMS if name.startswith(("langchain-", "llama-index-")))
 OPTIONAL = [
     "agents",
     "datasets",
@@ -257,22 +252,6 @@ except SystemExit as end:
 
     assert "error: html_to_markdown is not installed: pip install 'ragsieve[html]'" == error
     assert "2" == exit_code
-
-
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in (*OWN, *PEERS)])
-def test_every_system_builds_and_answers(name: str) -> None:
-    """A system by name runs from documents to an answer on any LLM and embedder."""
-    llm = ScriptedLLM(
-        lambda prompt: "[1]" if "JSON list" in prompt[-1].content else "Sentence 1: x"
-    )
-    roles: dict[str, Any] = {"pruner": OverlapPruner()}
-    system = build(name, llm, HashingEmbedder(), answers={}, **roles)
-    result = system.ask("Who sang it?", ["Seals sang it. It rained.", ""])
-
-    assert isinstance(system, System)
-    assert result.answer is not None
-    assert SYSTEMS[name].summary
-    assert SYSTEMS[name].needs
 
 
 def test_an_unknown_system_is_named_with_the_known_ones() -> None:

@@ -45,14 +45,6 @@ def test_all_documents_keeps_everything() -> None:
     assert 1.0 == result.compression_ratio
 
 
-def test_all_documents_within_a_budget() -> None:
-    """Whole documents, the first ones that fit: the second has 10 tokens, the last 3."""
-    result = top_documents(llm(), k=None, max_tokens=13)(QUESTION, DOCUMENTS[1:])
-
-    assert [DOCUMENTS[1], "", DOCUMENTS[3]] == [s.text for s in result.kept]
-    assert 13 == result.tokens.after
-
-
 def test_top_documents_keeps_the_first() -> None:
     """As they were retrieved."""
     assert DOCUMENTS[:2] == [s.text for s in top_documents(llm(), k=2)(QUESTION, DOCUMENTS).kept]
@@ -77,17 +69,6 @@ def test_a_reranker_ranks_instead() -> None:
     assert [(documents[2], 2 / 4), (documents[1], 1 / 4)] == [(s.text, s.score) for s in kept]
 
 
-def test_nearest_documents_within_a_budget() -> None:
-    """The nearest has 2 tokens, the next 10: only one fits in 11."""
-    documents = ["Summer Breeze is an old song of the seventies.", "Breeze."]
-    system = nearest_documents(llm(), HashingEmbedder(4096), max_tokens=11)
-
-    assert ["Breeze."] == [s.text for s in system(QUESTION, documents).kept]
-    assert ["Breeze.", documents[0]] == [
-        s.text for s in system.with_budget(12)(QUESTION, documents).kept
-    ]
-
-
 def test_top_sentences_keeps_the_nearest_as_they_stand() -> None:
     """Two share words with the question: "Summer Breeze was …" two, "Summer is warm." one of 3."""
     result = top_sentences(llm(), HashingEmbedder(), k=2)(QUESTION, DOCUMENTS)
@@ -105,11 +86,3 @@ def test_a_reranker_may_rank_sentences() -> None:
     assert {"Summer Breeze was sung by Seals and Crofts.": 2 / 4, "A breeze is a wind.": 1 / 4} == {
         s.text: s.score for s in kept
     }
-
-
-def test_top_sentences_within_a_budget() -> None:
-    """The better one has 9 tokens, the other 4: only one fits in 12, with none to spare in 13."""
-    system = top_sentences(llm(), HashingEmbedder(), k=2, max_tokens=12)
-
-    assert 1 == len(system(QUESTION, DOCUMENTS).kept)
-    assert 2 == len(system.with_budget(13)(QUESTION, DOCUMENTS).kept)

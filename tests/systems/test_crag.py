@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragsieve import score
-from ragsieve.errors import InputError, SourceError
+from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline
 from ragsieve.result import Result
@@ -181,23 +181,6 @@ def test_what_two_searches_find_has_the_same_name_where_it_is_the_same() -> None
     assert first == again != other
 
 
-def test_a_failing_source_is_skipped_where_asked() -> None:
-    """The documents go on to be refined, and a warning says so."""
-
-    def failing(query: Query, /) -> list[Segment]:
-        raise SourceError("no network")
-
-    system = crag(
-        ScriptedLLM([]), HashingEmbedder(), evaluator=Table({}), fallback=failing, rewrite=False,
-        **PAPER._asdict(),
-    )  # fmt: skip
-    with pytest.raises(SourceError, match="no network"):
-        system(QUERY, ["Cats sing."])
-    (warning,) = system.lenient()(QUERY, ["Cats sing."]).trace.warnings
-
-    assert warning.endswith("was skipped: SourceError: no network")
-
-
 def test_strips_are_spans_of_whole_sentences() -> None:
     """Three each, the rest in the last; white space between stays inside."""
     text = " One.  Two.\nThree. Four."
@@ -234,14 +217,6 @@ def test_own_thresholds_come_first() -> None:
 
     assert "Ann sang it. It rained. So it was." == result.text
     assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).messages
-
-
-def test_hostile_documents_are_judged_like_any_other() -> None:
-    """Control characters, lone surrogates, nothing at all, equal names."""
-    documents = [{"id": "a", "text": "\x00\ud800 Ann."}, {"id": "a", "text": ""}]
-    result = run({"Ann": 0.9}, *documents)
-
-    assert ["\x00\ud800 Ann."] == [s.text for s in result.kept]
 
 
 def test_self_rag_reads_nothing_where_all_is_incorrect() -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
-from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
-from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.systems import SYSTEMS, build
+from tests.named import NAMES, on_fakes
 
 pytest.importorskip("sklearn")
 
-OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
-NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]
 WORDS = ("Song", "Breeze", "Wind", "Rain", "Paris", "Rome", "Seals", "Crofts")
 DOCUMENTS = [
     {"id": word, "text": f"{word} was sung. They sang of {word} in summer. It rained."}
@@ -61,6 +59,8 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("longrefiner", {"max_tokens": -1}, "max_tokens must not be negative, got -1"),
     ("longllmlingua", {"spread": 2.0}, "spread must be from 0 to 1, got 2.0"),
     ("pruningrag", {"pages": "some"}, "pages must be one of few, many, hybrid, sp.*, got 'some'"),
+    ("rankgpt", {"window": 1}, "window must be at least 2, got 1"),
+    ("rankgpt", {"k": -1}, "k must not be negative, got -1"),
     ("richrag", {"aspects": 0}, "aspects must be at least 1, got 0"),
     ("richrag", {"keep": -1}, "keep must not be negative, got -1"),
     ("richrag", {"k": 0}, "k must be at least 1, got 0"),
@@ -82,10 +82,6 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def system(name: str, llm: Any, embedder: Any, options: dict[str, Any] | None = None) -> System:
-    return build(name, llm, embedder, options, pruner=OverlapPruner(), answers={})
-
-
 def reply(prompt: Prompt) -> str:
     """Depends on the prompt alone, and is a number, which many systems can read."""
     return f"{len(prompt[-1].content) % 5}"
@@ -105,17 +101,31 @@ def story(result: Result) -> Any:
 def test_options_are_checked(name: str, options: dict[str, Any], message: str) -> None:
     """When the system is made; the error names option, rule and value in a line."""
     with pytest.raises(InputError, match=f"^{message}$"):
-        system(name, ScriptedLLM([]), HashingEmbedder(), options)
+        on_fakes(name, ScriptedLLM([]), options=options)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_threads_get_what_one_gets_alone(name: str) -> None:
-    """Eight share models, batches and remembered vectors."""
+def test_threads_and_a_cache_give_what_one_gets_alone(name: str, tmp_path: Path) -> None:
+    """Eight share models, batches and remembered replies; what is asked again costs no call."""
     questions = [f"Who sang of {word}?" for word in WORDS]
-    alone = system(name, ScriptedLLM(reply), HashingEmbedder())
+    alone, llm = on_fakes(name, ScriptedLLM(reply)), ScriptedLLM(reply)
     expected = [story(alone.ask(question, DOCUMENTS)) for question in questions]
-    with sharing(8) as share, ThreadPoolExecutor(8) as pool:
-        shared = system(name, share(ScriptedLLM(reply)), share(HashingEmbedder()))
+    with sharing(8, cache=tmp_path / "cache") as share, ThreadPoolExecutor(8) as pool:
+        shared = on_fakes(name, share(llm), share(HashingEmbedder()))
         together = list(pool.map(lambda q: story(shared.ask(q, DOCUMENTS)), questions))
+        calls = len(llm.prompts)
+        again = list(pool.map(lambda q: story(shared.ask(q, DOCUMENTS)), questions))
 
-    assert expected == together
+    assert expected == together == again
+    assert calls == len(llm.prompts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_budget_holds_in_the_readers_tokens(name: str) -> None:
+    """Of the 40 tokens that a sentence of each document has, and more of the whole."""
+    system = on_fakes(name, ScriptedLLM(reply))
+    for most in (0, 7, 20):
+        result = system.with_budget(most)("Who sang of Wind?", DOCUMENTS)
+
+        assert system.reader.count([result.text]) == [result.tokens.after]
+        assert result.tokens.after <= most

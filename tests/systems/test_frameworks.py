@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -10,44 +9,24 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
-from ragsieve.result import Result
 from ragsieve.retrieve.records import RECORD
 from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iter_retgen import iter_retgen
 from ragsieve.systems.rewrite_retrieve_read import rewrite_retrieve_read
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Segment
+from tests.named import Finds, answer, notes
 
 QUESTION = "Where was the singer of Breeze born?"
 FOUND = (Segment.whole(Document("a", "Ann sang Breeze.")),)
 DOCUMENTS = ["Ann sang Breeze.", "Ann Lee was born in Cork.", "Cats sleep."]
 
 
-@dataclasses.dataclass
-class Index:
-    """A source that remembers what it was asked."""
-
-    asked: list[str] = dataclasses.field(default_factory=list)
-
-    def __call__(self, query: Query, /) -> list[Segment]:
-        self.asked.append(query.text)
-        return list(FOUND)
-
-
-def notes(result: Result) -> list[str]:
-    return [line for record in result.trace.steps for line in record.notes]
-
-
-def answer(result: Result) -> str:
-    assert result.answer is not None
-    return result.answer.text
-
-
 def test_hyde_searches_by_the_question_and_a_made_up_passage() -> None:
     """Two calls: the passage, then the answer from what it found."""
-    index, llm = Index(), ScriptedLLM(["Ann Lee was born\nin Cork.", "Cork"])
+    index, llm = Finds(FOUND), ScriptedLLM(["Ann Lee was born\nin Cork.", "Cork"])
     result = hyde(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
-    assert [f"{QUESTION}\nAnn Lee was born\nin Cork."] == index.asked
+    assert [f"{QUESTION}\nAnn Lee was born\nin Cork."] == index.questions
     assert "Cork" == answer(result)
     assert 2 == len(llm.prompts)
     assert QUESTION == llm.prompts[0][-1].content
@@ -57,10 +36,10 @@ def test_hyde_searches_by_the_question_and_a_made_up_passage() -> None:
 @pytest.mark.parametrize("reply", ["", "  \n", "<think>What is it?"])
 def test_hyde_without_a_passage_searches_by_the_question(reply: str) -> None:
     """The trace says that nothing was made up."""
-    index = Index()
+    index = Finds(FOUND)
     result = hyde(ScriptedLLM([reply, "Cork"]), HashingEmbedder(), source=index).ask(QUESTION)
 
-    assert [QUESTION] == index.asked
+    assert [QUESTION] == index.questions
     assert "no passage was made up: the question as it is searches" in notes(result)
 
 
@@ -74,57 +53,57 @@ def test_hyde_finds_documents_in_hand_that_look_like_the_passage() -> None:
 
 def test_rewrite_retrieve_read_searches_in_other_words() -> None:
     """Two calls; the reader is asked the question itself."""
-    index, llm = Index(), ScriptedLLM(["Birthplace of the singer of Breeze?", "Cork"])
+    index, llm = Finds(FOUND), ScriptedLLM(["Birthplace of the singer of Breeze?", "Cork"])
     result = rewrite_retrieve_read(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
-    assert ["Birthplace of the singer of Breeze?"] == index.asked
+    assert ["Birthplace of the singer of Breeze?"] == index.questions
     assert QUESTION == llm.prompts[1][-1].content
     assert "Cork" == answer(result)
 
 
 def test_rewrite_retrieve_read_searches_by_the_question_where_no_rewrite_can_be_read() -> None:
     """Two unreadable replies, then the question itself, and the answer: three calls."""
-    index, llm = Index(), ScriptedLLM(["", "Cats sleep.", "Cork"])
+    index, llm = Finds(FOUND), ScriptedLLM(["", "Cats sleep.", "Cork"])
     rewrite_retrieve_read(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
-    assert [QUESTION] == index.asked
+    assert [QUESTION] == index.questions
     assert 3 == len(llm.prompts)
 
 
 def test_iter_retgen_searches_by_each_answer_with_the_question() -> None:
     """Three searches, an answer after each: three calls, the last one the reader's."""
-    index, llm = Index(), ScriptedLLM(["Ann sang\nit.", "Ann Lee of Cork.", "Cork"])
+    index, llm = Finds(FOUND), ScriptedLLM(["Ann sang\nit.", "Ann Lee of Cork.", "Cork"])
     result = iter_retgen(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
-    assert [QUESTION, f"Ann sang it. {QUESTION}", f"Ann Lee of Cork. {QUESTION}"] == index.asked
+    assert [QUESTION, f"Ann sang it. {QUESTION}", f"Ann Lee of Cork. {QUESTION}"] == index.questions
     assert "Cork" == answer(result)
     assert 3 == len(llm.prompts)
 
 
 def test_iter_retgen_ends_where_an_answer_comes_again() -> None:
     """The third search would be the second: two searches, two answers and the last."""
-    index, llm = Index(), ScriptedLLM(lambda _: "Ann")
+    index, llm = Finds(FOUND), ScriptedLLM(lambda _: "Ann")
     result = iter_retgen(llm, HashingEmbedder(), source=index, iterations=9).ask(QUESTION)
 
-    assert [QUESTION, f"Ann {QUESTION}"] == index.asked
+    assert [QUESTION, f"Ann {QUESTION}"] == index.questions
     assert 3 == len(llm.prompts)
     assert "search 3 would be the last one again: it is over" in notes(result)
 
 
 def test_iter_retgen_of_a_model_that_says_nothing_searches_once() -> None:
     """Nothing and the question is the question."""
-    index = Index()
+    index = Finds(FOUND)
     iter_retgen(ScriptedLLM(lambda _: " "), HashingEmbedder(), source=index).ask(QUESTION)
 
-    assert [QUESTION] == index.asked
+    assert [QUESTION] == index.questions
 
 
 def test_one_iteration_is_naive_rag() -> None:
     """One search, one answer."""
-    index, llm = Index(), ScriptedLLM(["Cork"])
+    index, llm = Finds(FOUND), ScriptedLLM(["Cork"])
     iter_retgen(llm, HashingEmbedder(), source=index, iterations=1).ask(QUESTION)
 
-    assert ([QUESTION], 1) == (index.asked, len(llm.prompts))
+    assert ([QUESTION], 1) == (index.questions, len(llm.prompts))
 
 
 def test_iter_retgen_follows_its_answers_through_documents_in_hand() -> None:

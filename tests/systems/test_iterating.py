@@ -17,6 +17,7 @@ from ragsieve.retrieve.route import RECORD, SOURCE_KEY, Named, Routed
 from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iterating import DeferredSource, Search, iterating
 from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
+from tests.named import answer, loses, notes
 
 QUESTION = "Who sang it?"
 DOCUMENTS = [
@@ -51,10 +52,6 @@ class Asking:
 def finds(query: Query, /) -> list[Segment]:
     """Three documents of an index by the query's word, which it ranks."""
     return list(INDEX[query.text])
-
-
-def loses(query: Query, /) -> list[Segment]:
-    raise StoreError("the index is gone")
 
 
 def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
@@ -180,41 +177,11 @@ def test_every_search_is_told() -> None:
     """A line and an event a search: by what, what was found, what was kept."""
     result = made("red", "blue", source=finds, prune=select.TopK(1)).ask(QUESTION)
     story = [event for record in result.trace.steps for event in record.events]
-    notes = [line for record in result.trace.steps for line in record.notes]
 
     assert ["red", "blue"] == [event["query"] for event in story if event["event"] == "search"]
     assert [["red0", 0, 11]] == story[0]["kept"]
     assert [["red0", 0, 11], ["red1", 0, 11]] == story[0]["found"]
-    assert "searched by 'red': 2 found, 1 kept" in notes
-
-
-def test_a_source_that_fails_is_an_error() -> None:
-    """It is the source's own."""
-    with pytest.raises(StoreError, match="the index is gone"):
-        made("red", source=loses).ask(QUESTION)
-
-
-def test_a_lenient_system_answers_without_a_source_that_fails() -> None:
-    """The stage is skipped, the trace says so, and the model answers by itself."""
-    result = made("red", source=loses).lenient().ask(QUESTION)
-
-    assert "Ann" == (result.answer and result.answer.text)
-    assert ["StoreError: the index is gone" in line for line in result.trace.warnings] == [True]
-
-
-def test_nothing_in_hand_and_no_source_is_nothing() -> None:
-    """No search, no model but the reader's."""
-    result = made("red").ask(QUESTION, [])
-
-    assert () == result.kept
-    assert "Ann" == (result.answer and result.answer.text)
-
-
-def test_a_budget_holds() -> None:
-    """What is kept is cut to the budget, best first."""
-    result = made("red", source=finds, max_tokens=4).ask(QUESTION)
-
-    assert ["red0"] == ids(result.kept)
+    assert "searched by 'red': 2 found, 1 kept" in notes(result)
 
 
 def test_the_first_search_asks_nothing_of_the_system() -> None:
@@ -242,7 +209,7 @@ def test_a_filter_does_not_answer() -> None:
 
     result = made("red", source=finds, prune=concludes).ask(QUESTION)
 
-    assert "Ann" == (result.answer.text if result.answer else "")
+    assert "Ann" == answer(result)
 
 
 def test_passages_in_hand_are_found_in_other_words() -> None:

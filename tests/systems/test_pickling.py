@@ -8,22 +8,18 @@ import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ragsieve
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.models.fake import HashingEmbedder, OverlapPruner
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems import SYSTEMS, build
+from tests.named import NAMES, on_fakes
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[2] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
 DOCUMENTS = [json.loads(line) for line in LINES.splitlines()]
-OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
-NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]
 
 
 def kept(system: System) -> list[tuple[str, int, int]]:
@@ -33,8 +29,7 @@ def kept(system: System) -> list[tuple[str, int, int]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_system_is_the_same_from_a_pickle(name: str) -> None:
     """Its options show, and it keeps the same spans."""
-    pruner: dict[str, Any] = {"pruner": OverlapPruner()}
-    system = build(name, models.load("fake:echo"), HashingEmbedder(), answers={}, **pruner)
+    system = on_fakes(name, models.load("fake:echo"))
     again = pickle.loads(pickle.dumps(system))
 
     assert repr(system) == repr(again)

@@ -78,11 +78,3 @@ def test_published_weights_are_not_loaded_before_they_are_needed() -> None:
     pytest.importorskip("torch")
 
     assert () == pe_rank(ScriptedLLM([]))(QUESTION, []).kept
-
-
-def test_options_reach_the_stage() -> None:
-    """Their rules are the stage's."""
-    with pytest.raises(InputError, match="window must be at least 2"):
-        rankgpt(ScriptedLLM([]), window=1)
-    with pytest.raises(InputError, match="k must not be negative"):
-        rankgpt(ScriptedLLM([]), k=-1)

@@ -108,6 +108,7 @@ def test_the_default_comes_first_and_plain_systems_last() -> None:
     assert ["finefilter", "finefilter-point", "finefilter-write", "adacomp"] == names[:4]
     assert sorted(plain) == plain == names[-len(plain) :]
     assert len(SYSTEMS) == len({*names})
+    assert [] == [name for name in names if not (SYSTEMS[name].summary and SYSTEMS[name].needs)]
 
 
 def test_another_package_adds_systems_by_a_module(site: Path) -> None:

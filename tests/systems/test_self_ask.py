@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ragsieve.errors import ModelError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve.systems.self_ask import self_ask
 from ragsieve.types import Document, Query, Segment
+from tests.named import Finds, answer, notes
 
 QUESTION = "Where was the singer of Breeze born?"
 
 
 @dataclasses.dataclass
-class Index:
-    """A source that finds its query as a document, and remembers it."""
+class Index(Finds):
+    """Finds its query as a document."""
 
-    asked: list[str] = dataclasses.field(default_factory=list)
+    found: Sequence[Segment] = ()
 
     def __call__(self, query: Query, /) -> list[Segment]:
-        self.asked.append(query.text)
+        super().__call__(query)
         return [Segment.whole(Document(f"d{len(self.asked)}", f"Of {query.text}"))]
 
 
 def asked(*replies: str, **options: Any) -> tuple[Result, Index, ScriptedLLM]:
     index, llm = Index(), ScriptedLLM(list(replies))
     return self_ask(llm, HashingEmbedder(), source=index, **options).ask(QUESTION), index, llm
-
-
-def answer(result: Result) -> str:
-    assert result.answer is not None
-    return result.answer.text
-
-
-def notes(result: Result) -> list[str]:
-    return [line for record in result.trace.steps for line in record.notes]
 
 
 def test_each_follow_up_is_looked_up_and_answered() -> None:
@@ -51,7 +43,7 @@ def test_each_follow_up_is_looked_up_and_answered() -> None:
         "So the final answer is: Cork",
     )
 
-    assert ["Who sang Breeze?", "Where was Ann Lee born?"] == index.asked
+    assert ["Who sang Breeze?", "Where was Ann Lee born?"] == index.questions
     assert "Cork" == answer(result)
     assert 5 == len(llm.prompts)
     assert ["d1", "d2"] == [s.document.id for s in result.kept]
@@ -68,7 +60,7 @@ def test_an_answer_at_once_searches_nothing() -> None:
     """One call, as in the paper; the reader is not asked."""
     result, index, llm = asked("So the final answer is: Cork")
 
-    assert ([], (), 1) == (index.asked, result.kept, len(llm.prompts))
+    assert ([], (), 1) == (index.questions, result.kept, len(llm.prompts))
     assert "Cork" == answer(result)
 
 
@@ -90,7 +82,7 @@ def test_the_papers_own_lines_are_read(first: str, last: str) -> None:
     """Three calls: to ask, to answer what was asked, and to conclude."""
     result, index, llm = asked(first, "Ann Lee", last)
 
-    assert (["Who sang Breeze?"], "Cork", 3) == (index.asked, answer(result), len(llm.prompts))
+    assert (["Who sang Breeze?"], "Cork", 3) == (index.questions, answer(result), len(llm.prompts))
 
 
 def test_what_stands_below_the_first_line_does_not_count() -> None:
@@ -101,7 +93,7 @@ def test_what_stands_below_the_first_line_does_not_count() -> None:
         "So the final answer is: Ann",
     )
 
-    assert ["Who sang it?"] == index.asked
+    assert ["Who sang it?"] == index.questions
 
 
 def test_endless_follow_ups_end_after_five() -> None:
@@ -110,7 +102,7 @@ def test_endless_follow_ups_end_after_five() -> None:
     replies = [reply for ask in follow_ups[:5] for reply in (ask, "x")]
     result, index, llm = asked(*replies, follow_ups[5], "So the final answer is: Cork")
 
-    assert [f"Who is {n}?" for n in range(5)] == index.asked
+    assert [f"Who is {n}?" for n in range(5)] == index.questions
     assert 12 == len(llm.prompts)
     assert "Cork" == answer(result)
     assert "No more follow up questions." in llm.prompts[-1][-1].content
@@ -126,7 +118,7 @@ def test_a_question_that_comes_again_is_not_asked_again() -> None:
         "So the final answer is: Ann",
     )
 
-    assert ["Who sang it?"] == index.asked
+    assert ["Who sang it?"] == index.questions
     assert "follow-up 'WHO sang it?' is not asked: asked before" in notes(result)
     assert "Ann" == answer(result)
 
@@ -144,7 +136,7 @@ def test_two_unreadable_replies_leave_it_to_the_reader() -> None:
     """The question itself is searched, and the reader answers from what that finds."""
     result, index, llm = asked("", "I cannot say.", "Cork")
 
-    assert [QUESTION] == index.asked
+    assert [QUESTION] == index.questions
     assert ("Cork", 1, 3) == (answer(result), len(result.kept), len(llm.prompts))
     assert "no final answer that can be read: the reader answers from what was found" in notes(
         result
@@ -155,7 +147,7 @@ def test_an_unreadable_end_leaves_it_to_the_reader() -> None:
     """What was found for the follow-up is read; nothing more is searched."""
     result, index, _ = asked("Follow up: Who sang it?", "Ann", "", "?", "Ann Lee")
 
-    assert ["Who sang it?"] == index.asked
+    assert ["Who sang it?"] == index.questions
     assert ["d1"] == [s.document.id for s in result.kept]
     assert "Ann Lee" == answer(result)
 
@@ -164,7 +156,7 @@ def test_a_follow_up_as_long_as_a_page_is_unreadable() -> None:
     """A question has at most 300 characters."""
     _, index, _ = asked(f"Follow up: {'x' * 301}", f"Follow up: {'x' * 300}", "Ann", "", "", "Ann")
 
-    assert ["x" * 300] == index.asked
+    assert ["x" * 300] == index.questions
 
 
 def test_no_answer_to_a_follow_up_is_said_to_be_unknown() -> None:
@@ -185,9 +177,3 @@ def test_a_filter_sees_the_follow_up() -> None:
     asked("Follow up: Who sang it?", "Ann", "So the final answer is: Ann", prune=prune)
 
     assert ["Who sang it?"] == seen
-
-
-def test_a_model_that_fails_is_an_error() -> None:
-    """Nothing is made up in its place."""
-    with pytest.raises(ModelError, match="the script has 1 replies"):
-        asked("Follow up: Who sang it?")

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import StoreError, Unsupported
+from ragsieve.errors import Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve.systems.reflection import TOKENS
 from ragsieve.systems.self_rag import self_rag
 from ragsieve.types import Document, Query, Segment
+from tests.named import answer, notes
 
 QUESTION = "Who sang it?"
 A = "Ann sang it."
@@ -116,15 +117,6 @@ def levels(result: Result) -> list[list[tuple[str, float]]]:
         for event in record.events
         if event["event"] == "level"
     ]
-
-
-def answer(result: Result) -> str:
-    assert result.answer is not None
-    return result.answer.text
-
-
-def notes(result: Result) -> list[str]:
-    return [line for record in result.trace.steps for line in record.notes]
 
 
 ONE = {
@@ -254,16 +246,6 @@ def test_a_search_that_finds_nothing_goes_on_without() -> None:
     system = self_rag(scripted(marks), HashingEmbedder(), source=lambda _: [])
 
     assert "Someone did." == answer(system.ask(QUESTION))
-
-
-def test_a_source_that_fails_is_an_error() -> None:
-    """It is the source's own."""
-
-    def loses(query: Query, /) -> list[Segment]:
-        raise StoreError("gone")
-
-    with pytest.raises(StoreError, match="gone"):
-        self_rag(scripted({}), HashingEmbedder(), source=loses).ask(QUESTION)
 
 
 def test_a_model_that_writes_nothing_leaves_it_to_the_reader() -> None:

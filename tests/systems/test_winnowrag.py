@@ -16,14 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve import datasets
-from ragsieve.cli import main
 from ragsieve.cluster import inequality
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.deadline import check_time, deadline
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.models.sharing import sharing
 from ragsieve.result import Result
 from ragsieve.systems import SYSTEMS, build
 from ragsieve.systems.winnowrag import winnowrag
@@ -357,28 +355,6 @@ def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow: str, rounds: int) -
     assert late == ("the debate is cut short: max_seconds=0.2 are over" in notes)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"rounds": 0}],
-    ids=["all", "without W"],
-)
-def test_alone_and_among_others_are_one(tmp_path: Path, options: dict[str, Any]) -> None:
-    """Eight questions at once in shared batches, then again out of the cache, but for the cost."""
-    asked = [f"{QUESTION} {n}" for n in range(8)]
-    alone = winnowrag(llm(), HashingEmbedder(), clusters=4, **options)
-    expected = [alone.ask(question, DOCUMENTS) for question in asked]
-    with sharing(8, cache=tmp_path / "cache") as share, ThreadPoolExecutor(8) as pool:
-        model = llm()
-        shared = winnowrag(share(model), share(HashingEmbedder()), clusters=4, **options)
-        fresh = list(pool.map(lambda question: shared.ask(question, DOCUMENTS), asked))
-        calls = len(model.prompts)
-        again = list(pool.map(lambda question: shared.ask(question, DOCUMENTS), asked))
-
-    assert [bytes_of(r, *COSTS) for r in expected] == [bytes_of(r, *COSTS) for r in fresh]
-    assert [bytes_of(r, *COSTS) for r in expected] == [bytes_of(r, *COSTS) for r in again]
-    assert calls == len(model.prompts)
-
-
 def test_threads_that_share_batches_pay_for_their_own() -> None:
     """With nothing remembered costs are the same, too."""
     asked = [f"{QUESTION} {n}" for n in range(6)]
@@ -405,29 +381,6 @@ def test_the_default_models_tell_the_same_twice() -> None:
     assert bytes_of(first) == bytes_of(second)
     assert ["clusters", "answers"] == [e["event"] for e in told(first)[:2]]
     assert first.kept
-
-
-def test_the_command_tells_the_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Options by name; ``--json`` has the story, ``--explain`` its lines."""
-    texts = ["The train ends in Rome.", "Rome is big.", "Cheese is made of milk."]
-    files = [str(tmp_path / f"{n}.txt") for n in range(3)]
-    for file, text in zip(files, texts, strict=True):
-        Path(file).write_text(text)
-    fake = ("--system", "winnowrag", "--llm", "fake:echo", "--embedder", "fake:hashing")
-    outputs = []
-    for more in ((), ("--explain",), ("--json",)):
-        with pytest.raises(SystemExit) as ended:
-            main(["ask", *fake, "-q", QUESTION, "--option", "clusters=2", *files, *more])
-        outputs.append(capsys.readouterr().out)
-        assert 0 == ended.value.code
-    plain, explained, values = outputs[0], outputs[1], json.loads(outputs[2])
-    (story,) = [s["events"] for s in values["trace"]["steps"] if s.get("events")]
-
-    assert f"{story[-1]['answer']}\n" == plain
-    assert (values["answer"], "clusters") == (story[-1]["answer"], story[0]["event"])
-    assert {1, 2} == {d["agent"] for d in story[0]["documents"]}
-    assert "note: Winnow: 3 documents in 2 clusters, an agent each\n" in explained
-    assert re.search(r"^note: Winnow: the answer of agents? [\d, ]+ stands: ", explained, re.M)
 
 
 def test_a_benchmark_records_the_story(tmp_path: Path) -> None:

@@ -198,11 +198,6 @@ def outline(event: dict[str, Any]) -> dict[str, Any]:
     return {**{k: v for k, v in event.items() if k not in texts}, **inner}
 
 
-def test_there_are_enough_of_them() -> None:
-    """At least fifty, each another one."""
-    assert len(HOSTILE) == len({*HOSTILE.values()}) >= 50
-
-
 def test_every_document_has_its_line() -> None:
     """All at once: as many lines with a number as documents, each with its own title and text."""
     given = [Segment.whole(Document(n, text, text)) for n, text in HOSTILE.items()]
@@ -284,4 +279,5 @@ def test_hostile_documents_do_not_control_the_terminal(
 
     assert 0 == ended.value.code
     assert "note: Winnow: agent 1 answers" in out
+    assert re.search(r"^note: Winnow: the answer of agents? [\d, ]+ stands: ", out, re.M)
     assert [] == re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", out + err)
