@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 import ragsieve_benchmarks.ablations
@@ -18,6 +16,7 @@ import ragsieve_benchmarks.peers  # noqa: F401  # whether the package is install
 
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.types import Example
+from tests.serving import Handler, served
 
 MakeEncoder = Callable[..., Path]
 
@@ -108,7 +107,7 @@ def hub_of() -> Callable[[str, Mapping[str, bytes]], AbstractContextManager[tupl
     def serve(repository: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, list[str]]]:
         given: list[str] = []
 
-        class Handler(BaseHTTPRequestHandler):
+        class Hub(Handler):
             def do_HEAD(self) -> None:
                 self.do_GET()
 
@@ -121,28 +120,16 @@ def hub_of() -> Callable[[str, Mapping[str, bytes]], AbstractContextManager[tupl
                 ]
                 siblings = [{"rfilename": path} for path in files]
                 about = {"id": repository, "sha": revision, "siblings": siblings}
-                body = json.dumps(rows if "/tree/" in self.path else about).encode()
+                body: Any = rows if "/tree/" in self.path else about
                 if not self.path.startswith("/api/"):
                     body = files.get(name, b"")
-                self.send_response(200 if repository in self.path else 404)
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Content-Type", "application/json")
-                self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
-                self.send_header("X-Repo-Commit", revision)
-                self.end_headers()
+                tag = hashlib.sha256(repr(body).encode()).hexdigest()
+                status = 200 if repository in self.path else 404
+                self.reply(status, body, ETag=f'"{tag}"', X_Repo_Commit=revision)
                 if self.command == "GET":
                     given.extend({name} & files.keys())
-                    self.wfile.write(body)
 
-            def log_message(self, *_: object) -> None:
-                """Quiet."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", given
-        finally:
-            server.shutdown()
-            server.server_close()
+        with served(Hub) as url:
+            yield url, given
 
     return serve

@@ -24,7 +24,6 @@ import socket
 import threading
 import tomllib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -41,6 +40,7 @@ from ragsieve.evaluate import config
 from ragsieve.pipeline import System
 from ragsieve.systems import registry
 from ragsieve.systems.sources import sources_content
+from tests.serving import Handler, served
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -116,14 +116,7 @@ def small_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of one document, by words."""
     folder = tmp_path_factory.mktemp("index")
     (folder / "notes.txt").write_text("Koechlin drew it.", encoding="utf-8")
-    made = [
-        "index",
-        "build",
-        f"{folder / 'words'}",
-        f"{folder / 'notes.txt'}",
-        "--embedder",
-        "none",
-    ]
+    made = shlex.split(f"index build {folder / 'words'} {folder / 'notes.txt'} --embedder none")
     with pytest.raises(SystemExit):
         cli.main(made)
     return folder / "words"
@@ -180,33 +173,24 @@ def application(upstream: str = "") -> Any:
     return server.create_app(systems, settings=server.Settings(upstream=chats))
 
 
-class Upstream(BaseHTTPRequestHandler):
+class Upstream(Handler):
     """A chat server that says how long the last message is, in words."""
 
     def do_POST(self) -> None:
         """Reply."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        said = f"{len(asked['messages'][-1]['content'].split())} words"
-        choice = {"index": 0, "message": {"role": "assistant", "content": said}}
-        reply = {"id": "0", "object": "chat.completion", "created": 0, "model": "m"}
-        body = json.dumps({**reply, "choices": [{**choice, "finish_reason": "stop"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        said = f"{len(self.asked()['messages'][-1]['content'].split())} words"
+        message = {"role": "assistant", "content": said}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        head = {"id": "0", "object": "chat.completion", "created": 0, "model": "m"}
+        self.reply(200, {**head, "choices": [choice]})
 
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[str]:
     """Host and port of a server with an upstream."""
     uvicorn = pytest.importorskip("uvicorn")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as upstream, socket.socket() as listening:
-        threading.Thread(target=upstream.serve_forever, daemon=True).start()
-        app = application(f"http://127.0.0.1:{upstream.server_port}/v1")
+    with served(Upstream) as upstream, socket.socket() as listening:
+        app = application(f"{upstream}/v1")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         listening.bind(("127.0.0.1", 0))
         listening.listen()  # who asks before it has started waits
@@ -215,7 +199,6 @@ def live() -> Iterator[str]:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True
         serving.join()
-        upstream.shutdown()
 
 
 @pytest.mark.models

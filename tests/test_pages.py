@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragsieve.evaluate.page import to_html
+from tests.serving import Handler, served
 
 from .evaluate.test_report import hostile, reported, write_run
 from .inspector.conftest import Shown, chromium  # noqa: F401  # a fixture
@@ -62,11 +62,8 @@ def test_axe_finds_nothing_in_a_report(look: Look, tmp_path: Path) -> None:
             assert width >= shown.page.evaluate("document.documentElement.scrollWidth")
 
 
-class Files(SimpleHTTPRequestHandler):
-    """A handler that prints nothing."""
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+class Files(Handler, SimpleHTTPRequestHandler):
+    """A handler of files that prints nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +74,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder]
     own = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     subprocess.run(command, cwd=ROOT, env=own, check=True, timeout=300)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=folder)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(partial(Files, directory=folder)) as url:
+        yield url
 
 
 @pytest.mark.slow

@@ -6,10 +6,8 @@ import gzip
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -23,6 +21,7 @@ from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.tables import row, schema
 from ragsieve.types import Query, Segment
+from tests.serving import Handler, served
 
 ray = pytest.importorskip("ray")
 pa = pytest.importorskip("pyarrow")
@@ -158,7 +157,7 @@ def test_every_line_is_in_one_part(tmp_path: Path) -> None:
     assert 50 == len([*_lines(next(parts_of(str(packed))))])
 
 
-class Bucket(BaseHTTPRequestHandler):
+class Bucket(Handler):
     """The part of S3 that pyarrow's client uses, of one bucket in memory; multipart uploads too."""
 
     objects: dict[str, bytes]
@@ -174,18 +173,18 @@ class Bucket(BaseHTTPRequestHandler):
                 f"<Contents><Key>{k}</Key><Size>{len(self.objects[k])}</Size></Contents>"
                 for k in found
             )
-            self.reply(
+            self.send(
                 200,
                 f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}"
                 f"<KeyCount>{len(found)}</KeyCount></ListBucketResult>".encode(),
             )
         elif key and key not in self.objects:
-            self.reply(404, b"")
+            self.send(404, b"")
         else:
             data = self.objects.get(key, b"")
             first, _, last = self.headers.get("range", "bytes=0-")[6:].partition("-")
             part = data[int(first) : int(last) + 1 if last else None]
-            self.reply(206 if "range" in self.headers else 200, part)
+            self.send(206 if "range" in self.headers else 200, part)
 
     do_HEAD = do_GET
 
@@ -195,23 +194,23 @@ class Bucket(BaseHTTPRequestHandler):
         if source := self.headers.get("x-amz-copy-source"):
             body = self.objects[unquote(source).strip("/").partition("/")[2]]
             self.objects[key] = body
-            self.reply(200, b"<CopyObjectResult><ETag>1</ETag></CopyObjectResult>")
+            self.send(200, b"<CopyObjectResult><ETag>1</ETag></CopyObjectResult>")
             return
         self.objects[f"{query['uploadId']}" if "uploadId" in query else key] = body
-        self.reply(200, b"")
+        self.send(200, b"")
 
     def do_POST(self) -> None:
         self.body()
         key = unquote(urlsplit(self.path).path).strip("/").partition("/")[2]
         if "uploads" in self.path:
             upload = f"<UploadId>upload:{key}</UploadId>"
-            self.reply(
+            self.send(
                 200,
                 f"<InitiateMultipartUploadResult>{upload}</InitiateMultipartUploadResult>".encode(),
             )
         else:  # the end of an upload, here always of one part
             self.objects[key] = self.objects.pop(f"upload:{key}")
-            self.reply(
+            self.send(
                 200,
                 b"<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUploadResult>",
             )
@@ -219,7 +218,7 @@ class Bucket(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         key = unquote(urlsplit(self.path).path).strip("/").partition("/")[2]
         self.objects.pop(key, None)
-        self.reply(204, b"")
+        self.send(204, b"")
 
     def body(self) -> bytes:
         """What was sent, without the frame of signed chunks."""
@@ -242,18 +241,9 @@ class Bucket(BaseHTTPRequestHandler):
             whole, data = whole + data[:size], data[size + 2 :]
         return whole
 
-    def reply(self, status: int, data: bytes) -> None:
-        """Headers as S3 sends them, and the data."""
-        self.send_response(status)
-        self.send_header("content-length", str(len(data)))
-        self.send_header("etag", "1")
-        self.send_header("last-modified", "Tue, 01 Jan 2030 00:00:00 GMT")
-        self.end_headers()
-        if self.command != "HEAD" and status != 204:
-            self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+    def send(self, status: int, data: bytes) -> None:
+        """The data behind headers as S3 sends them."""
+        self.reply(status, data, etag="1", last_modified="Tue, 01 Jan 2030 00:00:00 GMT")
 
 
 @pytest.fixture
@@ -261,12 +251,9 @@ def bucket() -> Iterator[tuple[str, dict[str, bytes]]]:
     """What stands behind an URL of S3 so that it is a server here, and the bucket's objects."""
     objects: dict[str, bytes] = {}
     handler = type("Own", (Bucket,), {"objects": objects})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    host = f"127.0.0.1:{server.server_address[1]}"
-    yield f"?scheme=http&endpoint_override={host}&region=us-east-1", objects
-    server.shutdown()
-    server.server_close()
+    with served(handler) as url:
+        host = url.removeprefix("http://")
+        yield f"?scheme=http&endpoint_override={host}&region=us-east-1", objects
 
 
 def test_questions_come_from_s3_and_results_go_there(

@@ -96,15 +96,6 @@ def test_totals_count_what_was_paid() -> None:
     assert (10 + 5, 2 + 1) == (shown["tokens_in"], shown["tokens_out"])
 
 
-def test_a_failure_is_a_warning() -> None:
-    """One line a stage that was skipped."""
-    trace = Trace()
-    with trace.recording(), step("Broken()") as record:
-        record.error = "ModelError: no"
-
-    assert ["Broken() was skipped: ModelError: no"] == trace.warnings
-
-
 def test_what_a_stage_does_without_is_a_warning() -> None:
     """Beside what failed, in the order of the stages; outside a step it is lost."""
     trace = Trace()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ragsieve.answer import Demonstration, read_demonstrations
+from ragsieve.answer.demonstrations import reasoning_examples
 from ragsieve.datasets import load
 from ragsieve.errors import InputError
 from ragsieve.text import contains_answer
@@ -41,19 +42,23 @@ def test_the_bundled_ones_are_complete() -> None:
         assert contains_answer(demonstration.rationale, [demonstration.answer])
 
 
-def test_the_bundled_ones_are_in_no_sample() -> None:
-    """An example that is asked later is a given answer."""
-    asked = {example.query.text for example in load("sample")}
+SHOWN = [*read_demonstrations(4), *(d for found in reasoning_examples().values() for d in found)]
+SHOWN_QUESTIONS = {shown.question.lower().rstrip("?") for shown in SHOWN}
 
-    assert set() == asked & {d.question for d in read_demonstrations(4)}
+
+def test_no_example_is_in_the_sample() -> None:
+    """An example that is asked later is a given answer; those of the reasoner count, too."""
+    asked = {example.query.text.lower().rstrip("?") for example in load("sample")}
+
+    assert set() == asked & SHOWN_QUESTIONS
 
 
 @pytest.mark.data
-def test_the_bundled_ones_are_in_no_data_set(records: dict[str, list[Example]]) -> None:
+def test_no_example_is_in_a_data_set(records: dict[str, list[Example]]) -> None:
     """Nor is any of them a question of the real files."""
     asked = {e.query.text.lower().rstrip("?") for found in records.values() for e in found}
 
-    assert set() == asked & {d.question.lower().rstrip("?") for d in read_demonstrations(4)}
+    assert set() == asked & SHOWN_QUESTIONS
 
 
 def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ import pytest
 
 from ragsieve.answer.demonstrations import Demonstration, reasoning_examples
 from ragsieve.answer.reasoning import DOMAINS, Reasoning
-from ragsieve.datasets import load
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.answers import crag
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace, step
-from ragsieve.types import Answer, Document, Example, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment
 
 QUERY = Query("Who sang Breeze?")
 EVIDENCE = [Segment.whole(Document("a", "Ann sang Breeze.", "Songs"))]
@@ -254,21 +253,6 @@ def test_the_pool_is_complete() -> None:
         assert answers[0] not in kinds
         assert contains_answer(found[0].rationale, [answers[0]])
         assert all(2 <= len(d.documents) <= 3 for d in found)
-
-
-def test_no_example_is_asked_in_the_sample() -> None:
-    """An example that is asked later is a given answer."""
-    asked = {example.query.text for example in load("sample")}
-
-    assert set() == asked & {shown.question for shown in pool()}
-
-
-@pytest.mark.data
-def test_no_example_is_in_a_data_set(records: dict[str, list[Example]]) -> None:
-    """Nor is any of them a question of the real files."""
-    asked = {e.query.text.lower().rstrip("?") for found in records.values() for e in found}
-
-    assert set() == asked & {s.question.lower().rstrip("?") for s in pool()}
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import pytest
 
 from ragsieve import select
 from ragsieve.inspector import page, view
+from tests.serving import Handler, served
 
 from .conftest import QUESTION, TEXTS, Shown, system
 
@@ -19,58 +17,46 @@ pytestmark = pytest.mark.server
 TOKEN = "open sesame"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Live(Handler):
     """The page, two systems, and their views for whoever has the token."""
 
-    asked: ClassVar[list[Any]] = []
+    bodies: ClassVar[list[Any]] = []
     wanted: ClassVar[str] = TOKEN
 
     def do_GET(self) -> None:
         if self.path == "/":
-            self.reply(200, page([], live=True), "text/html; charset=utf-8")
+            self.reply(200, page([], live=True).encode(), "text/html; charset=utf-8")
         elif self.allowed():
             listed = [{"name": "top", "summary": "the best"}, {"name": "all"}, {"name": "third"}]
-            self.reply(200, json.dumps({"systems": listed}))
+            self.reply(200, {"systems": listed})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.asked()
         if self.allowed():
-            self.asked.append(body)
+            self.bodies.append(body)
             made = system(select.TopK(2))
             result = (made.ask if body["ask"] else made)(body["query"], body["documents"])
-            self.reply(200, json.dumps({"views": [view(result, n) for n in body["systems"]]}))
+            self.reply(200, {"views": [view(result, n) for n in body["systems"]]})
 
     def allowed(self) -> bool:
         right = not self.wanted or self.headers.get("Authorization") == f"Bearer {self.wanted}"
         if not right:
-            self.reply(401, json.dumps({"detail": "<b>a token</b>, please"}))
+            self.reply(401, {"detail": "<b>a token</b>, please"})
         return right
-
-    def reply(self, status: int, text: str, kind: str = "application/json") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is printed."""
 
 
 @pytest.fixture
 def live(chromium: Any) -> Iterator[Shown]:
     """The live page of a server of its own."""
-    Handler.asked.clear()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    Live.bodies.clear()
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(5000)
     shown = Shown(context.new_page())
     shown.page.on("pageerror", lambda error: shown.errors.append(str(error)))
-    shown.page.goto(f"http://127.0.0.1:{server.server_port}/")
-    yield shown
-    context.close()
-    server.shutdown()
-    server.server_close()
+    with served(Live) as url:
+        shown.page.goto(url)
+        yield shown
+        context.close()
 
 
 def unlock(live: Shown) -> None:
@@ -86,8 +72,8 @@ def test_an_example_shows_its_result_at_once(live: Shown) -> None:
     live.page.wait_for_selector("#v0")
     context = live.page.locator("#v0 .context").bounding_box()
 
-    assert "Eiffel" in Handler.asked[0]["query"]
-    assert 3 == len(Handler.asked[0]["documents"])
+    assert "Eiffel" in Live.bodies[0]["query"]
+    assert 3 == len(Live.bodies[0]["documents"])
     assert live.page.locator("#q").is_hidden()
     assert 0 == live.page.evaluate("scrollY")
     assert context["y"] + context["height"] < 900
@@ -99,7 +85,7 @@ def test_axe_finds_nothing_in_the_form(
     live: Shown, monkeypatch: pytest.MonkeyPatch, width: int, scheme: Any
 ) -> None:
     """Before and after; a server that wants no token is not asked for one."""
-    monkeypatch.setattr(Handler, "wanted", "")
+    monkeypatch.setattr(Live, "wanted", "")
     live.page.set_viewport_size({"width": width, "height": 900})
     live.page.emulate_media(color_scheme=scheme)
     live.page.reload()
@@ -126,17 +112,17 @@ def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
     live.cut(0, 4)
     live.page.click("#link")
     live.page.wait_for_url("**#*")
-    Handler.asked.clear()
+    Live.bodies.clear()
     live.page.reload()
     unlock(live)
 
     assert "sesame" not in live.page.url
-    assert [] == Handler.asked
+    assert [] == Live.bodies
     assert QUESTION == live.page.input_value("#q")
     live.page.click(".go")
     live.page.wait_for_selector("#v0")
     sent = {"query": QUESTION, "documents": TEXTS, "systems": ["all"], "ask": False}
-    assert [sent] == Handler.asked
+    assert [sent] == Live.bodies
     assert 4 == len(live.kept())
     assert [] == live.errors
 
@@ -153,7 +139,7 @@ def test_two_systems_are_inspected(live: Shown) -> None:
     live.page.wait_for_selector("#v1")
 
     sent = {"query": QUESTION, "documents": TEXTS, "systems": ["top", "all"], "ask": True}
-    assert [sent] == Handler.asked
+    assert [sent] == Live.bodies
     assert 2 == len(live.kept())
     assert QUESTION == live.page.inner_text("#views h1")
     assert [] == live.violations()
@@ -186,4 +172,4 @@ def test_documents_are_read_as_they_are_typed(live: Shown, typed: str, documents
     live.page.click(".go")
     live.page.wait_for_selector("#v0")
 
-    assert documents == Handler.asked[0]["documents"]
+    assert documents == Live.bodies[0]["documents"]

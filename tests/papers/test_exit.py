@@ -79,3 +79,11 @@ def test_what_stays_is_reassembled_in_order(figure: Run) -> None:
     assert f"Songs: {A} {B}\n\nWinds: {D}" == result.text
     assert result.answer is not None
     assert ("Seals and Crofts", 1) == (result.answer.text, len(llm.prompts))
+
+
+def test_the_best_may_be_spared() -> None:
+    """Where none reaches the threshold, the first of the best stays."""
+    llm = ScriptedLLM([], choices=weigh)
+    result = exit_sentences(llm, min_score=0.9, min_keep=1)(QUESTION, DOCUMENTS)
+
+    assert [A] == [s.text for s in result.kept]

@@ -28,6 +28,7 @@ from ragsieve.systems.filco import filco, filco_lexical
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.filco import Measure, silver
 from ragsieve.types import Document, Query, Segment
+from tests.named import notes
 from tests.tiny import Likelihoods
 
 QUERY = Query("Who sang Summer Breeze?")
@@ -84,3 +85,25 @@ def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) 
     taught = silver(example, measure, Likelihoods(nats))
 
     assert (kept,) == taught.clues
+
+
+def test_what_the_filter_writes_is_kept_where_it_stands() -> None:
+    """The sentence lies in the second document; what is in none is dropped and counted."""
+    result = filco(ScriptedLLM([f"{C}\nCrofts made this up alone."]))(QUERY, DOCUMENTS)
+
+    assert [("1", 0, len(C))] == [s.key for s in result.kept]
+    assert ["1 written lines repeat no sentence of the documents: dropped"] == notes(result)
+
+
+def test_a_filter_model_writes_where_there_is_one() -> None:
+    """The generator is not asked then, and only the first documents are read."""
+    llm, extractor = ScriptedLLM([]), ScriptedLLM([A])
+    result = filco(llm, extractor=extractor, documents=1)(QUERY, DOCUMENTS)
+
+    assert ([A], []) == ([s.text for s in result.kept], llm.prompts)
+    assert C not in extractor.prompts[0][-1].content
+
+
+def test_lexical_keeps_nothing_that_shares_no_word() -> None:
+    """However many sentences there are."""
+    assert () == filco_lexical(ScriptedLLM([]))("Why?", DOCUMENTS).kept

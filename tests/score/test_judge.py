@@ -50,22 +50,15 @@ def judged(judge: Any, *given: Segment) -> tuple[list[float], Step]:
 class Batches(ScriptedLLM):
     """Remembers how many prompts came in each call."""
 
-    sizes: list[int]
+    def __post_init__(self) -> None:
+        self.sizes: list[int] = []
 
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        self.sizes = [*getattr(self, "sizes", []), len(prompts)]
+    def choose(self, prompts: Sequence[Prompt], options: Any) -> list[list[float]]:
+        self.sizes.append(len(prompts))
         return super().choose(prompts, options)
 
-
-class Calls(ScriptedLLM):
-    """Remembers how many prompts came in each call of `complete`."""
-
-    sizes: list[int]
-
     def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
-        self.sizes = [*getattr(self, "sizes", []), len(prompts)]
+        self.sizes.append(len(prompts))
         return super().complete(prompts, **options)
 
 
@@ -243,7 +236,7 @@ def test_a_rating_is_read_on_the_scale_that_it_names(
 
 def test_unreadable_ratings_are_asked_for_again_in_one_batch() -> None:
     """Two calls for any number of segments, the second with the unreadable ones alone."""
-    llm = Calls(["?", "9", "none", "0", "3"], can=WRITES)
+    llm = Batches(["?", "9", "none", "0", "3"], can=WRITES)
     scores, record = judged(Relevance(llm), *(segment(f"{n}.") for n in range(3)))
 
     assert [0.0, 1.0, pytest.approx(1 / 3)] == scores

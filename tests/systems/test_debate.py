@@ -95,13 +95,16 @@ def held(
     places: Mapping[str, tuple[float, float]],
     answers: Mapping[str, str],
     replies: Sequence[str] = (),
+    *,
+    segments: Sequence[Segment] = (),
+    agents: ScriptedLLM | None = None,
     **options: Any,
 ) -> Ended:
-    """A debate over documents that are named by their text."""
-    agents = speaker(answers)
+    """A debate over documents that are named by their text, or over segments of some."""
+    agents = agents or speaker(answers)
     critic = ScriptedLLM(replies, can=frozenset({"complete"}))
     winnow = Winnow(Agent(agents), Critic(critic), Plane(places), **options)
-    return Ended(*run(winnow, [whole(name) for name in places]), agents, critic)
+    return Ended(*run(winnow, segments or [whole(name) for name in places]), agents, critic)
 
 
 def run(winnow: Winnow, segments: Sequence[Segment]) -> tuple[list[str], Answer | None, Step]:
@@ -361,10 +364,9 @@ def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -
 def test_documents_come_back_in_their_order() -> None:
     """Whichever agent had them: the reader's order is the caller's."""
     places = {"a": (0, 0), "b": (9, 9), "c": (0, 1), "d": (9, 8)}
-    agents = ScriptedLLM(lambda _: "Evidence: x\nExplanation: x\nAnswer: Rome")
-    winnow = Winnow(Agent(agents), Critic(ScriptedLLM(["2"])), Plane(places), clusters=2, rounds=0)
+    ended = held(places, dict.fromkeys("abcd", "Rome"), clusters=2, rounds=0)
 
-    assert ["a", "b", "c", "d"] == run(winnow, [whole(name) for name in places])[0]
+    assert ["a", "b", "c", "d"] == ended.kept
 
 
 def test_a_debate_ends_where_nothing_has_changed() -> None:
@@ -404,17 +406,14 @@ def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
             "hm" if "remarked" in prompt[0].content else DOCUMENT.findall(prompt[0].content)[0]
         )
     )
-    critic = ScriptedLLM([DISTINCT, verdict([], why=""), verdict([])])
-    kept, _, record = run(
-        Winnow(Agent(agents), Critic(critic), Plane(APART)), [whole(name) for name in APART]
-    )
+    ended = held(APART, {}, [DISTINCT, verdict([], why=""), verdict([])], agents=agents)
 
-    assert ["a"] == kept
+    assert ["a"] == ended.kept
     assert [("a", ""), ("b", ""), ("c", "")] == [
-        (a["answer"], a["evidence"]) for a in record.events[2]["arguments"]
+        (a["answer"], a["evidence"]) for a in ended.step.events[2]["arguments"]
     ]
     assert 3 + 2 * 3 == len(agents.prompts)
-    assert 3 == sum("is unreadable twice, so it keeps its answer" in n for n in record.notes)
+    assert 3 == sum("is unreadable twice, so it keeps its answer" in n for n in ended.step.notes)
 
 
 def test_without_winnowing_the_critic_picks_at_once() -> None:
@@ -461,21 +460,19 @@ def test_parts_of_one_document_are_apart() -> None:
     """One part stands and another falls, each for its own reason."""
     document = Document("d", "ab")
     parts = [Segment(document, 0, 1), Segment(document, 1, 2)]
-    critic = ScriptedLLM([DISTINCT, verdict([1], "Paris")])
-    kept, _, record = run(Winnow(Agent(speaker(CAPITALS)), Critic(critic), Plane(APART)), parts)
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([1], "Paris")], segments=parts)
 
-    assert ["b"] == kept
+    assert ["b"] == ended.kept
     assert [("a", "agent 1's answer 'Rome' does not stand")] == [
-        (d.segment.text, d.reason) for d in record.dropped
+        (d.segment.text, d.reason) for d in ended.step.dropped
     ]
 
 
 def test_a_note_is_one_line_whatever_a_title_says() -> None:
     """A title cannot write another line of the story."""
     given = [Segment.whole(Document("a", "a", "x\nround 1: incorrect: agents 2"))]
-    critic = ScriptedLLM([verdict([], "Rome")])
     titled = {"x\nround 1: incorrect: agents 2: a": (0.0, 0.0)}
-    _, _, record = run(Winnow(Agent(speaker(CAPITALS)), Critic(critic), Plane(titled)), given)
+    said = held(titled, CAPITALS, [verdict([], "Rome")], segments=given).step.notes
 
-    assert "agent 1 answers 'Rome' from x round 1: incorrect: agents 2" in record.notes
-    assert [] == [line for line in record.notes if "\n" in line]
+    assert "agent 1 answers 'Rome' from x round 1: incorrect: agents 2" in said
+    assert [] == [line for line in said if "\n" in line]

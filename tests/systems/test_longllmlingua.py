@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from ragsieve import models
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, Unsupported
+from ragsieve.errors import Unsupported
 from ragsieve.models.base import Nats
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline
 from ragsieve.score.surprisal import Expected
 from ragsieve.select import Order
-from ragsieve.systems.lingua import Keep, Prune, Reading
+from ragsieve.systems.lingua import Prune, Reading
 from ragsieve.systems.llmlingua import llmlingua
 from ragsieve.systems.longllmlingua import longllmlingua, recovered
 from ragsieve.types import Document, Query, Segment
@@ -159,12 +159,6 @@ def test_a_model_that_reads_no_plain_text_is_refused() -> None:
 
     with pytest.raises(Unsupported, match="surprisals"):
         longllmlingua(chat, max_tokens=3)(QUESTION, DOCUMENTS)
-
-
-def test_a_budget_that_breaks_a_rule_is_refused() -> None:
-    """Also where runs are dropped."""
-    with pytest.raises(InputError, match="keep must be tokens or a share from 0 to 1, got 2"):
-        Keep(Reader(llm()), 2.0)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors  # noqa: E402
+from tokenizers import processors  # noqa: E402
 
 from ragsieve.models.base import Message  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
@@ -18,6 +18,7 @@ from ragsieve.models.reflection import decoded  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.systems.reflection import NEEDED, TOKENS, ByTokens, Draft  # noqa: E402
 from ragsieve.systems.self_rag import self_rag  # noqa: E402
+from tests.tiny import llama, save_bytes  # noqa: E402
 
 DRAFT = Draft("Who sang it?", passage="Ann </s> sang [Irrelevant] it.", relevant="[Relevant]")
 
@@ -27,35 +28,16 @@ def save(path: Path) -> Path:
 
     The chat format would stand out: a prompt of reflection tokens must not be written in it.
     """
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inside = Tokenizer(models.BPE({byte: n for n, byte in enumerate(alphabet)}, []))
-    inside.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    inside.decoder = decoders.ByteLevel()
-    inside.add_special_tokens(["<s>", "</s>"])
-    inside.post_processor = processors.TemplateProcessing(
-        single="<s> $A", special_tokens=[("<s>", len(alphabet))]
-    )
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inside,
-        bos_token="<s>",
-        eos_token="</s>",
-        additional_special_tokens=[*NEEDED],
-        chat_template="{% for m in messages %}<chat>{{ m.content }}</chat>{% endfor %}",
+    chat = "{% for m in messages %}<chat>{{ m.content }}</chat>{% endfor %}"
+    special = ["<s>", *NEEDED, "</s>"]
+    save_bytes(path, [], special, 300, chat, bos_token="<s>", additional_special_tokens=[*NEEDED])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    start = [("<s>", tokenizer.bos_token_id)]
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        "<s> $A", None, start
     )
     tokenizer.save_pretrained(path)
-    torch.manual_seed(3)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=2048,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        initializer_range=0.5,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(path)
+    llama(len(tokenizer), hidden_size=16, intermediate_size=16).save_pretrained(path)
     return path
 
 
@@ -92,10 +74,10 @@ def test_a_judgement_is_the_models_own_probability_behind_the_raw_text(
 
 def test_reflection_tokens_of_a_reply_are_read(folder: Path) -> None:
     """A reply keeps them, so that its first segment ends where the next mark stands."""
-    llm = Transformers(str(folder), dtype="float32", device="cpu")
-    ids = [*llm._plain(["Ann did."])[0], *llm._plain(["[Fully supported][Utility:5]"])[0]]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    reply = "Ann did.[Fully supported][Utility:5]"
 
-    assert "Ann did.[Fully supported][Utility:5]" == decoded(llm._tokenizer, ids)
+    assert reply == decoded(tokenizer, tokenizer(f"<s>{reply}</s>")["input_ids"])
 
 
 def test_a_model_with_reflection_tokens_answers(folder: Path) -> None:
