@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import AnyDocument, as_documents
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, check_range, one_line
 from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
@@ -191,8 +191,7 @@ class System:
     def __post_init__(self) -> None:
         if self.source is not None:
             object.__setattr__(self, "source", as_source(self.source))
-        if self.max_tokens is not None and self.max_tokens < 0:
-            raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(0, None))
 
     def __call__(
         self, query: Query | str, documents: Sequence[AnyDocument] | None = None

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
 from ragsieve import artifacts, models
 from ragsieve.artifacts import building
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, check_range, one_line
 from ragsieve.pipeline import OnError, System
 from ragsieve.prompts import joined
 from ragsieve.result import Result
@@ -110,8 +110,7 @@ class Adapter:
     def __post_init__(self) -> None:
         if self.on_error not in get_args(OnError):
             raise InputError(f"on_error must be 'keep' or 'raise', got {self.on_error!r}")
-        if self.max_tokens is not None and self.max_tokens < 0:
-            raise InputError(f"max_tokens must not be negative, got {self.max_tokens!r}")
+        check_range(self, max_tokens=(0, None))
         if isinstance(self.system, System):
             if self.llm or self.embedder or self.options:
                 raise InputError("llm, embedder and options go with a system by name, not a System")

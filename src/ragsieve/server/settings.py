@@ -6,15 +6,10 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError, check_positive, check_range
 from ragsieve.models.protocol import is_plain_url
 
 _SECRET = re.compile("[!-~]+")
-
-
-def _check_time(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be finite and over 0, got {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +40,7 @@ class Limits:
     per_client: int = 64
 
     def __post_init__(self) -> None:
-        _check_time("max_body_mb", self.max_body_mb)
-        _check_time("timeout_s", self.timeout_s)
+        check_positive(self, max_body_mb=math.inf, timeout_s=math.inf)
         counts = dict.fromkeys(("max_documents", "max_tokens", "workers", "per_client"), (1, None))
         check_range(self, **counts, queue=(0, None))
 
@@ -75,7 +69,7 @@ class Upstream:
             raise InputError(f"upstream must be http(s)://host[:port][/path], got {value}")
         if self.api_key and not _SECRET.fullmatch(self.api_key):
             raise InputError("the upstream's key must be printable ASCII without spaces")
-        _check_time("the upstream's timeout_s", self.timeout_s)
+        check_positive(self, timeout_s=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
