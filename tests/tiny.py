@@ -77,7 +77,26 @@ def save_bytes(
     return int(tokenizer.get_vocab_size())
 
 
-def save_t5(folder: Path, pieces: Sequence[tuple[str, float]], seed: int = 0) -> str:
+def save_unigram(
+    folder: Path, special: Sequence[str], words: Iterable[str], **names: str
+) -> tuple[Any, int]:
+    """Save a tokenizer of whole words and ``: . ?``; it, and how many it knows.
+
+    Special tokens are those of start, padding, end and what is not known, in the order of ids.
+    """
+    pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    pieces = [*((token, 0.0) for token in special), ("▁", -4.0)]
+    pieces += [*((mark, -3.0) for mark in ":.?"), *((f"▁{word}", -2.0) for word in words)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=3))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    return tokenizer, len(pieces)
+
+
+def save_t5(folder: Path, pieces: Sequence[tuple[str, float]], seed: int = 0, **names: Any) -> str:
     """A folder with a T5 of random weights and a Unigram tokenizer of pieces, and its path."""
     torch, transformers = map(pytest.importorskip, ("torch", "transformers"))
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -90,7 +109,7 @@ def save_t5(folder: Path, pieces: Sequence[tuple[str, float]], seed: int = 0) ->
     tokenizer.add_special_tokens(special)
     end = [("</s>", 1)]
     tokenizer.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=end)
-    names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    names |= {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(
         folder
     )

@@ -200,31 +200,16 @@ def test_a_folder_that_is_no_filter_is_refused(
     assert [] == hub.calls
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"peft_type": "PROMPT_TUNING"},
-        {"peft_type": None},
-        {"megatron_config": {"a": 1}},
-        {"layer_replication": [[0, 30]] * 99},
-    ],
-)
-def test_only_plain_lora_is_loaded(
-    tmp_path: Path, adapter: Make, changes: Mapping[str, object]
-) -> None:
-    """Other kinds of adapter import modules and fetch tokenizers by names they hold."""
-    part = TrainedPart("llm", "smollm2", "extractor")
-    with pytest.raises(InputError, match="part 'extractor' must be a plain LoRA adapter"):
-        save(
-            tmp_path / "f",
-            replace(PLAIN, extractor=part),
-            {"extractor": adapter("extractor", **changes)},
-        )
+LORA = "part 'extractor' must be a plain LoRA adapter"
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"peft_type": "PROMPT_TUNING"}, LORA),
+        ({"peft_type": None}, LORA),
+        ({"megatron_config": {"a": 1}}, LORA),
+        ({"layer_replication": [[0, 30]] * 99}, LORA),
         ({"r": 10**12}, r"'extractor'.r must be a whole number from 1 to 1024, got 10{12}$"),
         ({"r": 0}, "'extractor'.r must be a whole number from 1 to 1024, got 0"),
         ({"lora_alpha": -1}, "'extractor'.lora_alpha must be from 0 to 1000000, got -1"),
@@ -233,10 +218,11 @@ def test_only_plain_lora_is_loaded(
         ({"rank_pattern": {"q": 10**9}}, "'extractor'.rank_pattern must be of values a whole"),
     ],
 )
-def test_numbers_of_an_adapter_have_ranges(
+def test_only_plain_lora_of_numbers_in_range_is_loaded(
     tmp_path: Path, adapter: Make, changes: Mapping[str, object], words: str
 ) -> None:
-    """A rank of a million millions would take all memory before its weights are looked at."""
+    """Other kinds import modules and fetch tokenizers by names they hold; a rank of a million
+    millions would take all memory before its weights are looked at."""
     part = TrainedPart("llm", "smollm2", "extractor")
     with pytest.raises(InputError, match=words):
         save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("x", **changes)})

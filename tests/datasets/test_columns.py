@@ -45,29 +45,12 @@ MUSIQUE = {
 TRIVIAQA = {
     "question_id": "tc_1",
     "question": "Which metal has the symbol W?",
-    "question_source": "http://example.org",
-    "answer": {
-        "value": "Tungsten",
-        "aliases": ["Wolfram", "Tungsten"],
-        "normalized_aliases": ["tungsten", "wolfram"],
-        "normalized_value": "tungsten",
-        "matched_wiki_entity_name": "",
-        "normalized_matched_wiki_entity_name": "",
-        "type": "WikipediaEntity",
-    },
-    "entity_pages": {
-        "doc_source": ["TagMe"],
-        "filename": ["Tungsten.txt"],
-        "title": ["Tungsten"],
-        "wiki_context": ["Tungsten is a metal."],
-    },
+    "answer": {"value": "Tungsten", "aliases": ["Wolfram", "Tungsten"]},
+    "entity_pages": {"title": ["Tungsten"], "wiki_context": ["Tungsten is a metal."]},
     "search_results": {
         "title": ["Metals"],
         "url": ["http://example.org/metals"],
         "search_context": ["W stands for wolfram."],
-        "description": ["A page"],
-        "filename": ["1.txt"],
-        "rank": [0],
     },
 }
 NQ = {"question": "which metal has the symbol w", "answer": ["Tungsten", "Wolfram"]}
@@ -75,7 +58,6 @@ POPQA = {
     "id": 42,
     "subj": "Marie Curie",
     "prop": "place of birth",
-    "obj": "Warsaw",
     "s_pop": 1000,
     "question": "In what city was Marie Curie born?",
     "possible_answers": '["Warsaw", "Warszawa"]',
@@ -84,21 +66,13 @@ ASQA = {
     "ambiguous_question": "Where is Valencia?",
     "sample_id": -5,
     "qa_pairs": [
+        {"question": "Where is the port?", "short_answers": ["Spain"]},
         {
-            "context": "No context provided",
-            "question": "Where is the port?",
-            "short_answers": ["Spain"],
-            "wikipage": None,
-        },
-        {
-            "context": "No context provided",
             "question": "Where is the capital of Carabobo?",
             "short_answers": ["Venezuela", "Spain"],
-            "wikipage": None,
         },
     ],
     "annotations": [{"knowledge": [], "long_answer": "One is in Spain, one in Venezuela."}],
-    "wikipages": [{"title": "Valencia", "url": "http://example.org"}],
 }
 ROWS: dict[Any, dict[str, Any]] = {
     hotpotqa: HOTPOTQA,

@@ -15,7 +15,10 @@ Script = Callable[[str, dict[str, Any], int], Answer]
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every POST by ``script(path, body, number of the request)``; keeps what it got."""
+    """Answers every POST by ``script(path, body, number of the request)``; keeps what it got.
+
+    A list is sent as events where the request asks for a stream.
+    """
 
     daemon_threads = True
     block_on_close = False
@@ -47,10 +50,17 @@ class Handler(BaseHTTPRequestHandler):
         status, payload, *headers = self.server.script(self.path, body, number)
         if status == 0:  # hang up
             return
+        streams = isinstance(payload, list) and "stream" in body
+        if streams:  # events, or what stands for one
+            payload = "".join(
+                e if isinstance(e, str) else f"data: {json.dumps(e)}\n\n" for e in payload
+            )
         data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
         self.send_response(status)
         for name, value in {**(headers[0] if headers else {}), "connection": "close"}.items():
             self.send_header(name, value)
+        if streams:
+            self.send_header("content-type", "text/event-stream")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

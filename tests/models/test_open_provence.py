@@ -22,6 +22,7 @@ from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.provence import Provence  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
+from tests.tiny import save_unigram  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -87,10 +88,7 @@ def modernbert_like(folder: Path) -> dict[str, Any]:
 
 def xlm_roberta(folder: Path) -> dict[str, Any]:
     """Zilliz's: a BGE reranker, two separators in a pair."""
-    pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -4.0)]
-    pieces += [(mark, -3.0) for mark in ":.?"] + [(f"▁{word}", -2.0) for word in WORDS]
-    made = Tokenizer(kinds.Unigram(pieces, unk_id=3))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made, _ = save_unigram(folder, ["<s>", "<pad>", "</s>", "<unk>"], WORDS)
     size = tokenizer(folder, made, "<s>", "</s>", "<s> $A </s> </s> $B </s>")
     config = {**SIZES, "model_type": "xlm-roberta", "vocab_size": size, "type_vocab_size": 1}
     return config | {"pad_token_id": 1, "max_position_embeddings": 66}

@@ -16,8 +16,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
-from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
-from tokenizers.models import BPE  # noqa: E402
 
 from ragsieve.errors import ContextOverflow, ModelError  # noqa: E402
 from ragsieve.models.base import Embedder  # noqa: E402
@@ -27,6 +25,7 @@ from ragsieve.models.sentence_transformers import SentenceTransformer  # noqa: E
 from ragsieve.score.listwise import Listwise  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
+from tests.tiny import save_bytes  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -37,19 +36,9 @@ FORMAT = "<s>[INST] {{ messages[0]['content'] }} [/INST]"
 
 def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
     """A tiny Mistral with a projector; ``changes`` are to what its configuration says."""
-    made = Tokenizer(BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
     specials = ["<s>", "</s>", "[INST]", "[/INST]", PLACE]
-    trainer = trainers.BpeTrainer(
-        vocab_size=320, special_tokens=specials, initial_alphabet=alphabet
-    )
-    made.train_from_iterator(TEXTS, trainer)
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", chat_template=FORMAT
-    )
-    tokenizer.save_pretrained(folder)
+    ends = {"bos_token": "<s>", "eos_token": "</s>"}
+    words = save_bytes(folder, TEXTS, specials, 320, FORMAT, **ends)
     torch.manual_seed(0)
     config = transformers.MistralConfig(
         hidden_size=HIDDEN,
@@ -57,7 +46,7 @@ def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        vocab_size=made.get_vocab_size(),
+        vocab_size=words,
         max_position_embeddings=changes.pop("positions", 512),
         initializer_range=0.5,
         sliding_window=None,

@@ -15,8 +15,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
-from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
-from tokenizers import models as kinds  # noqa: E402
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError  # noqa: E402
@@ -26,6 +24,7 @@ from ragsieve.models.provence import Provence  # noqa: E402
 from ragsieve.models.provence_net import TwoHeads, WordTokenizer, load_net  # noqa: E402
 from ragsieve.models.window_cache import NOTHING  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
+from tests.tiny import save_unigram  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,15 +52,12 @@ def bert(folder: Path, make_encoder: Callable[..., Path]) -> Path:
 
 def deberta(folder: Path, _: object) -> Path:
     """What is published: a DeBERTa-v3 whose configuration only its own code knows."""
-    pieces = [("[PAD]", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), ("▁", -4.0)]
-    pieces += [(mark, -3.0) for mark in ":.?"] + [(f"▁{word}", -2.0) for word in WORDS]
-    made = Tokenizer(kinds.Unigram(pieces, unk_id=3))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
     names = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(folder)
+    _, size = save_unigram(folder, special, WORDS, **names)
     config = transformers.DebertaV2Config(
         hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
-        max_position_embeddings=POSITIONS, vocab_size=len(pieces), initializer_range=0.3,
+        max_position_embeddings=POSITIONS, vocab_size=size, initializer_range=0.3,
         relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True,
         pos_att_type=["p2c", "c2p"], position_biased_input=False, type_vocab_size=0,
     )  # fmt: skip
@@ -75,15 +71,11 @@ def deberta(folder: Path, _: object) -> Path:
 
 def xlm_roberta(folder: Path, _: object) -> Path:
     """XProvence: an XLM-RoBERTa that keeps its own pooler."""
-    pieces = [(mark, 0.0) for mark in ("<s>", "<pad>", "</s>", "<unk>")] + [("▁", -4.0)]
-    pieces += [(mark, -3.0) for mark in ":.?"] + [(f"▁{word}", -2.0) for word in WORDS]
-    made = Tokenizer(kinds.Unigram(pieces, unk_id=3))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
     names = {"cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(folder)
+    _, size = save_unigram(folder, ["<s>", "<pad>", "</s>", "<unk>"], WORDS, **names)
     config = transformers.XLMRobertaConfig(
         hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
-        max_position_embeddings=POSITIONS + 2, vocab_size=len(pieces), initializer_range=0.3,
+        max_position_embeddings=POSITIONS + 2, vocab_size=size, initializer_range=0.3,
         type_vocab_size=1,
     )  # fmt: skip
     save(TwoHeads(transformers.XLMRobertaModel(config), scores=2), "roberta.", folder)

@@ -17,7 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, pre_tokenizers, processors  # noqa: E402
+from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
 from tokenizers.models import Unigram  # noqa: E402
 
 from ragsieve import models  # noqa: E402
@@ -35,6 +35,7 @@ from ragsieve.systems.crag import PAPER, crag  # noqa: E402
 from ragsieve.systems.reflection import ByTokens  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
+from tests.tiny import save_t5  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -67,21 +68,9 @@ def pickled(folder: Path, model: Any, *, shards: int = 1, **config: Any) -> Path
 
 def t5(folder: Path, kind: str, **options: Any) -> Any:
     """A tiny T5 of random weights, and a Unigram tokenizer beside it."""
-    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
-    pieces += [(mark, -4.0) for mark in ("▁", ":", "?", "Q", "D", "S")]
-    pieces += [(f"▁{word}", -2.0) for word in WORDS]
-    made = Tokenizer(Unigram(pieces, unk_id=2))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
-    names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, model_max_length=32, **names
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=len(pieces), d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
-        initializer_factor=3.0, decoder_start_token_id=0, **options,
-    )  # fmt: skip
+    marks = [(mark, -4.0) for mark in ("▁", ":", "?", "Q", "D", "S")]
+    save_t5(folder, [*marks, *((f"▁{word}", -2.0) for word in WORDS)], model_max_length=32)
+    config = transformers.T5Config.from_pretrained(folder, **options)
     return getattr(transformers, kind)(config).eval()
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -48,47 +46,20 @@ CHUNKS = [
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Reply], tuple[OpenAI, list[dict[str, Any]]]]]:
+def streaming(serve: Any) -> Callable[[Reply], tuple[OpenAI, list[dict[str, Any]]]]:
     """Starts servers that reply with events (a list) or a JSON object: the model, and requests."""
-    servers: list[ThreadingHTTPServer] = []
 
     def start(reply: Reply) -> tuple[OpenAI, list[dict[str, Any]]]:
-        bodies: list[dict[str, Any]] = []
+        server = serve(lambda path, body, number: reply(body))
+        llm = OpenAI("m", base_url=f"{server.url}/v1", api_key=KEY, max_retries=0)
+        return llm, server.requests
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-                status, given = reply(bodies[-1])
-                self.send_response(status)
-                streams = isinstance(given, list)
-                kind = "text/event-stream" if streams else "application/json"
-                self.send_header("content-type", kind)
-                self.end_headers()
-                for one in given if isinstance(given, list) else ():
-                    text = one if isinstance(one, str) else f"data: {json.dumps(one)}\n\n"
-                    self.wfile.write(text.encode())
-                if not streams:
-                    self.wfile.write(json.dumps(given).encode())
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Quiet."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        servers.append(server)
-        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        return OpenAI("m", base_url=url, api_key=KEY, max_retries=0), bodies
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    return start
 
 
-def test_a_server_streams(serve: Any) -> None:
+def test_a_server_streams(streaming: Any) -> None:
     """Pieces as they are sent; the request is that of a whole reply, and costs as much."""
-    llm, bodies = serve(
+    llm, bodies = streaming(
         lambda body: (200, [*CHUNKS, "data: [DONE]\n\n"] if "stream" in body else whole())
     )
     with step("streamed") as pieces:
@@ -102,10 +73,10 @@ def test_a_server_streams(serve: Any) -> None:
     assert [] == pieces.notes == once.notes
 
 
-def test_a_server_without_usage_is_charged_what_is_counted(serve: Any) -> None:
+def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> None:
     """As for whole replies; what was cut off, and what is incomplete, is noted."""
-    cut, _ = serve(lambda _: (200, [chunk("one two"), chunk(finish="length")]))
-    open_, _ = serve(lambda _: (200, [chunk("one two")]))
+    cut, _ = streaming(lambda _: (200, [chunk("one two"), chunk(finish="length")]))
+    open_, _ = streaming(lambda _: (200, [chunk("one two")]))
     with step("cut") as first:
         assert ["one two"] == list(cut.stream(PROMPT, max_tokens=2))
     with step("open") as second:
@@ -117,13 +88,13 @@ def test_a_server_without_usage_is_charged_what_is_counted(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("events", [[], [{"odd": 1}], [7], [{"choices": 7}], [chunk(7)], None])
-def test_a_reply_in_no_known_form_is_requested_whole(serve: Any, events: Any) -> None:
+def test_a_reply_in_no_known_form_is_requested_whole(streaming: Any, events: Any) -> None:
     """No answer is lost to a server that does not stream, or in a way of its own; asked once."""
 
     def reply(body: dict[str, Any]) -> tuple[int, Any]:
         return 200, events if "stream" in body and events is not None else whole()
 
-    llm, bodies = serve(reply)
+    llm, bodies = streaming(reply)
 
     assert [TEXT] == list(llm.stream(PROMPT))
     assert [TEXT] == list(llm.stream(PROMPT))
@@ -131,7 +102,7 @@ def test_a_reply_in_no_known_form_is_requested_whole(serve: Any, events: Any) ->
 
 
 @pytest.mark.parametrize("setting", ["stream", "stream_options", "temperature"])
-def test_what_a_server_refuses_is_left_out_and_noted(serve: Any, setting: str) -> None:
+def test_what_a_server_refuses_is_left_out_and_noted(streaming: Any, setting: str) -> None:
     """Once, whatever it is."""
 
     def reply(body: dict[str, Any]) -> tuple[int, Any]:
@@ -139,7 +110,7 @@ def test_what_a_server_refuses_is_left_out_and_noted(serve: Any, setting: str) -
             return 400, {"error": {"message": f"{setting} is not supported", "param": setting}}
         return 200, CHUNKS if "stream" in body else whole()
 
-    llm, bodies = serve(reply)
+    llm, bodies = streaming(reply)
     with step("streamed") as record:
         assert TEXT == "".join(llm.stream(PROMPT))
     before = len(bodies)
@@ -149,11 +120,11 @@ def test_what_a_server_refuses_is_left_out_and_noted(serve: Any, setting: str) -
     assert any(f"refuses {setting}" in text for text in record.notes)
 
 
-def test_a_stream_that_breaks_off_is_an_error(serve: Any) -> None:
+def test_a_stream_that_breaks_off_is_an_error(streaming: Any) -> None:
     """After the pieces that came; the line names the model and not the key."""
     failed = {"error": {"message": f"no memory left for {KEY}"}}
-    broken, _ = serve(lambda _: (200, [chunk("Koech"), failed]))
-    odd, _ = serve(lambda _: (200, [chunk("Koech"), "data: {\n\n"]))
+    broken, _ = streaming(lambda _: (200, [chunk("Koech"), failed]))
+    odd, _ = streaming(lambda _: (200, [chunk("Koech"), "data: {\n\n"]))
     for llm in (broken, odd):
         pieces = llm.stream(PROMPT)
         assert "Koech" == next(pieces)
@@ -162,11 +133,11 @@ def test_a_stream_that_breaks_off_is_an_error(serve: Any) -> None:
         assert llm.identity in str(caught.value) and KEY not in str(caught.value)
 
 
-def test_errors_are_those_of_whole_replies(serve: Any) -> None:
+def test_errors_are_those_of_whole_replies(streaming: Any) -> None:
     """Before the first piece."""
     message = "maximum context length is 9 tokens, you requested 12"
-    full, _ = serve(lambda _: (400, {"error": {"message": message}}))
-    away, _ = serve(lambda _: (401, {"error": {"message": "who are you?"}}))
+    full, _ = streaming(lambda _: (400, {"error": {"message": message}}))
+    away, _ = streaming(lambda _: (401, {"error": {"message": "who are you?"}}))
 
     with pytest.raises(ContextOverflow):
         next(full.stream(PROMPT))

@@ -156,37 +156,26 @@ def test_then_the_statistical_rule_stands_in(reply: str) -> None:
     assert "threshold 0.500 (mean): 2 of 4 stay" == record.notes[2]
 
 
-@pytest.mark.parametrize("reply", ["0.33", "0.34"])
-def test_the_best_segment_stays_though_its_score_was_shown_rounded(reply: str) -> None:
-    """0.3333 is shown as 0.33 and 0.336 as 0.34: a proposal of that keeps it."""
-    best = 0.3333 if reply == "0.33" else 0.336
-
-    assert [best] == cut(Adaptive(ScriptedLLM([reply])), 0.1, best)[0]
+LOW = float(np.float32(0.7))  # a little below 0.7, as scorers give it
 
 
-@pytest.mark.parametrize(("reply", "kept"), [("0.46", [0.9, 0.456]), ("0.47", [0.9])])
-def test_what_was_shown_at_or_above_a_proposal_stays(reply: str, kept: list[float]) -> None:
-    """0.456 is shown as 0.46."""
-    assert kept == cut(Adaptive(ScriptedLLM([reply])), 0.9, 0.456, 0.1)[0]
-
-
-def test_a_proposal_of_the_best_score_keeps_it() -> None:
-    """Also where float32, in which scorers give scores, has it a little lower."""
-    best = float(np.float32(0.7))
-
-    assert best < 0.7
-    assert [best] == cut(Adaptive(ScriptedLLM(["0.7"])), best, 0.1)[0]
-
-
-def test_a_number_is_read_whole_behind_an_empty_thought() -> None:
-    """Which leaves little room: cut off, 0.5 would be 0."""
-    assert [0.9] == cut(Adaptive(ScriptedLLM(["<think>\n\n</think>\n\n0.55"])), 0.9, 0.5, 0.0)[0]
-
-
-@pytest.mark.parametrize("reply", ["0.95", "none"])
-def test_nothing_empties_the_context(reply: str) -> None:
-    """A proposal above the best score is asked for again; then the rule stands in: 0.5."""
-    assert [0.9, 0.6] == cut(Adaptive(ScriptedLLM([reply] * 2)), *SPREAD)[0]
+@pytest.mark.parametrize(
+    ("reply", "scores", "kept"),
+    [
+        ("0.33", (0.1, 0.3333), [0.3333]),  # shown as 0.33
+        ("0.34", (0.1, 0.336), [0.336]),  # shown as 0.34
+        ("0.46", (0.9, 0.456, 0.1), [0.9, 0.456]),  # shown as 0.46
+        ("0.47", (0.9, 0.456, 0.1), [0.9]),
+        ("0.7", (LOW, 0.1), [LOW]),
+        ("-1.5", (-1.0, -2.0), [-1.0]),
+        ("<think>\n\n</think>\n\n0.55", (0.9, 0.5, 0.0), [0.9]),  # cut off, 0.5 would be 0
+    ],
+)
+def test_what_was_shown_at_or_above_a_proposal_stays(
+    reply: str, scores: tuple[float, ...], kept: list[float]
+) -> None:
+    """Scores count as the model saw them, in two digits; an empty thought takes no digit away."""
+    assert kept == cut(Adaptive(ScriptedLLM([reply])), *scores)[0]
 
 
 def test_scores_above_1_have_their_own_range() -> None:
@@ -195,11 +184,6 @@ def test_scores_above_1_have_their_own_range() -> None:
 
     assert [9.0] == cut(Adaptive(llm), 9.0, 2.0)[0]
     assert "from 2.00 to 9.00" in llm.prompts[0][0].content
-
-
-def test_negative_scores_take_a_negative_proposal() -> None:
-    """In their range."""
-    assert [-1.0] == cut(Adaptive(ScriptedLLM(["-1.5"])), -1.0, -2.0)[0]
 
 
 def test_every_dropped_segment_has_its_reason() -> None:
