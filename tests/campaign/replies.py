@@ -14,12 +14,12 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.systems import SYSTEMS, build
 
+from ..named import OWN
 from ..test_laws import debater
 from .campaign import Kind
 from .hostile import HOSTILE
 from .laws import check_result, draw_documents, draw_question, draw_text, holds, places
 
-OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # models of their own
 RIGHT = [  # what templates ask for
     "[1]", "[2, 1]", "[]", "[1] > [2]", "0.7", "1", "3", "yes", "no", "Yes.", "unknown", "A", "B",
     "Relevant", "[Relevant]", "[Irrelevant]", "[Fully supported]", "[Utility:5]", "[Retrieval]",

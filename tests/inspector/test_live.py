@@ -65,6 +65,14 @@ def unlock(live: Shown) -> None:
     live.page.wait_for_selector(".system")
 
 
+def ask(live: Shown, typed: str = "\n\n".join(TEXTS), view: str = "#v0") -> None:
+    """Fill the form, send it and wait for a view."""
+    live.page.fill("#q", QUESTION)
+    live.page.fill("#docs", typed)
+    live.page.click(".go")
+    live.page.wait_for_selector(view)
+
+
 def test_an_example_shows_its_result_at_once(live: Shown) -> None:
     """One click, and what is kept stands on the first screen, the form folded above it."""
     unlock(live)
@@ -103,12 +111,9 @@ def test_axe_finds_nothing_in_the_form(
 def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
     """Question, documents, system and cuts come back; the token is in no link."""
     unlock(live)
-    live.page.fill("#q", QUESTION)
-    live.page.fill("#docs", "\n\n".join(TEXTS))
     live.page.uncheck("#system-0")
     live.page.check("#system-1")
-    live.page.click(".go")
-    live.page.wait_for_selector("#v0")
+    ask(live)
     live.cut(0, 4)
     live.page.click("#link")
     live.page.wait_for_url("**#*")
@@ -130,13 +135,10 @@ def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
 def test_two_systems_are_inspected(live: Shown) -> None:
     """With a token, the documents are read as blocks; a third system cannot be chosen."""
     unlock(live)
-    live.page.fill("#q", QUESTION)
-    live.page.fill("#docs", "\n\n".join(TEXTS))
     live.page.check("#system-1")
     live.page.check("#ask")
     assert live.page.locator("#system-2").is_disabled()
-    live.page.click(".go")
-    live.page.wait_for_selector("#v1")
+    ask(live, view="#v1")
 
     sent = {"query": QUESTION, "documents": TEXTS, "systems": ["top", "all"], "ask": True}
     assert [sent] == Live.bodies
@@ -167,9 +169,6 @@ def test_what_the_server_refuses_is_said_as_text(live: Shown) -> None:
 def test_documents_are_read_as_they_are_typed(live: Shown, typed: str, documents: Any) -> None:
     """JSON, JSON lines, or texts with a blank line between; what is neither JSON is text."""
     unlock(live)
-    live.page.fill("#q", QUESTION)
-    live.page.fill("#docs", typed)
-    live.page.click(".go")
-    live.page.wait_for_selector("#v0")
+    ask(live, typed)
 
     assert documents == Live.bodies[0]["documents"]

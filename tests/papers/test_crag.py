@@ -36,6 +36,7 @@ from ragsieve.systems.crag import PAPER, crag
 from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Document, Query, Segment
+from tests.named import answer
 
 QUESTION, REWRITE = "Who sang the song?", "singer of the song"
 S1, S2 = "Ann wrote it. Bob sang it. It was a hit.", "It rained."
@@ -106,7 +107,7 @@ def test_incorrect() -> None:
     """The web alone."""
     result, _ = run(RAIN)
 
-    assert (WEB, "Bob") == (result.text, result.answer.text if result.answer else "")
+    assert (WEB, "Bob") == (result.text, answer(result))
     assert (2, ["judged incorrect: -0.800 < lower=-0.5"]) == (
         calls(result, "evaluator"),
         [v.reason for v in result.verdicts if v.stage],

@@ -7,6 +7,7 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.bottleneck import bottleneck
+from tests.named import answer
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS: list[dict[str, str]] = [
@@ -68,8 +69,7 @@ def test_what_holds_nothing_leaves_the_reader_to_itself(text: str) -> None:
     result = bottleneck(filtering(text)).ask(QUESTION, DOCUMENTS)
 
     assert () == result.kept
-    assert result.answer is not None
-    assert "by itself" == result.answer.text
+    assert "by itself" == answer(result)
 
 
 def test_only_the_first_documents_are_read_by_the_writer() -> None:

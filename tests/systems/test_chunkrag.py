@@ -226,25 +226,6 @@ def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:
     assert QUESTION in embedder.texts
 
 
-def test_the_trace_tells_of_every_chunk() -> None:
-    """Three scores, mean, threshold, and why it went."""
-    llm = ScriptedLLM(["Who sung Summer Breeze?", "0.6"], choices=rated)
-    result = chunkrag(llm, HashingEmbedder())(QUESTION, DOCUMENTS)
-    reasons = {v.segment.text: v.reason for v in result.verdicts if v.stage}
-    before = step(result, "Adaptive").before
-
-    assert 0 < len(result.kept) < 6
-    assert {s.text for s in before} == {*reasons, *(s.text for s in result.kept)} - {""}
-    for segment in before:
-        scores = [segment.scores[name] for name in ("relevance", "reflection", "critique")]
-        assert pytest.approx(sum(scores) / 3) == segment.scores["mean"]
-        if segment.text in reasons:
-            assert reasons[segment.text] == (
-                f"score {segment.scores['mean']:.3f} is below the threshold 0.600 "
-                "(proposed by the LLM)"
-            )
-
-
 def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
     """Its spans are rated as they are: nothing is split or ranked again."""
     asked: list[Query] = []

@@ -114,14 +114,6 @@ def test_incorrect_documents_are_replaced() -> None:
     assert ["0", NAME] == [document.id for document in result.documents]
 
 
-def test_correct_documents_need_no_other_source() -> None:
-    """It is not asked."""
-    web = Web()
-    run({"Ann": 0.9}, SONG, fallback=web)
-
-    assert [] == web.asked
-
-
 @pytest.mark.parametrize(("rewrite", "asked"), [(True, "who sang it"), (False, QUERY.text)])
 def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> None:
     """Unless told; the trace says which."""

@@ -18,6 +18,7 @@ from ragsieve.models.fake import (
 )
 from ragsieve.select.cut import Odds
 from ragsieve.systems.finefilter import finefilter_one_pass
+from tests.named import answer
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -47,8 +48,7 @@ def test_documents_in_clues_and_an_answer_out() -> None:
 
     assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
     assert "Songs: Summer Breeze was sung by Seals and Crofts." == result.text
-    assert result.answer is not None
-    assert "Seals and Crofts" == result.answer.text
+    assert "Seals and Crofts" == answer(result)
     assert result.kept == result.answer.segments
 
 
@@ -201,8 +201,7 @@ def test_one_pass_answers_from_what_is_kept() -> None:
     llm = ScriptedLLM(lambda _: "Seals and Crofts")
     result = finefilter_one_pass(llm, OverlapPruner(), keep_answer=0.6).ask(QUESTION, DOCUMENTS)
 
-    assert result.answer is not None
-    assert "Seals and Crofts" == result.answer.text
+    assert "Seals and Crofts" == answer(result)
     assert 1 == len(llm.prompts)
     assert "It rained" not in llm.prompts[0][-1].content
 

@@ -31,15 +31,6 @@ def test_icl_shows_questions_with_their_answers() -> None:
     ]
 
 
-def test_icl_without_examples_is_all_documents() -> None:
-    """No shot leaves the prompt and its cost as they are."""
-    shown, plain = ScriptedLLM(["x"]), ScriptedLLM(["x"])
-    top_documents(shown, k=None).ask(QUESTION, DOCUMENTS)
-    top_documents(plain, k=None).ask(QUESTION, DOCUMENTS)
-
-    assert plain.prompts == shown.prompts
-
-
 def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
     """Each example shows its documents and a rationale; the model's own stays in the reply."""
     reply = "The first document names the singers.\nAnswer: Seals and Crofts"
@@ -54,17 +45,6 @@ def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
     assert f"{first.rationale}\nAnswer: {first.answer}" == said.content
     assert "\n\n".join(DOCUMENTS) in own.content
     assert own.content.endswith(f"Question: {QUESTION}")
-
-
-def test_instructrag_without_an_answer_line_takes_the_whole_reply() -> None:
-    """A document's own answer line is not the reply's; the trace says what was missing."""
-    result = instructrag_icl(ScriptedLLM(["Seals"])).ask(QUESTION, DOCUMENTS)
-
-    assert result.answer
-    assert "Seals" == result.answer.text
-    assert [
-        "no line of the reply begins with 'Answer:': all of it is the answer"
-    ] == result.trace.steps[-1].notes
 
 
 def test_examples_cost_what_they_say() -> None:

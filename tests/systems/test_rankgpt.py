@@ -25,17 +25,6 @@ class Backwards:
         return [[*range(len(group))][::-1] for group in texts]
 
 
-def test_the_first_of_the_order_are_read() -> None:
-    """In that order; the trace says of the others which rank they had."""
-    result = rankgpt(ScriptedLLM(["[2] > [3] > [1]", "Ann"]), k=2).ask(QUESTION, DOCUMENTS)
-
-    assert "Ann sang it.\n\nBob sang." == result.text
-    assert ("Ann", ["rank 3 is past k=2"]) == (
-        result.answer.text if result.answer else "",
-        [drop.reason for record in result.trace.steps for drop in record.dropped],
-    )
-
-
 def test_another_model_may_order() -> None:
     """The generator only answers."""
     llm, ranker = ScriptedLLM(["Ann"]), ScriptedLLM(["[2]"], identity="ranker")

@@ -8,9 +8,9 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.systems import build
 from ragsieve.systems.baselines import top_sentences
 from ragsieve.systems.recomp import recomp_abstractive
+from tests.named import answer
 from tests.tiny import save_t5
 
 QUESTION = "Who sang Summer Breeze?"
@@ -34,13 +34,6 @@ def test_the_nearest_sentences_of_the_first_documents_stay() -> None:
     )
 
 
-def test_one_sentence_stays_by_default() -> None:
-    """As in the paper for NQ and TriviaQA."""
-    result = build("recomp", ScriptedLLM([]), HashingEmbedder())(QUESTION, DOCUMENTS)
-
-    assert ["Seals sang Summer Breeze."] == [s.text for s in result.kept]
-
-
 def summing(summary: str) -> ScriptedLLM:
     """Sums up where it is asked to, else answers by how it was asked."""
 
@@ -59,17 +52,7 @@ def test_the_reader_reads_the_summary_alone() -> None:
     assert "Seals did." == result.text
     assert ["scripted"] == [s.document.written_by for s in result.kept]
     assert [4] == [len(s.document.parents) for s in result.kept]
-    assert result.answer is not None
-    assert "read" == result.answer.text
-
-
-def test_an_empty_summary_leaves_the_reader_to_itself() -> None:
-    """Selective augmentation."""
-    result = recomp_abstractive(summing("")).ask(QUESTION, DOCUMENTS)
-
-    assert () == result.kept
-    assert result.answer is not None
-    assert "by itself" == result.answer.text
+    assert "read" == answer(result)
 
 
 def test_a_budget_cuts_whole_sentences() -> None:

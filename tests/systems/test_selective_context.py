@@ -25,14 +25,6 @@ def kept(*, documents: list[str] | None = None, **options: Any) -> list[str]:
     return [s.text for s in result.kept]
 
 
-def test_words_below_the_percentile_go() -> None:
-    """Letters: 3 3 5 3 6 4 2 1, 2 3 1 3 1. The median of the 13 is 3; neighbours join.
-
-    So "The", "duo", "Seals", "and", "Crofts", "sang"; "it" and "." go, "was" and "hit" stay.
-    """
-    assert ["The duo Seals and Crofts sang", "was", "hit"] == kept(unit="token", percent=50)
-
-
 def test_sentences_below_the_percentile_go() -> None:
     """27 letters to 10; their means are 27/8 and 10/5."""
     for per in ("sum", "mean"):

@@ -25,6 +25,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve.systems import SYSTEMS, build
 from ragsieve.systems.winnowrag import winnowrag
+from tests.named import answer, notes
 
 pytest.importorskip("sklearn")
 
@@ -167,22 +168,6 @@ def test_reasons_say_what_the_story_says() -> None:
     assert fell == {document: reasons[document] for document in fell}
 
 
-def test_the_critic_may_be_another_model() -> None:
-    """Agents answer and argue, the other one compares and judges; both are charged."""
-    agents, critic = llm(), ScriptedLLM(debater, identity="critic", can=frozenset({"complete"}))
-    result = winnowrag(agents, HashingEmbedder(), critic=critic, clusters=4).ask(
-        QUESTION, DOCUMENTS
-    )
-    models = [u.model for step in result.trace.steps for u in step.usages]
-
-    assert {"answer", "argue"} == {*kinds(agents)}
-    assert {"same", "judge"} == {*kinds(critic)}
-    assert (len(agents.prompts), len(critic.prompts)) == (
-        models.count("scripted"),
-        models.count("critic"),
-    )
-
-
 def test_a_budget_holds_after_winnowing() -> None:
     """The answer rests on what was read; the context is cut to what fits, here one document."""
     system = winnowrag(llm(), HashingEmbedder(), clusters=1)
@@ -224,8 +209,7 @@ def test_an_answer_of_a_stage_that_failed_does_not_count() -> None:
 
     result = winnowrag(llm(reply), HashingEmbedder()).lenient().ask(QUESTION, DOCUMENTS)
 
-    assert result.answer
-    assert "all of it" == result.answer.text
+    assert "all of it" == answer(result)
     assert 1 == len(result.trace.warnings)
 
 
@@ -246,8 +230,7 @@ def test_a_critic_that_knows_is_asked_for_by_name() -> None:
     oracle = build("winnowrag-oracle", model, HashingEmbedder(), {"clusters": 12}, answers=gold)
     result = oracle.ask(QUESTION, DOCUMENTS)
 
-    assert result.answer
-    assert "Lyon" == result.answer.text
+    assert "Lyon" == answer(result)
     assert {"answer", "argue"} == {*kinds(model)}
     with pytest.raises(InputError, match="winnowrag-oracle needs the gold answers"):
         build("winnowrag-oracle", model, HashingEmbedder())
@@ -312,13 +295,12 @@ def test_calls_of_a_question_are_capped(most: int, unreadable: bool) -> None:
     result = winnowrag(model, HashingEmbedder(), clusters=4, max_calls=most).ask(
         QUESTION, DOCUMENTS
     )
-    notes = " ".join(note for step in result.trace.steps for note in step.notes)
 
     assert len(model.prompts) <= most
     assert result.answer
     assert result.answer.text in TOWNS
     assert result.kept
-    assert most > 6 or "the debate is cut short: up to" in notes
+    assert most > 6 or "the debate is cut short: up to" in " ".join(notes(result))
 
 
 def test_a_question_has_a_deadline_and_a_budget() -> None:
@@ -346,13 +328,12 @@ def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow: str, rounds: int) -
     system = winnowrag(llm(reply), HashingEmbedder(), clusters=4, rounds=rounds, max_seconds=0.2)
     began = time.monotonic()
     result = system.ask(QUESTION, DOCUMENTS)
-    notes = [note for step in result.trace.steps for note in step.notes]
 
     assert time.monotonic() - began < 5
     assert result.answer
     assert result.answer.text in TOWNS
     late = slow in (("same", "argue", "judge") if rounds else ("pick",))
-    assert late == ("the debate is cut short: max_seconds=0.2 are over" in notes)
+    assert late == ("the debate is cut short: max_seconds=0.2 are over" in notes(result))
 
 
 def test_threads_that_share_batches_pay_for_their_own() -> None:
