@@ -40,21 +40,30 @@ def test_the_share_is_of_all_documents(share: float, noise: int) -> None:
     assert "c" == names[0]
 
 
-def test_at_a_share_of_one_there_is_noise_alone() -> None:
-    """As many as may be."""
-    names = old(Noise("random", 1, documents=7)(EXAMPLE, POOL))
-
-    assert 7 == len(set(names))
-    assert "c" not in names
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("same_topic", ["c", "o", "near"]),  # BM25 puts the song before thirty papers about wood
+        ("duplicates", ["c", "o", "o"]),  # one document, over and over
+    ],
+)
+def test_the_same_topic_is_the_questions_own_then_the_nearest(
+    kind: Any, expected: list[str]
+) -> None:
+    """Behind the document with the answer."""
+    assert expected == old(Noise(kind, 0.75)(EXAMPLE, POOL))[:3]
 
 
 def test_every_document_with_the_answer_stays() -> None:
-    """Two labelled ones need two noise documents for a half."""
+    """Two labelled ones need two noise documents for a half; at a share of one there is none."""
     two = replace(EXAMPLE, documents=(CLUE, replace(CLUE, id="d"), OWN))
-    names = old(Noise("random", 0.5)(two, POOL))
+    half, all_ = (
+        old(Noise("random", 0.5)(two, POOL)),
+        old(Noise("random", 1, documents=7)(two, POOL)),
+    )
 
-    assert ["c", "d"] == names[:2]
-    assert 4 == len(names)
+    assert (["c", "d"], 4) == (half[:2], len(half))
+    assert 7 == len({*all_} - {"c", "d"})
 
 
 def test_without_labels_the_first_with_the_answer_is_the_clue() -> None:
@@ -72,18 +81,6 @@ def test_no_noise_holds_the_answer(kind: Any) -> None:
         names = old(Noise(kind, 1, documents=31, seed=seed)(EXAMPLE, POOL))
 
         assert "leak" not in names
-
-
-def test_the_same_topic_is_the_questions_own_then_the_nearest() -> None:
-    """BM25 puts the summer song before thirty papers about wood."""
-    names = old(Noise("same_topic", 0.75)(EXAMPLE, POOL))
-
-    assert ["c", "o", "near"] == names[:3]
-
-
-def test_duplicates_are_one_document() -> None:
-    """Of the same topic, over and over."""
-    assert ["c", "o", "o", "o"] == old(Noise("duplicates", 0.75)(EXAMPLE, POOL))
 
 
 def test_counterfactual_noise_is_what_the_data_has() -> None:

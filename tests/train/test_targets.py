@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,28 +94,24 @@ def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
     } == found
 
 
-def test_the_smallest_prefix_counts_though_a_longer_one_fails() -> None:
-    """Both clues together confuse the generator, the first alone does not: K is 1."""
-    found = Annotator(reader(lambda text: "song" in text and "1972" not in text), BM25())(EXAMPLE)
+@pytest.mark.parametrize(
+    ("answers", "k"),
+    [
+        (lambda text: "song" in text and "1972" not in text, 1),  # both clues together confuse it
+        (lambda _: False, 0),  # keeping nothing is the best then
+    ],
+)
+def test_k_is_the_smallest_prefix_that_answers(answers: Any, k: int) -> None:
+    """Though a longer one fails; 0 where none does."""
+    assert k == Annotator(reader(answers), BM25())(EXAMPLE)["k"]
 
-    assert 1 == found["k"]
 
+def test_without_a_clue_there_is_nothing_to_cut() -> None:
+    """K is none."""
+    found = Annotator(reader(lambda _: False), BM25())(replace(EXAMPLE, answers=("Crofts",)))
+    empty = ("clues", "useful", "ranking", "scores", "right")
 
-def test_k_is_0_where_no_prefix_answers_and_none_without_clues() -> None:
-    """Keeping nothing is the best then; without a clue there is nothing to cut."""
-    none = Annotator(reader(lambda _: False), BM25())
-    other = Example(EXAMPLE.query, EXAMPLE.documents, ("Crofts",))
-
-    assert 0 == none(EXAMPLE)["k"]
-    assert {
-        "sentences": SPANS,
-        "clues": [],
-        "useful": [],
-        "ranking": [],
-        "scores": [],
-        "right": [],
-        "k": None,
-    } == none(other)
+    assert {"sentences": SPANS, "k": None, **{name: [] for name in empty}} == found
 
 
 def test_only_the_first_clues_are_asked_about() -> None:
