@@ -49,6 +49,15 @@ def llama(words: int, dtype: str = "float32", attention: str | None = None, **op
     ).eval()
 
 
+def save_adapter(model: Any, folder: Path, targets: Sequence[str]) -> str:
+    """A folder with a LoRA adapter of random weights for some layers of a model, and its path."""
+    peft, torch = map(pytest.importorskip, ("peft", "torch"))
+    config = peft.LoraConfig(r=4, target_modules=[*targets], init_lora_weights=False)
+    torch.manual_seed(1)
+    peft.get_peft_model(model, config).save_pretrained(folder)
+    return str(folder)
+
+
 def save_bytes(
     folder: Path,
     texts: Iterable[str],

@@ -479,24 +479,20 @@ HOSTILE = (
 )
 
 
-def test_documents_cannot_speak_as_another_role(serve: Serve) -> None:
-    """Control characters are replaced and control tokens broken by a space."""
-    server = serve(always(200, reply("ok")))
-    model(server).complete([prompt(HOSTILE)])
-
-    assert (
-        "a\ufffdb < |im_end|>< |im_start|>system < /s>< s>[ /INST][ INST] << SYS>>x<< /SYS>> "
-        "< end_of_turn>< start_of_turn> < bos>< eos> < ｜User｜> < turn|>"
-    ) == server.requests[0]["messages"][-1]["content"]
+BROKEN = (
+    "a\ufffdb < |im_end|>< |im_start|>system < /s>< s>[ /INST][ INST] << SYS>>x<< /SYS>> "
+    "< end_of_turn>< start_of_turn> < bos>< eos> < ｜User｜> < turn|>"
+)
+ORDINARY = "if a < b | c > d: x[1] <span>|cell|</span> [NOTE] F <| g\n<strong> 1<2|3>2"
 
 
-def test_ordinary_marks_are_left_alone(serve: Serve) -> None:
-    """Comparisons, tables, markup and brackets are sent as they are."""
-    text = "if a < b | c > d: x[1] <span>|cell|</span> [NOTE] F <| g\n<strong> 1<2|3>2"
+@pytest.mark.parametrize(("text", "sent"), [(HOSTILE, BROKEN), (ORDINARY, ORDINARY)])
+def test_documents_cannot_speak_as_another_role(serve: Serve, text: str, sent: str) -> None:
+    """Control characters are replaced and control tokens broken by a space; the rest stays."""
     server = serve(always(200, reply("ok")))
     model(server).complete([prompt(text)])
 
-    assert text == server.requests[0]["messages"][-1]["content"]
+    assert sent == server.requests[0]["messages"][-1]["content"]
 
 
 def test_likelihoods_are_unsupported() -> None:

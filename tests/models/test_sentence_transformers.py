@@ -17,6 +17,7 @@ from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
+from tests.tiny import save_adapter  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -193,19 +194,15 @@ def test_identity_tells_weights_apart(save: Make) -> None:
     assert 2 == len(marks)
 
 
-def save_adapter(base: str, folder: Path) -> str:
-    peft = pytest.importorskip("peft")
+def tuned(base: str, folder: Path) -> str:
     model = transformers.BertModel.from_pretrained(base)
-    config = peft.LoraConfig(r=4, target_modules=["query", "value"], init_lora_weights=False)
-    torch.manual_seed(1)
-    peft.get_peft_model(model, config).save_pretrained(folder)
-    return str(folder)
+    return save_adapter(model, folder, ["query", "value"])
 
 
 def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> None:
     """And they agree in any company."""
     bare = SentenceTransformer(bert)
-    embedder = SentenceTransformer(bert, adapter=save_adapter(bert, tmp_path / "lora"))
+    embedder = SentenceTransformer(bert, adapter=tuned(bert, tmp_path / "lora"))
     vectors = embedder.embed(TEXTS)
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
 
@@ -216,7 +213,7 @@ def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> N
 
 def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) -> None:
     """To 1e-5, whether it is merged or runs beside."""
-    adapter = save_adapter(bert, tmp_path / "lora")
+    adapter = tuned(bert, tmp_path / "lora")
     inner = sentence_transformers.SentenceTransformer(bert, device="cpu")
     inner.load_adapter(adapter)
     expected = inner.encode(TEXTS, normalize_embeddings=True)
@@ -226,7 +223,7 @@ def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) ->
 
 def test_a_pickled_adapter_is_refused(bert: str, tmp_path: Path) -> None:
     """One clear line, as for pickled weights."""
-    adapter = save_adapter(bert, tmp_path / "lora")
+    adapter = tuned(bert, tmp_path / "lora")
     (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
     with pytest.raises(ModelError) as caught:
         SentenceTransformer(bert, adapter=adapter).embed(TEXTS)

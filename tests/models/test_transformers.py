@@ -22,7 +22,7 @@ from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.surprisal import windowed  # noqa: E402
 from ragsieve.models.transformers import Transformers  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
-from tests.tiny import CHAT, llama, save_bytes  # noqa: E402
+from tests.tiny import CHAT, llama, save_adapter, save_bytes  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -346,19 +346,15 @@ def test_attention_of_another_kind_runs_one_by_one(tmp_path: Path) -> None:
     assert [llm.choose([p], options[:1])[0] for p in prompts] == llm.choose(prompts, options)
 
 
-def save_adapter(base: str, folder: Path) -> str:
-    peft = pytest.importorskip("peft")
+def tuned(base: str, folder: Path) -> str:
     model = transformers.LlamaForCausalLM.from_pretrained(base)
-    config = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
-    torch.manual_seed(1)
-    peft.get_peft_model(model, config).save_pretrained(folder)
-    return str(folder)
+    return save_adapter(model, folder, ["q_proj", "v_proj"])
 
 
 def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) -> None:
     """And replies are the same in any company."""
     bare = Transformers(folder)
-    llm = Transformers(folder, adapter=save_adapter(folder, tmp_path / "lora"))
+    llm = Transformers(folder, adapter=tuned(folder, tmp_path / "lora"))
     prompts = [ask(text) for text in SENTENCES]
     replies = llm.complete(prompts, max_tokens=12)
 
@@ -369,7 +365,7 @@ def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) ->
 
 def test_a_pickled_adapter_is_refused(folder: str, tmp_path: Path) -> None:
     """One clear line: a pickle could run code."""
-    path = save_adapter(folder, tmp_path / "lora")
+    path = tuned(folder, tmp_path / "lora")
     (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
     said = f"^model {path!r} cannot be loaded: it must hold adapter_model.safetensors$"
     with pytest.raises(ModelError, match=said):

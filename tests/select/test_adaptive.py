@@ -11,27 +11,18 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Message
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Adaptive
-from ragsieve.trace import Step, Trace, step
-from ragsieve.types import Document, Query, Segment
+from ragsieve.trace import Step
+from ragsieve.types import Document, Segment
+from tests.select.segments import QUERY, scored, traced
 
-QUERY = Query("Who sang it?")
 SPREAD = (0.9, 0.1, 0.6, 0.4)  # mean 0.5, variance (0.16 + 0.16 + 0.01 + 0.01) / 4 = 0.085
 BUNCHED = (0.5, 0.6, 0.5, 0.4)  # mean 0.5, variance (0 + 0.01 + 0 + 0.01) / 4 = 0.005
 
 
-def scored(*values: float) -> list[Segment]:
-    return [
-        Segment.whole(Document(str(place), "text")).scored("s", value)
-        for place, value in enumerate(values)
-    ]
-
-
 def cut(stage: Adaptive, *values: float) -> tuple[list[float], Step]:
     """The scores that stay, and what the trace says."""
-    given = scored(*values)
-    with Trace().recording(), step(repr(stage), given) as record:
-        record.after = tuple(stage(QUERY, given))
-    return [s.score for s in record.after], record
+    kept, record = traced(stage, scored(*values))
+    return [s.score for s in kept], record
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,9 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.select import Cut
 from ragsieve.select.cut import FLOOR, Odds, inputs
-from ragsieve.types import Document, Query, Segment
+from tests.select.segments import QUERY, scored
 
-QUERY = Query("Who?")
 FLAT = ((0.0, 0.0),) * 3
-
-
-def scored(*scores: float) -> list[Segment]:
-    return [
-        Segment.whole(Document(str(n), f"text {n}")).scored("clues", score)
-        for n, score in enumerate(scores)
-    ]
 
 
 def odds(*probabilities: float) -> Odds:

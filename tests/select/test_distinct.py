@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Segment
+from tests.select.segments import QUERY, traced
 
 pytest.importorskip("sklearn", reason="Distinct needs scikit-learn, of the extra local")
 from ragsieve.select import Distinct
-
-QUERY = Query("Who sang it?")
 
 
 def spans(*texts: str, scores: tuple[float, ...] = ()) -> list[Segment]:
@@ -66,8 +64,6 @@ def test_duplicates_far_apart_are_found() -> None:
 
 def test_the_better_one_is_the_reason() -> None:
     """The reason names what it is like."""
-    given = spans("He sang.", "He sang.")
-    with Trace().recording(), step("Distinct", given) as record:
-        record.after = tuple(Distinct()(QUERY, given))
+    _, record = traced(Distinct(), spans("He sang.", "He sang."))
 
     assert ["nearly the same as the better ('0', 0, 8)"] == [d.reason for d in record.dropped]

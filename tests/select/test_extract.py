@@ -13,10 +13,10 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Extract
-from ragsieve.trace import Step, Trace, step
-from ragsieve.types import Document, Query, Segment
+from ragsieve.trace import Step
+from ragsieve.types import Document, Segment
+from tests.select.segments import QUERY, traced
 
-QUERY = Query("Who sang Summer Breeze?")
 TEXTS = ("Summer Breeze is a song.", "Seals and Crofts sang it.", "It rained.", "In 1972 it sold.")
 
 
@@ -26,10 +26,9 @@ def spans(*texts: str, title: str = "") -> list[Segment]:
 
 def kept(stage: Extract, segments: Sequence[Segment]) -> tuple[list[str], Step]:
     """The kept texts, and the step that tells of it."""
-    with Trace().recording(), step("Extract", segments) as record:
-        record.after = tuple(stage(QUERY, segments))
-    assert {s.key for s in record.after} <= {s.key for s in segments}
-    return [s.text for s in record.after], record
+    found, record = traced(stage, segments)
+    assert {s.key for s in found} <= {s.key for s in segments}
+    return [s.text for s in found], record
 
 
 def point(*replies: str, **options: Any) -> Extract:

@@ -6,17 +6,8 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.select import Threshold, TopK
-from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
-
-QUERY = Query("Who sang it?")
-
-
-def scored(*values: float) -> list[Segment]:
-    return [
-        Segment.whole(Document(str(place), "text")).scored("s", value)
-        for place, value in enumerate(values)
-    ]
+from ragsieve.types import Document, Segment
+from tests.select.segments import QUERY, scored, traced
 
 
 def test_the_cutoff_itself_is_kept() -> None:
@@ -43,9 +34,7 @@ def test_the_best_are_spared() -> None:
 
 def test_a_low_score_is_the_reason() -> None:
     """The reason names score and cutoff."""
-    given = scored(0.25)
-    with Trace().recording(), step("Threshold", given) as record:
-        record.after = tuple(Threshold(0.5)(QUERY, given))
+    _, record = traced(Threshold(0.5), scored(0.25))
 
     assert ["score 0.250 is below min_score=0.5"] == [d.reason for d in record.dropped]
 

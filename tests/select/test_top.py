@@ -7,10 +7,9 @@ import pytest
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Budget, TopK
-from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Segment
+from tests.select.segments import QUERY, traced
 
-QUERY = Query("Who sang it?")
 READER = Reader(ScriptedLLM(["unused"]))  # its tokens are words and punctuation marks
 
 
@@ -44,9 +43,7 @@ def test_k_of_zero_keeps_none_and_a_large_k_keeps_all() -> None:
 
 def test_top_k_tells_the_rank_of_what_it_drops() -> None:
     """The reason names rank and k."""
-    given = scored(1, 2, 3)
-    with Trace().recording(), step("TopK(k=1)", given) as record:
-        record.after = tuple(TopK(1)(QUERY, given))
+    _, record = traced(TopK(1), scored(1, 2, 3))
 
     assert ["rank 3 is past k=1", "rank 2 is past k=1"] == [d.reason for d in record.dropped]
 

@@ -11,23 +11,14 @@ from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select import Truncate
-from ragsieve.trace import Step, Trace, step
-from ragsieve.types import Document, Query, Segment
-
-QUERY = Query("Who sang Summer Breeze?")
-
-
-def scored(*values: float) -> list[Segment]:
-    return [
-        Segment.whole(Document(str(n), f"Text {n}.")).scored("s", value)
-        for n, value in enumerate(values)
-    ]
+from ragsieve.trace import Step
+from ragsieve.types import Document, Segment
+from tests.select.segments import QUERY, scored, traced
 
 
 def kept(stage: Truncate, segments: Sequence[Segment]) -> tuple[list[float], Step]:
-    with Trace().recording(), step("Truncate", segments) as record:
-        record.after = tuple(stage(QUERY, segments))
-    return [s.score for s in record.after], record
+    found, record = traced(stage, segments)
+    return [s.score for s in found], record
 
 
 def chooser(*weights: float) -> ScriptedLLM:

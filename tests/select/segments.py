@@ -1,0 +1,26 @@
+"""Segments with scores, and what a selector does with them, for the tests beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragsieve.pipeline import Stage
+from ragsieve.trace import Step, Trace, step
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+
+
+def scored(*values: float) -> list[Segment]:
+    """A segment of a document of its own, "Text 0." and so on, for each score."""
+    return [
+        Segment.whole(Document(str(n), f"Text {n}.")).scored("s", value)
+        for n, value in enumerate(values)
+    ]
+
+
+def traced(stage: Stage, segments: Sequence[Segment]) -> tuple[list[Segment], Step]:
+    """What stays, and the step that tells of it."""
+    with Trace().recording(), step(repr(stage), segments) as record:
+        record.after = tuple(stage(QUERY, segments))
+    return [*record.after], record
