@@ -77,12 +77,12 @@ def train_filters(data: Path) -> None:
 
 def train_compared(data: Path) -> None:
     few = questions(OUTPUT / "few.jsonl", ("nq",), data, 24)
-    for name, kind in (("recomp", "recomp"), ("exit", "exit"), ("filco", "writer")):
+    made = {"recomp": "recomp --limit 5", "exit": "exit --limit 5", "filco": "writer --limit 5"}
+    made["bottleneck"] = "writer --by ib --limit 2 --documents 1"
+    for name, options in made.items():
+        kind, *little = options.split()
         if not Path("trained", name).exists():
-            ragsieve("train", kind, f"trained/{name}", few, "--epochs", "1", "--limit", "5")
-    if not Path("trained/bottleneck").exists():
-        options = ("--by", "ib", "--epochs", "1", "--limit", "2", "--documents", "1")
-        ragsieve("train", "writer", "trained/bottleneck", few, *options)
+            ragsieve("train", kind, f"trained/{name}", few, "--epochs", "1", *little)
 
 
 def main() -> None:
