@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.answer.demonstrations import Demonstration, reasoning_examples
+from ragsieve.answer.demonstrations import reasoning_examples
+from ragsieve.answer.reader import Demonstration
 from ragsieve.answer.reasoning import DOMAINS, Reasoning
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.answers import crag

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragsieve.errors import InputError
-from ragsieve.evaluate.answers import (
-    AnswerJudge,
-    accuracy,
-    asqa_exact_match,
-    crag,
-    exact_match,
-    f1,
-    rouge,
-)
+from ragsieve.evaluate.answers import AnswerJudge, asqa_exact_match, crag, exact_match, f1, rouge
+from ragsieve.evaluate.run import accuracy
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Trace, step

@@ -11,7 +11,7 @@ from ragsieve.errors import InputError
 from ragsieve.evaluate.retrieval import Retrieval, gold_passages, recall
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.retrieve.corpus import Corpus
-from ragsieve.retrieve.files import Sources
+from ragsieve.retrieve.pooled import Sources
 from ragsieve.split import Sentences
 from ragsieve.types import Document, Example, Query
 

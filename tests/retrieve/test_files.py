@@ -17,7 +17,8 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from ragsieve.errors import InputError
 from ragsieve.retrieve import office
-from ragsieve.retrieve.files import Sources, read_documents
+from ragsieve.retrieve.files import read_documents
+from ragsieve.retrieve.pooled import Sources
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])

@@ -13,7 +13,8 @@ from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retrieve.passages import Passages
-from ragsieve.retrieve.route import RECORD, SOURCE_KEY, Named, Routed
+from ragsieve.retrieve.route import RECORD, Named, Routed
+from ragsieve.retriever import SOURCE_KEY
 from ragsieve.systems.hyde import hyde
 from ragsieve.systems.iterating import DeferredSource, Search, iterating
 from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult

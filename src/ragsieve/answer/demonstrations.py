@@ -3,54 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from ragsieve.answer.reader import Demonstration
 from ragsieve.datasets.local import lines, parse_json, parse_record
 from ragsieve.errors import InputError
-from ragsieve.types import Document
 
 BUNDLED = Path(__file__).with_name("demonstrations.jsonl")
 POOL = Path(__file__).with_name("reasoning.jsonl")
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """A question with its answer, shown to a model as an earlier turn.
-
-    Args:
-        question: The question; not blank.
-        answer: Its answer; not blank.
-        rationale: Which documents help, why the others do not, and what follows; may be empty.
-        documents: What the question was answered from; may be none.
-        domain: What the question is about, where that counts; may be empty.
-
-    Raises:
-        InputError: If ``question`` or ``answer`` is blank.
-    """
-
-    question: str
-    answer: str
-    rationale: str = ""
-    documents: tuple[Document, ...] = ()
-    domain: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("question", "answer"):
-            if not getattr(self, name).strip():
-                raise InputError(f"a demonstration's {name} must not be blank, got {self!r:.80}")
-
-    def reply(self, answer_after: str = "") -> str:
-        """The reply it stands for: the answer, or the rationale and the answer on a marked line.
-
-        Args:
-            answer_after: What the line of the answer begins with; the answer alone where empty.
-        """
-        if not answer_after:
-            return self.answer
-        return f"{self.rationale}\n{answer_after} {self.answer}".strip()
 
 
 def read_demonstrations(

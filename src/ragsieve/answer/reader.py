@@ -6,15 +6,51 @@ import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Message, Prompt, streamed
 from ragsieve.pipeline import fit
 from ragsieve.prompts import FRAME, context, render
 from ragsieve.trace import note
-from ragsieve.types import Answer, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment
 
 TURN = 16  # tokens of the chat format around each turn of an example
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """A question with its answer, shown to a model as an earlier turn.
+
+    Args:
+        question: The question; not blank.
+        answer: Its answer; not blank.
+        rationale: Which documents help, why the others do not, and what follows; may be empty.
+        documents: What the question was answered from; may be none.
+        domain: What the question is about, where that counts; may be empty.
+
+    Raises:
+        InputError: If ``question`` or ``answer`` is blank.
+    """
+
+    question: str
+    answer: str
+    rationale: str = ""
+    documents: tuple[Document, ...] = ()
+    domain: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("question", "answer"):
+            if not getattr(self, name).strip():
+                raise InputError(f"a demonstration's {name} must not be blank, got {self!r:.80}")
+
+    def reply(self, answer_after: str = "") -> str:
+        """The reply it stands for: the answer, or the rationale and the answer on a marked line.
+
+        Args:
+            answer_after: What the line of the answer begins with; the answer alone where empty.
+        """
+        if not answer_after:
+            return self.answer
+        return f"{self.rationale}\n{answer_after} {self.answer}".strip()
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from ragsieve.answer.demonstrations import Demonstration, reasoning_examples
+from ragsieve.answer.demonstrations import reasoning_examples
 from ragsieve.answer.parts import parts, schema, strip_enclosing, text
-from ragsieve.answer.reader import Reader
+from ragsieve.answer.reader import Demonstration, Reader
 from ragsieve.errors import BadReply, ModelError, check_range
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.models.wrap import is_small

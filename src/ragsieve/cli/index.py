@@ -29,7 +29,7 @@ from ragsieve.cli.base import (
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.retrieve.corpus import By, Change, Corpus
-from ragsieve.retrieve.files import Sources
+from ragsieve.retrieve.pooled import Sources
 from ragsieve.systems.indexes import (
     NO_EMBEDDER,
     IndexOptions,

@@ -12,14 +12,14 @@ from functools import cache
 from typing import Any, Literal
 
 from ragsieve.errors import BadReply, InputError, needs_extra
+from ragsieve.evaluate.run import accuracy
 from ragsieve.models.base import LLM, yes_probability
 from ragsieve.prompts import render
-from ragsieve.text import begins, contains_answer, normalise, safe, unsure, word_counts, word_f1
+from ragsieve.text import begins, normalise, safe, unsure, word_counts, word_f1
 from ragsieve.trace import note
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
-_YES_NO = ("yes", "no")
 JUDGED_CHARS = 4000  # of an output are shown to a judge: twice the longest reader's 500 tokens
 _INVALID = (  # normalised: without articles
     "invalid question",
@@ -27,19 +27,6 @@ _INVALID = (  # normalised: without articles
     "question is invalid",
     "this question is invalid",
 )
-
-
-def accuracy(output: str, answers: Sequence[str]) -> float:
-    """1.0 where a gold answer occurs in the output, normalised and at word boundaries, else 0.0.
-
-    A gold "yes" or "no" must be the output's first word: "there is no information" is no "no".
-
-    Source: WinnowRAG's accuracy; the normalisation is SQuAD's with NFKC (`ragsieve.text`).
-    """
-    golds = [*map(normalise, answers)]
-    others = [gold for gold in golds if gold not in _YES_NO]
-    first_word = begins(output, [gold for gold in golds if gold in _YES_NO])
-    return float(first_word or contains_answer(output, others))
 
 
 def exact_match(output: str, answers: Sequence[str]) -> float:

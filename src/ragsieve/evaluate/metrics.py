@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ragsieve.evaluate import answers, evidence
 from ragsieve.evaluate.answers import AnswerJudge, CragVerdict
+from ragsieve.evaluate.run import accuracy
 from ragsieve.result import Result, Tokens
 from ragsieve.schema import read
 from ragsieve.text import contains_answer
@@ -206,7 +207,7 @@ def _tokens(_: Example, result: Result) -> float | None:
 
 
 _ROWS = (
-    Metric("accuracy", "a gold answer occurs in the answer", _answer(answers.accuracy), "answer"),
+    Metric("accuracy", "a gold answer occurs in the answer", _answer(accuracy), "answer"),
     Metric("exact_match", "the answer is a gold one", _answer(answers.exact_match), "answer"),
     Metric("f1", "word overlap with the nearest gold answer", _answer(answers.f1), "answer"),
     Metric("rouge1", "single words shared with a gold answer", _rouge("rouge1"), "answer"),

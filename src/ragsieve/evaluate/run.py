@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,10 +20,9 @@ from filelock import FileLock, Timeout
 
 from ragsieve.datasets.local import lines, parse_record
 from ragsieve.errors import InputError, one_line
-from ragsieve.evaluate.answers import accuracy
 from ragsieve.files import writing
 from ragsieve.result import Result
-from ragsieve.text import counted
+from ragsieve.text import begins, contains_answer, counted, normalise
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]
@@ -32,6 +31,7 @@ Failed = Callable[[Example, Exception], dict[str, Any] | None]
 logger = logging.getLogger(__name__)
 
 _HEAD = b'{"line": '  # how each record begins
+_YES_NO = ("yes", "no")
 _LONG = ("kept", "text", "trace")  # keys of a record that an earlier run's is not held in memory by
 
 
@@ -296,6 +296,19 @@ def stream(
             yield future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def accuracy(output: str, answers: Sequence[str]) -> float:
+    """1.0 where a gold answer occurs in the output, normalised and at word boundaries, else 0.0.
+
+    A gold "yes" or "no" must be the output's first word: "there is no information" is no "no".
+
+    Source: WinnowRAG's accuracy; the normalisation is SQuAD's with NFKC (`ragsieve.text`).
+    """
+    golds = [*map(normalise, answers)]
+    others = [gold for gold in golds if gold not in _YES_NO]
+    first_word = begins(output, [gold for gold in golds if gold in _YES_NO])
+    return float(first_word or contains_answer(output, others))
 
 
 def judged(example: Example, result: Result) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
-from ragsieve.retrieve.route import SOURCE_KEY
+from ragsieve.retriever import SOURCE_KEY
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Document, Segment, rounded

@@ -8,15 +8,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ragsieve import datasets
 from ragsieve.datasets.local import lines, load_json, parse_json, parse_record
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes
-from ragsieve.retrieve.index.store import digest_of
 from ragsieve.retrieve.office import docx_text, pdf_pages
 from ragsieve.retrieve.web import charset, page_text
 from ragsieve.types import Document, Example
@@ -26,10 +23,6 @@ READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", 
 
 _KINDS = ((".jsonl", re.compile(rb'\{\s*"')), (".html", re.compile(rb"<[!?a-zA-Z]")))
 _BOM = b"\xef\xbb\xbf"
-_OF_QUESTION = (  # metadata of a passage in the list of one question, not its own
-    *("is_positive", "has_answer", "supporting_sentences", "relevance", "answer_part"),
-    *("retriever", "rank", "score", "duplicate_of"),
-)
 
 
 def read_documents(
@@ -39,8 +32,9 @@ def read_documents(
 
     ``.html``, ``.htm`` and ``.docx`` become text, a ``.pdf`` one document a page with the id
     ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an array
-    of them; other files are text as they are. Folders are read as by `Sources`. Standard input is
-    JSONL where it begins with an object, HTML where it begins with a tag, else text.
+    of them; other files are text as they are. Folders are read
+    recursively, files by name; hidden ones are left out. Standard input is JSONL where it begins
+    with an object, HTML where it begins with a tag, else text.
 
     Args:
         paths: Files and folders.
@@ -52,10 +46,10 @@ def read_documents(
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
     others = Counter() if others is None else others
-    return tuple(d for name in paths for path in _files(name, others) for d in _documents(path))
+    return tuple(d for name in paths for path in files_of(name, others) for d in _documents(path))
 
 
-def _files(name: str, others: Counter[str], without: Path | None = None) -> Iterable[str]:
+def files_of(name: str, others: Counter[str], without: Path | None = None) -> Iterable[str]:
     """The files of a name: those of a folder, else itself."""
     return _walk(Path(name), others, without) if Path(name).is_dir() else [name]
 
@@ -79,108 +73,20 @@ def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[
                 others[Path(name).suffix.lower() or "no ending"] += 1
 
 
-@dataclass
-class Sources:
-    """Documents of files, folders and data sets, one at a time, to be read once.
-
-    A file is one document, whose id is its path as given, and a PDF one a page; JSON and JSONL hold
-    documents, or questions with documents. Folders are read recursively, files by name; hidden ones
-    are left out.
-    The documents of questions are pooled: what has the same title and text comes once, as
-    ``QUESTION/DOCUMENT`` of the first that had it, without what the question's list says of it;
-    where another document has that id, as ``SOURCE:LINE/DOCUMENT``.
-
-    Args:
-        names: Files, folders, names of `ragsieve.datasets`; ``-`` is standard input.
-        data: Folder of data sets; see `ragsieve.datasets.load`.
-        without: A folder to leave out, such as the one that an index lies in.
-        others: Files of folders that were left out, by ending; grows while reading.
-        repeated: Documents of questions that had come before; grows while reading.
-
-    Raises:
-        InputError: If there is no such file, folder or data set; while reading, as
-            `read_documents` and the data sets do, and if two documents of one id differ.
-    """
-
-    names: Sequence[str]
-    data: Path | None = None
-    without: Path | None = None
-    others: Counter[str] = field(default_factory=Counter, init=False)
-    repeated: int = field(default=0, init=False)
-    _seen: set[bytes] = field(default_factory=set, init=False, repr=False)
-    _ids: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if list(self.names).count("-") > 1:
-            raise InputError("standard input can be read once, got - twice")
-        for name in self.names:
-            if not _is_file(name):
-                _known(name, self.data)
-
-    def __iter__(self) -> Iterator[Document]:
-        for name in self.names:
-            if _is_file(name):
-                for path in _files(name, self.others, self.without):
-                    yield from self._file(path)
-            else:
-                dataset = _known(name, self.data)
-                yield from self._pooled(dataset.examples(), dataset.name)
-
-    def _file(self, path: str) -> Iterator[Document]:
-        for number, item in _items(path):
-            if isinstance(item, Document):
-                yield self._named(item, path, number)
-            else:
-                yield from self._pooled([(number, item)], path)
-
-    def _named(self, document: Document, name: str, line: int) -> Document:
-        digest = digest_of(document)
-        if self._ids.setdefault(document.id, digest) != digest:
-            place = f"{_name(name)} line {line}"
-            raise InputError(f"{place}: documents must have unique ids, got {document.id!r} again")
-        return document
-
-    def _pooled(self, examples: Iterable[tuple[int, Example]], name: str) -> Iterator[Document]:
-        for number, example in examples:
-            question = example.query.id or f"{name}:{number}"
-            for document in example.documents:
-                if (digest := digest_of(document)) in self._seen:
-                    self.repeated += 1
-                    continue
-                self._seen.add(digest)
-                own = {k: v for k, v in document.metadata.items() if k not in _OF_QUESTION}
-                id_ = f"{question}/{document.id}"
-                if id_ in self._ids:
-                    id_ = f"{name}:{number}/{document.id}"
-                source = document.source or name
-                pooled = replace(document, id=id_, rank=0, metadata=own, source=source)
-                yield self._named(pooled, name, number)
-
-
-def _is_file(name: str) -> bool:
-    return name == "-" or Path(name).exists()
-
-
-def _known(name: str, data: Path | None) -> datasets.Dataset:
-    if name not in datasets.DATASETS:
-        raise InputError(f"a source must be a file, a folder or a data set's name, got {name!r}")
-    return datasets.load(name, folder=data)
-
-
 def _unreadable(error: OSError) -> None:
     raise InputError(f"{error.filename} cannot be read: {error.strerror or error}") from error
 
 
 def _documents(path: str) -> Iterator[Document]:
-    for number, item in _items(path):
+    for number, item in items(path):
         if isinstance(item, Example):
             reason = "this is a question with documents: pass it by --input"
             place = "item" if path.lower().endswith(".json") else "line"
-            raise InputError(f"{_name(path)} {place} {number}: {reason}")
+            raise InputError(f"{name_of(path)} {place} {number}: {reason}")
         yield item
 
 
-def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
+def items(path: str) -> Iterator[tuple[int, Document | Example]]:
     """The items of a file, each with the number of its line; 1 where a file is one document."""
     if "\0" in path:
         raise InputError(f"{path} cannot be read: a file's name has no null byte")
@@ -190,15 +96,15 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
         numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path))
         for number, line in numbered:
             if line.strip():
-                place = f"{_name(path)} line {number}"
-                yield number, _item(line, f"{_name(path)}:{number}", place)
+                place = f"{name_of(path)} line {number}"
+                yield number, _item(line, f"{name_of(path)}:{number}", place)
     else:
         yield from _whole(path, kind, raw if path == "-" else _read(path))
 
 
 def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | Example]]:
     """The items of a file that is read as a whole."""
-    name = _name(path)
+    name = name_of(path)
     if kind == ".json":
         yield from _array(raw, name)
         return
@@ -246,7 +152,7 @@ def _item(line: bytes, id_: str, place: str) -> Document | Example:
         raise InputError(f"{place}: {error}") from error
 
 
-def _name(path: str) -> str:
+def name_of(path: str) -> str:
     return "standard input" if path == "-" else path
 
 

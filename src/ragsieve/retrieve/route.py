@@ -17,7 +17,7 @@ from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
 from ragsieve.retrieve.threads import start
-from ragsieve.retriever import AnySource, as_source, segments_of
+from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
 from ragsieve.trace import (
     Step,
     Trace,
@@ -34,9 +34,6 @@ MAX_LATE = 64
 """A source that is still busy with so many questions that gave up on it is not asked again."""
 
 _SHOWN = 2000  # characters of a question, so that a long one does not pass a model's context
-
-SOURCE_KEY = "ragsieve.source"
-"""Key of a document's source in its metadata."""
 
 RECORD = "ragsieve.record"
 """Key of an API's answer in the metadata of a document made of it."""

@@ -14,8 +14,7 @@ from ragsieve.errors import check_range, one_line
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
-from ragsieve.retrieve.route import SOURCE_KEY
-from ragsieve.retriever import AnySource, as_source
+from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.systems.pruningrag import Within
 from ragsieve.text import safe
 from ragsieve.trace import log_event, step

@@ -12,8 +12,8 @@ from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import Pipeline, Source, Stage, System
-from ragsieve.retrieve.route import RECORD, SOURCE_KEY
-from ragsieve.retriever import AnySource, as_source
+from ragsieve.retrieve.route import RECORD
+from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.systems.registry import system
 from ragsieve.text import unsure
 from ragsieve.trace import note

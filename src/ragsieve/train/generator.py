@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.answer import Reader
-from ragsieve.answer.demonstrations import Demonstration
-from ragsieve.evaluate.answers import accuracy, exact_match, f1
+from ragsieve.answer.reader import Demonstration
+from ragsieve.evaluate.answers import exact_match, f1
+from ragsieve.evaluate.run import accuracy
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.models.transformers import Transformers
 from ragsieve.prompts import titled

@@ -21,7 +21,7 @@ with needs_extra("train"):
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from ragsieve.answer import Reader
-from ragsieve.evaluate.answers import accuracy
+from ragsieve.evaluate.run import accuracy
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.retrieve.route import LightRouter, Named, ask, check_names

@@ -15,7 +15,7 @@ import numpy as np
 from ragsieve import split
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
-from ragsieve.evaluate.answers import accuracy
+from ragsieve.evaluate.run import accuracy
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import ReaderLike, Stage, best_first
 from ragsieve.text import contains_answer
