@@ -220,9 +220,8 @@ def test_blocks_print_what_they_show(
         host = request.getfixturevalue("live")
         ran = [block._replace(text=block.text.replace("127.0.0.1:8000", host)) for block in ran]
 
-    shown = [printed(block, names, page) for block in ran]
-    for name in [n for n, e in registry._ENTRIES.items() if e.function.__module__ == "__main__"]:
-        del registry._ENTRIES[name]
+    with registry.SYSTEMS.isolated():
+        shown = [printed(block, names, page) for block in ran]
 
     assert [block.output for block in ran] == shown
 
@@ -453,12 +452,10 @@ def test_an_option_without_a_description_is_named() -> None:
         """Keep some."""
         return artifacts.load("top-documents", llm)
 
-    registry.system("undescribed")(undescribed)
-    try:
+    with registry.SYSTEMS.isolated():
+        registry.system("undescribed")(undescribed)
         with pytest.raises(ValueError, match=r"\.undescribed: option k must have a line under A"):
             hooks().options_table("undescribed")
-    finally:
-        registry._ENTRIES.pop("undescribed")
 
 
 def test_figures_show_the_stages_of_the_composition() -> None:

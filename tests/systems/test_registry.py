@@ -14,9 +14,9 @@ import pytest
 import ragsieve
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.systems import registry
+from ragsieve.registry import Registry
 from ragsieve.systems.baselines import top_documents
-from ragsieve.systems.registry import SYSTEMS, preset, system
+from ragsieve.systems.registry import SYSTEMS, SystemEntry, preset, system
 
 OTHERS = '''"""Systems of another package."""
 from ragsieve import select
@@ -39,11 +39,8 @@ def unregistered(llm) -> System:
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     """Entries that a test adds are gone after it."""
-    known = {**SYSTEMS}  # all are imported, as no module registers twice
-    yield
-    registry._ENTRIES.clear()
-    registry._ENTRIES.update(known)
-    registry._import_others.cache_clear()
+    with SYSTEMS.isolated():
+        yield
 
 
 def install(folder: Path, *points: str) -> None:
@@ -59,7 +56,6 @@ def install(folder: Path, *points: str) -> None:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder of installed packages."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._import_others.cache_clear()
     yield tmp_path
     sys.modules.pop("other_systems", None)
 
@@ -134,7 +130,10 @@ def test_another_package_adds_a_system_by_its_function(site: Path) -> None:
     ("point", "reason"),
     [
         ("broken = no_such_module", "No module named 'no_such_module'"),
-        ("bare = other_systems:unregistered", "must be decorated by ragsieve.systems.system"),
+        (
+            "bare = other_systems:unregistered",
+            "must be a module, a ragsieve.systems.registry.SystemEntry or",
+        ),
     ],
 )
 def test_a_package_that_cannot_be_imported_is_left_out_aloud(
@@ -150,11 +149,17 @@ def test_a_package_that_cannot_be_imported_is_left_out_aloud(
     assert reason in caplog.text
 
 
-def test_a_module_here_that_cannot_be_imported_is_named() -> None:
-    """By its file, with what its import raised."""
-    reason = r"systems.gone\.py cannot be imported: ModuleNotFoundError: No module named"
+def test_a_module_here_that_cannot_be_imported_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name, with what its import raised."""
+    (tmp_path / "making").mkdir()
+    (tmp_path / "making" / "__init__.py").touch()
+    (tmp_path / "making" / "gone.py").write_text("import no_such_module\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    reason = r"making\.gone cannot be imported: ModuleNotFoundError: No module named"
     with pytest.raises(ImportError, match=reason):
-        registry._import("gone")
+        Registry("system", "ragsieve.none", SystemEntry, package="making")["gone"]
 
 
 def test_an_unknown_name_says_what_may_have_been_meant() -> None:

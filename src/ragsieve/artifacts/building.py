@@ -31,7 +31,8 @@ from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.systems.registry import ROLES as SYSTEM_ROLES
-from ragsieve.systems.registry import SystemEntry, unknown
+from ragsieve.systems.registry import SYSTEMS as KNOWN
+from ragsieve.systems.registry import SystemEntry
 
 MODELS: dict[str, tuple[str, ...]] = {
     "extractor": ("LLM",),
@@ -185,7 +186,7 @@ def entry(name: str) -> SystemEntry:
         return systems.SYSTEMS[name]
     here = bool(name) and Path(name).expanduser().is_dir()
     if not here and not _HUB_ID.fullmatch(name):
-        raise InputError(unknown(name, "a trained filter's folder or hub id"))
+        raise InputError(KNOWN.unknown(name, "a trained filter's folder or hub id"))
     make = SYSTEMS[read(_folder_of(name)).system if here else "finefilter"]
     summary = "Keep the fewest sentences that the generator answers from, by trained models"
     return SystemEntry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
