@@ -2,9 +2,10 @@
 
     SYSTEMS = Registry("system", "ragsieve.systems", SystemEntry, package="ragsieve.systems")
 
-A name is looked for in the modules of the kind's package, first in that which is called like it or
-like its beginning (``chunkrag-x`` in ``chunkrag.py``). Where none has it, entry points of the kind's group
-are read: one names a module that registers members, a package of such modules, or one member.
+A name is looked for in the modules of the kind's package, first in that which is called like it
+or like its beginning (``chunkrag-x`` in ``chunkrag.py``). Where none has it, entry points of the
+kind's group are read: one names a module that registers members, a package of such modules, or one
+member.
 """
 
 from __future__ import annotations
@@ -193,8 +194,7 @@ def points(group: str) -> list[EntryPoint]:
 
 def more(group: str) -> str:
     """The end of a message about an unknown name, where the papers' package is not installed."""
-    hint = "; those of the papers come with: pip install 'ragsieve[research]'"
-    return "" if points(group) else hint
+    return "" if points(group) else " (more come with: pip install 'ragsieve[research]')"
 
 
 @cache

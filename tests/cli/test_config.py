@@ -13,6 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from ragsieve.cli import cli
+from ragsieve.cli.ask import filter_command
 
 from .conftest import Ended
 
@@ -153,7 +154,7 @@ def test_a_shell_completes(words: tuple[str, ...], start: str, offered: list[str
 def test_help_names_every_option_once(ragsieve: Command) -> None:
     """The ten that matter come first."""
     text = ragsieve("filter", "--help").out
-    flags = [option.opts[0] for option in cli.commands["filter"].params if option.opts[0][0] == "-"]
+    flags = [option.opts[0] for option in filter_command.params if option.opts[0][0] == "-"]
 
     shown = re.findall(r"^  (-[\w-]+)", text, re.MULTILINE)
 

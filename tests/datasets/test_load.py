@@ -216,10 +216,9 @@ def test_another_package_adds_data_sets(
     points = ["bees = other_data:BEES", "nq = other_data:BEES", "bad = other_data:BROKEN"]
     (about / "entry_points.txt").write_text("\n".join(["[ragsieve.datasets]", *points, ""]))
     monkeypatch.syspath_prepend(str(tmp_path))
-    datasets._others.cache_clear()
-    names, bees = [*DATASETS], load("bees")
+    with DATASETS.isolated():
+        names, bees = [*DATASETS], load("bees")
     sys.modules.pop("other_data")
-    datasets._others.cache_clear()
 
     assert ["a"] == [e.query.id for e in bees]
     assert ("bees", "MIT") == (names[-1], bees.entry and bees.entry.licence)

@@ -18,13 +18,13 @@ from ragsieve.cli.base import (
     FOLDER,
     INFO,
     Count,
-    Data,
     info,
     print_error,
     printable,
     progress,
     table,
 )
+from ragsieve.cli.rbase import Data
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.evaluate.prices import Prices
 from ragsieve.files import writing

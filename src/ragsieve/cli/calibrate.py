@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from ragsieve import datasets, models
-from ragsieve.cli.base import FOLDER, INFO, Data, info
+from ragsieve.cli.base import FOLDER, INFO, info
+from ragsieve.cli.rbase import Data
 from ragsieve.cli.signature import command
 from ragsieve.errors import InputError
 from ragsieve.systems.registry import SYSTEMS

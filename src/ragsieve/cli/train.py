@@ -15,15 +15,13 @@ from ragsieve.cli.base import (
     FOLDER,
     INFO,
     WORKERS,
-    Data,
-    Questions,
     Workers,
-    figures,
     info,
     progress,
     warn,
     watched,
 )
+from ragsieve.cli.rbase import Data, Questions, figures
 from ragsieve.cli.signature import from_options, options_of, parameters_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Done

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve.datasets import columns
 from ragsieve.datasets.base import Dataset, Entry, Hub
 from ragsieve.errors import InputError, MissingExtra, check_choice, nearest
-from ragsieve.plugins import load_group
+from ragsieve.registry import Registry
 from ragsieve.schema import read
 
 __all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
@@ -30,26 +28,8 @@ GROUP = "ragsieve.datasets"
 _FOLDER = Path(__file__).parent
 
 
-class Datasets(Mapping[str, Entry]):
-    """Every data set by its name: those of ragsieve first, then those of other packages."""
-
-    def __getitem__(self, name: str) -> Entry:
-        return _bundled()[name] if name in _bundled() else _others()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**_bundled(), **_others()})
-
-    def __len__(self) -> int:
-        return len({**_bundled(), **_others()})
-
-
-DATASETS = Datasets()
-
-
-@cache
-def _bundled() -> dict[str, Entry]:
-    table = tomllib.loads((_FOLDER / "table.toml").read_text(encoding="utf-8"))
-    return {name: _entry(name, values) for name, values in table.items()}
+DATASETS = Registry("data set", GROUP, Entry, names=r"[\w.-]+")
+"""Every data set by its name: those of ragsieve first, then those of other packages."""
 
 
 def _entry(name: str, values: dict[str, Any]) -> Entry:
@@ -60,10 +40,8 @@ def _entry(name: str, values: dict[str, Any]) -> Entry:
     return read(Entry, values, f"table.toml: {name}")
 
 
-@cache
-def _others() -> dict[str, Entry]:
-    """Entries of other packages; one that cannot be imported is logged as a warning."""
-    return load_group(GROUP, lambda v: isinstance(v, Entry), "a ragsieve.datasets.Entry")
+for _name, _values in tomllib.loads((_FOLDER / "table.toml").read_text(encoding="utf-8")).items():
+    DATASETS.register(_name, _entry(_name, _values))
 
 
 def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "auto") -> Dataset:
