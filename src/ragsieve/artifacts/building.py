@@ -23,9 +23,9 @@ from ragsieve.artifacts.recipe import (
 )
 from ragsieve.artifacts.weights import verify
 from ragsieve.errors import InputError, ModelError, StoreError, nearest
-from ragsieve.models import store
 from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.files import snapshot
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
@@ -324,6 +324,6 @@ def _folder_of(name: str | Path) -> Path:
         got = f"got {str(name)!r}{nearest(str(name), systems.SYSTEMS)}"
         raise InputError(f"a trained filter must be a folder or a hub id OWNER/NAME, {got}")
     try:
-        return store.snapshot(name, _PULLED)
+        return snapshot(name, _PULLED)
     except StoreError as error:
         raise StoreError(f"there is no folder {name!r}, and {error}") from error

@@ -13,6 +13,7 @@ from msgspec import Meta
 from ragsieve.artifacts.recipe import Base, place, read_json
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models import store
+from ragsieve.models.files import snapshot
 from ragsieve.schema import Probability, read
 
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
@@ -51,7 +52,7 @@ def sha256_of(model: str) -> str:
         return ""
     folder = store.resolve(name)
     if isinstance(folder, str):
-        folder = store.snapshot(folder, ["*.safetensors"])
+        folder = snapshot(folder, ["*.safetensors"])
     elif name in store.NAMED:
         return str(json.loads((folder / "ragsieve.json").read_text(encoding="utf-8"))["sha256"])
     if digest := sha256_in(folder):

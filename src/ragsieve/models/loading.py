@@ -21,6 +21,8 @@ with needs_extra("local"):
     from transformers.utils import logging as _logging
 
 from ragsieve.models import reflection, store
+from ragsieve.models.files import fetched as snapshot_of
+from ragsieve.models.files import loading, snapshot
 from ragsieve.models.once import once as once
 from ragsieve.models.reopen import Reopened
 from ragsieve.trace import Usage, record_usage
@@ -109,7 +111,7 @@ def loaded(name: str, load: Callable[..., Any], *args: Any, **options: Any) -> A
     Raises:
         ModelError: If it fails; one line that names the model.
     """
-    with store.loading(name), _quiet():
+    with loading(name), _quiet():
         return load(*args, **options)
 
 
@@ -234,7 +236,7 @@ def fetched(model: str, files: Sequence[str]) -> Path:
         ModelError: If the hub has no such model, or cannot be reached.
     """
     with _quiet():
-        return store.fetched(model, files)
+        return snapshot_of(store.resolve(model), files)
 
 
 def marked(*names: str | None) -> str:
@@ -263,7 +265,7 @@ def adapted(model: Any, name: str, folder: str) -> Any:
 
     def merge() -> Any:
         files = ["adapter_config.json", _ADAPTER]
-        there = folder if Path(folder).is_dir() else store.snapshot(folder, files)
+        there = folder if Path(folder).is_dir() else snapshot(folder, files)
         if not Path(there, _ADAPTER).is_file():  # peft would read a pickle instead
             raise OSError(f"it must hold {_ADAPTER}")
         return peft.PeftModel.from_pretrained(model, there).merge_and_unload()

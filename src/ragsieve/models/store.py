@@ -16,8 +16,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal
@@ -29,14 +28,13 @@ from rich.console import Console
 from ragsieve.errors import (
     InputError,
     MissingExtra,
-    ModelError,
     StoreError,
     check_choice,
     nearest,
-    needs_extra,
     one_line,
 )
 from ragsieve.files import ordinary
+from ragsieve.models.files import locate
 from ragsieve.models.named import NAMED, Weights
 
 __all__ = ["NAMED", "Weights", "home", "listed", "origin", "pull", "resolve"]
@@ -114,49 +112,8 @@ def resolve(id_or_path: str | Path) -> Path | str:
         InputError: If a path is given that is no folder.
         StoreError, MissingExtra: As in `pull`.
     """
-    text = str(id_or_path)
-    if text in NAMED:
-        return pull(text)
-    folder = Path(text).expanduser()
-    if text and folder.is_dir():
-        return folder
-    if not text or isinstance(id_or_path, Path) or text[0] in "./~\\" or folder.is_absolute():
-        raise InputError(f"weights must be a name, a folder or a hub id, no folder at {text!r}")
-    return text
-
-
-def fetched(model: str | Path, files: Iterable[str]) -> Path:
-    """Find a model: its folder, or what the hub has of such files of it.
-
-    Raises:
-        InputError, StoreError: As in `resolve` and `pull`.
-        ModelError: If the hub has no such model, or cannot be reached.
-        MissingExtra: If the hub's client is not installed.
-    """
-    source = resolve(model)
-    if isinstance(source, Path):
-        return source
-    with loading(source):
-        return snapshot(source, files)
-
-
-def snapshot(name: str, files: Iterable[str]) -> Path:
-    """Fetch such files of ``OWNER/NAME`` or ``OWNER/NAME@REVISION`` from the hub, once.
-
-    Raises:
-        StoreError: If the hub has no such repository, or cannot be reached.
-        MissingExtra: If the hub's client is not installed.
-    """
-    with needs_extra("openai"):
-        hub = importlib.import_module("huggingface_hub")
-    repo_id, _, revision = name.partition("@")
-    options = {"revision": revision or None, "allow_patterns": [*files]}
-    try:
-        return Path(hub.snapshot_download(repo_id, **options))
-    except Exception as error:  # also of the HTTP library that the hub's client uses
-        raise StoreError(
-            f"{name} could not be fetched from the hub: {one_line(error, 300)}"
-        ) from error
+    name = str(id_or_path)
+    return pull(name) if name in NAMED else locate(id_or_path)
 
 
 def fingerprint(folder: Path) -> str:
@@ -174,23 +131,6 @@ def fingerprint(folder: Path) -> str:
     stats = [(f.relative_to(folder).as_posix(), f.stat()) for f in files]
     stamps = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
-
-
-@contextmanager
-def loading(model: str) -> Iterator[None]:
-    """Turn whatever goes wrong in the block into one line that names the model.
-
-    Raises:
-        ModelError: Of anything but a missing extra, and of what was turned before.
-    """
-    try:
-        yield
-    except MissingExtra:
-        raise
-    except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
-        if isinstance(error, ModelError) and error.__cause__ is not None:
-            raise
-        raise ModelError(f"model {model!r} cannot be loaded: {one_line(error, 300)}") from error
 
 
 def _present(weights: Weights, *sources: str) -> Path | None:
