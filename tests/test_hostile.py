@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ragsieve import finefilter
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.prompts import numbered, render
 from ragsieve.result import Result
+from ragsieve.systems.finefilter_llm import finefilter
 from ragsieve.text import safe
 
 from .campaign.hostile import HOSTILE

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve import finefilter, score, select, split
+from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
@@ -21,6 +21,7 @@ from ragsieve.models.cache import Cached
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
+from ragsieve.systems.finefilter_llm import finefilter
 from ragsieve.text import sentence_spans
 from ragsieve.types import Example
 

@@ -242,5 +242,5 @@ def test_options_of_a_system_go_by_name() -> None:
     system = build("top-documents", ScriptedLLM(["x"]), None, {"k": 1})
 
     assert 1 == len(system("Who?", ["a", "b"]).kept)
-    with pytest.raises(InputError, match="options of top-documents are k, shots, examples, max"):
+    with pytest.raises(InputError, match="options of top-documents are k, max"):
         build("top-documents", ScriptedLLM([]), None, {"n": 1})

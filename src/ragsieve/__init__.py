@@ -12,7 +12,6 @@ from ragsieve.types import Answer, Document, Example, Query, Segment
 
 if TYPE_CHECKING:
     from ragsieve import answer, artifacts, models, score, select, split, systems
-    from ragsieve.systems.finefilter import finefilter
     from ragsieve.typed import load
 
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
@@ -35,7 +34,6 @@ __all__ = [
     "Trace",
     "answer",
     "artifacts",
-    "finefilter",
     "load",
     "models",
     "score",
@@ -47,8 +45,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
-    if name == "finefilter":
-        return import_module("ragsieve.systems.finefilter").finefilter
     if name == "__version__":
         return import_module("importlib.metadata").version("ragsieve")
     if name == "load":

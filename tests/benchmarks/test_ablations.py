@@ -23,7 +23,7 @@ from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.systems.chunkrag import chunkrag
-from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.finefilter_llm import finefilter
 from ragsieve.types import Document, Query, Segment
 
 QUESTION = "Where is it?"

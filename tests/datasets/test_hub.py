@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ragsieve.datasets import DATASETS, Hub, load
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.finefilter_llm import finefilter
 
 library = pytest.importorskip("datasets")
 hub = pytest.importorskip("ragsieve.datasets.hub")

@@ -23,7 +23,7 @@ from ragsieve.evaluate.evidence import (
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result, Tokens
-from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.finefilter_llm import finefilter
 from ragsieve.trace import Trace
 from ragsieve.types import Document, Example, Query, Segment
 

@@ -14,7 +14,7 @@ import pytest
 from ragsieve.errors import InputError, ModelError
 from ragsieve.evaluate.run import Batch, Done, Tally, judged, replace_lines
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.systems.finefilter import finefilter
+from ragsieve.systems.finefilter_llm import finefilter
 from ragsieve.types import Example
 
 SYSTEM = finefilter(echo(), HashingEmbedder())

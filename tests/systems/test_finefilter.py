@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve import finefilter, select
+from ragsieve import select
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
@@ -18,6 +18,7 @@ from ragsieve.models.fake import (
 )
 from ragsieve.select.cut import Odds
 from ragsieve.systems.finefilter import finefilter_one_pass
+from ragsieve.systems.finefilter_llm import finefilter
 from tests.named import answer
 
 QUESTION = "Who sang Summer Breeze?"

@@ -17,7 +17,8 @@ from ragsieve.errors import InputError
 from ragsieve.schema import Amount, Probability, Schema, read, read_format, short
 from ragsieve.select import Cut
 from ragsieve.select.cut import Odds
-from ragsieve.systems.finefilter import finefilter, finefilter_one_pass
+from ragsieve.systems.finefilter import finefilter_one_pass
+from ragsieve.systems.finefilter_llm import finefilter
 
 FORMAT = 1
 MAX_BYTES = 1 << 20  # of a JSON file
