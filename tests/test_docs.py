@@ -163,13 +163,13 @@ def printed(block: Block, names: dict[str, object], page: str) -> str:
     return out.getvalue()
 
 
-def application(upstream: str = "") -> Any:
-    """The server's application on systems that need no weights."""
+def application(upstream: str = "", finefilter: Any = None) -> Any:
+    """The server's application on systems that need no weights, but for a given one."""
     server = pytest.importorskip("ragsieve.server")
     llm, embedder = models.load("fake:echo"), models.load("fake:hashing")
     system = artifacts.load("top-sentences", llm, embedder, options={"k": 1})
     chats = server.Upstream(base_url=upstream) if upstream else None
-    systems = {"finefilter": system, "top-sentences": system}
+    systems = {"finefilter": finefilter or system, "top-sentences": system}
     return server.create_app(systems, settings=server.Settings(upstream=chats))
 
 
@@ -187,10 +187,10 @@ class Upstream(Handler):
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[str]:
-    """Host and port of a server with an upstream."""
+    """Host and port of a server with the default filter and an upstream."""
     uvicorn = pytest.importorskip("uvicorn")
     with served(Upstream) as upstream, socket.socket() as listening:
-        app = application(f"{upstream}/v1")
+        app = application(f"{upstream}/v1", artifacts.load("finefilter"))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         listening.bind(("127.0.0.1", 0))
         listening.listen()  # who asks before it has started waits
