@@ -21,6 +21,7 @@ import ragsieve
 from ragsieve.artifacts import Base, Trained, TrainedPart, building, load, save, sha256_of
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
+from ragsieve.models.deferred import opened
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
@@ -165,7 +166,7 @@ def test_equal_parts_are_one_model(tmp_path: Path, llama: Path) -> None:
 
     assert found[Extract].llm is found[Truncate].llm
     assert [None, str(tmp_path / "f" / "both")] == [
-        system.reader.llm.adapter,  # type: ignore[attr-defined]
+        opened(system.reader.llm).adapter,  # type: ignore[attr-defined]
         found[Extract].llm.adapter,
     ]
 
@@ -283,10 +284,24 @@ def test_another_model_than_a_pruner_is_refused(pruner: Any) -> None:
 
 
 def test_a_system_gets_the_usual_models_where_none_is_named() -> None:
-    """Which load when they are first called."""
+    """Which are imported when they are first called."""
     system = load("top-sentences")
 
-    assert ("smollm2", "minilm") == (system.reader.llm.model, system.stage.stages[1].embedder.model)
+    assert ("smollm2", "minilm") == (system.reader.llm.name, system.stage.stages[1].embedder.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "asking", "llm"),
+    [
+        ("finefilter", False, "deferred:smollm2"),
+        ("top-documents", False, "deferred:smollm2"),
+        ("finefilter", True, "smollm2"),
+        ("chunkrag", False, "smollm2"),
+    ],
+)
+def test_an_llm_that_a_filter_does_not_need_is_deferred(name: str, asking: bool, llm: str) -> None:
+    """Unless it is asked for an answer."""
+    assert llm == building.generator(name, asking=asking)
 
 
 @pytest.mark.parametrize("name", ragsieve.systems.SYSTEMS)

@@ -57,6 +57,25 @@ def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
     assert {"all": 90, "no cut": 90, "closed-book": 90, "finefilter": 30} == budgets
 
 
+@pytest.mark.parametrize(
+    ("more", "llm"),
+    [
+        ("", "smollm2"),
+        ("answers = false\n", "deferred:smollm2"),
+        ("answers = false\ngenerators = [{ }]\n", "smollm2"),
+        ("answers = false\n[[systems]]\nname = 'chunkrag'\n", "smollm2"),
+    ],
+)
+def test_a_generator_that_nobody_names_or_asks_is_deferred(
+    tmp_path: Path, more: str, llm: str
+) -> None:
+    """Tables name it as before; where a system asks it, all count by its own tokens."""
+    config = parsed(tmp_path, more + PLAIN.partition('[[systems]]\nname = "finefilter-point')[0])
+    (generator,) = config.generators
+
+    assert (llm, "smollm2") == (generator.llm, label(generator))
+
+
 def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> None:
     """2 kinds, 2 shares, 2 positions and 2 systems are 16 cells with names of their own."""
     noise = '[noise]\nkinds = ["random", "duplicates"]\nshares = [0, 0.5]\n'

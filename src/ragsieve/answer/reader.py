@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragsieve.answer.demonstrations import Demonstration
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Message, Prompt, streamed
+from ragsieve.models.deferred import opened
 from ragsieve.pipeline import fit
 from ragsieve.prompts import FRAME, context, render
 from ragsieve.trace import note
@@ -118,8 +119,9 @@ class Reader:
         """The best of the segments that fit the model's context, in their order."""
         if not segments:
             return []
-        budget = self.budget(query)
-        kept = fit(segments, max(0, budget), self)
+        own = replace(self, llm=opened(self.llm))  # which counts tokens as it will read them
+        budget = own.budget(query)
+        kept = fit(segments, max(0, budget), own)
         if len(kept) < len(segments):
             note(f"{len(segments) - len(kept)} segments do not fit the context of {budget} tokens")
         return kept

@@ -99,15 +99,15 @@ def load(
         return assembled(folder, read(folder), llm, embedder, options, share)
     if isinstance(pruner, str):
         models.check(pruner, SYSTEM_ROLES["pruner"])
-        pruner = share(models.load(pruner))
+        pruner = share(models.defer(pruner))
     elif pruner is not None and not hasattr(pruner, "prune"):
         raise InputError(f"a pruner must be a model's name, or have prune(), got {pruner!r:.80}")
     roles = {"embedder": embedder, "pruner": pruner}
     roles = {role: model for role, model in roles.items() if model is not None}
     for role in roles_of(name, options or {}):
         if role not in roles:
-            roles[role] = share(models.load(USUAL[role]))
-    return build(name, llm or share(models.load(generator(name))), options, share=share, **roles)
+            roles[role] = share(models.defer(USUAL[role]))
+    return build(name, llm or share(models.defer(generator(name))), options, share=share, **roles)
 
 
 def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:
@@ -132,7 +132,7 @@ def assembled(
     def loaded(model: str, adapter: str | None = None) -> Any:
         verify(Base(model, trained.sha256(model)))
         where = {"adapter": str(folder / adapter)} if adapter else {}
-        return share(models.load(model, **where))
+        return share(models.defer(model, **where))
 
     for option, value in options.items():
         if option not in ROLES or isinstance(value, str):  # a part may be a model
@@ -290,11 +290,11 @@ def _rule(option: str, hint: Any) -> str:
 def generator(name: str, *, asking: bool = False) -> str:
     """The LLM that a trained filter learnt from; ``"smollm2"`` of any other system.
 
-    Where no LLM is needed to filter, it is loaded only when it is asked.
+    Where no LLM is needed to filter, it is one that nobody named: see `ragsieve.models.deferred`.
 
     Args:
         name: A system, or a trained filter.
-        asking: Whether it is to answer, or has options, so that its own tokens count.
+        asking: Whether it is asked anyhow, or has options, so that its own tokens count.
 
     Raises:
         InputError: If there is no such filter, or it breaks a rule.
@@ -302,7 +302,7 @@ def generator(name: str, *, asking: bool = False) -> str:
     known = entry(name)
     if name not in systems.SYSTEMS:
         return read(_folder_of(name)).generator.model
-    return "deferred:smollm2" if known.roles == ("pruner",) and not asking else "smollm2"
+    return "smollm2" if asking or known.needs_llm else f"{models.DEFERRED}smollm2"
 
 
 def identity(name: str) -> str:

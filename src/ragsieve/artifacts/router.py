@@ -21,6 +21,7 @@ from ragsieve.artifacts.recipe import TrainedRouter, read_json
 from ragsieve.artifacts.weights import check_part, verify
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.deferred import identity_of
 from ragsieve.models.sharing import Share
 from ragsieve.retrieve.route import AskAll, LightRouter, LLMRouter, Named, Only, Router
 from ragsieve.select.cut import LARGEST
@@ -119,11 +120,11 @@ def load_router(
         return LLMRouter(llm, least, trained=True)
     if embedder is None:
         verify(trained.base)
-        embedder = share(models.load(trained.base.model))
-    if embedder.identity != trained.identity:
+        embedder = share(models.defer(trained.base.model))
+    if (identity := identity_of(embedder)) != trained.identity:
         raise InputError(
             f"embedder must be what router {str(folder)!r} was trained with, "
-            f"{trained.identity!r}, got {embedder.identity!r}"
+            f"{trained.identity!r}, got {identity!r}"
         )
     names = tuple(source.name for source in trained.sources)
     weights, bias = _read_weights(folder / WEIGHTS)

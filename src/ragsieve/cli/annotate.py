@@ -74,9 +74,9 @@ def annotate_command(
     summary, failed = LabelCounts(), 0
     batch = Batch(source, output, label=" ".join(["annotate", *parts]))
     with batch, sharing(workers, cache=cache) as share:
-        near = share(models.load(embedder))  # loaded when it is first asked
-        ranker = Pruner(share(models.load(pruner))) if pruner else Cosine(near)
-        reader = Reader(share(models.load(llm)))
+        near: Any = share(models.defer(embedder)) if epsilon or not pruner else None
+        ranker = Pruner(share(models.defer(pruner))) if pruner else Cosine(near)
+        reader = Reader(share(models.defer(llm)))
         annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(pruner))
         done = batch.run(annotator, workers=workers, limit=limit)
         for one in watched(done, batch.total(limit), str(source)):

@@ -161,7 +161,7 @@ def _run(
     answering: bool, files: Sequence[str], system: SystemOptions, cluster: Cluster, call: AskOptions
 ) -> int:
     _check(call, files)
-    system = system.with_llm(answering=answering)
+    system = system.with_llm(*filter(None, [call.compare]), answering=answering)
     evidence = {"--index": system.index, "--sources": system.sources, "FILE": files}
     if len(named := [name for name, value in evidence.items() if value]) > 1:
         raise InputError(f"name {named[0]} or {named[1]}, not both")

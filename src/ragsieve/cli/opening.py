@@ -73,10 +73,16 @@ class SystemOptions:
     max_tokens: Annotated[int | None, click.IntRange(0)] = None
     on_error: Literal["raise", "keep"] = "raise"
 
-    def with_llm(self, *, answering: bool = False) -> SystemOptions:
-        """The same with an LLM: the one that a trained filter learnt from where none is named."""
-        answering = answering or bool(self.llm_options)
-        return replace(self, llm=self.llm or artifacts.generator(self.system, asking=answering))
+    def with_llm(self, *others: str, answering: bool = False) -> SystemOptions:
+        """The same with an LLM: the one that a trained filter learnt from where none is named.
+
+        Args:
+            others: Systems that share it.
+            answering: Whether it answers.
+        """
+        asking = answering or bool(self.llm_options)
+        asking = asking or any(artifacts.entry(name).needs_llm for name in others)
+        return replace(self, llm=self.llm or artifacts.generator(self.system, asking=asking))
 
     @property
     def own(self) -> tuple[dict[str, Any], dict[str, str]]:
@@ -127,20 +133,20 @@ class SystemOptions:
     def loaded(
         self, callers: int, cache: Path | None = None, inner: Share | None = None
     ) -> Iterator[Loaded]:
-        """The generator, and what loads other models."""
+        """What gives models to systems, each once."""
+        options = values("--llm-option", self.llm_options)
         with sharing(callers, cache=cache, inner=inner) as share:
-            options = values("--llm-option", self.llm_options)
-            generator = share(models.load(self.llm or "", **options))
 
             @cached
             def load(model: str) -> Any:  # the LLM by its name is the one with its options
-                return generator if model == self.llm else share(models.load(model))
+                return share(models.defer(model, **(options if model == self.llm else {})))
 
-            yield Loaded(share, generator, load)
+            yield Loaded(share, load)
 
     def built(self, loaded: Loaded) -> System:
-        """The system of models that are loaded."""
-        share, llm, load = loaded
+        """The system, its models imported when they are asked."""
+        share, load = loaded
+        llm = load(self.llm or "")
         source = self.evidence.source(llm, load, share, self.router or "all")
         options, own = self.own
         usual = {role: getattr(self, role) for role in ROLES}
@@ -156,12 +162,10 @@ class Loaded(NamedTuple):
 
     Args:
         share: Wraps a model.
-        generator: The LLM that answers.
-        load: A model by its specification, loaded once; the generator's is the generator.
+        load: A model by its specification, the same each time.
     """
 
     share: Share
-    generator: Any
     load: Callable[[str], Any]
 
 

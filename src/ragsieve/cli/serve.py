@@ -100,7 +100,7 @@ def serve_command(
         raise InputError("--keep-answer goes with one --system; a request may name keep_answer")
     if system.index and system.sources:
         raise InputError("name --index or --sources, not both")
-    system = system.with_llm()
+    system = system.with_llm(*names)
     chosen = [replace(system, system=name) for name in names]
     for one in chosen:
         one.check()

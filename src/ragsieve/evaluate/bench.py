@@ -36,6 +36,7 @@ from ragsieve.evaluate.metrics import (
 )
 from ragsieve.evaluate.opening import open_system
 from ragsieve.evaluate.run import Batch, Done, Failed, Process, replace_lines
+from ragsieve.models.deferred import identity_of
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import System
@@ -211,19 +212,23 @@ class Bench:
         return [metric for metric in every if self.config.answers or metric.group != "answer"]
 
     def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
-        """The model of a specification, created once; its weights load when it is first called."""
+        """The model of a specification, the same each time."""
         key = json.dumps([spec, options or {}], sort_keys=True)
         if key not in self._models:
-            self._models[key] = models.load(spec, **(options or {}))
+            self._models[key] = models.defer(spec, **(options or {}))
         return self._models[key]
 
     def _used(self, cell: Cell) -> dict[str, str]:
-        """The identities of a cell's models, by specification."""
+        """The identities of a cell's models, by specification; a generator may be none of them."""
         generator = cell.generator
         parts, roles = self._named(cell.system)
         names = [*parts.values(), *roles.values(), self.config.judge]
         options = {generator.llm: generator.options} | {name: {} for name in names if name}
-        return {name: self._model(name, own).identity for name, own in options.items()}
+        return {
+            name: identity_of(self._model(name, own))
+            for name, own in options.items()
+            if not name.startswith(models.DEFERRED)
+        }
 
     def _named(self, spec: SystemSpec) -> tuple[dict[str, str], dict[str, str]]:
         usual = {role: getattr(self.config, role) for role in ROLES}

@@ -124,7 +124,8 @@ class Config(Schema, frozen=True, kw_only=True):
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
         answers: Whether generators answer; false measures filters alone: what they keep, in the
-            generator's tokens, and their seconds.
+            generator's tokens, and their seconds. Where then none is named, and no system needs
+            one to filter, tokens are those of the bundled sentence pruner.
         baseline: Label of the system that the others are compared with.
         max_tokens: Budget of every system's context, in the generator's tokens, where its own
             options give none.
@@ -219,7 +220,10 @@ def read(path: Path, *, small: bool = False) -> Config:
     try:
         if small and variant is None:
             raise InputError("there is no table [small]")
-        config = _budgeted(schema.read(Config, values | (variant if small else {})))
+        values |= variant if small else {}
+        config = _budgeted(schema.read(Config, values))
+        if "generators" not in values:
+            config = _unasked(config)
         _check(config)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -236,6 +240,15 @@ def _budgeted(config: Config) -> Config:
         msgspec.structs.replace(spec, options=budget | spec.options) for spec in config.systems
     ]
     return msgspec.structs.replace(config, systems=specs)
+
+
+def _unasked(config: Config) -> Config:
+    """The same with a generator that only counts tokens, where no system needs one to filter."""
+    if config.answers or any(building.entry(spec.name).needs_llm for spec in config.systems):
+        return config
+    (usual,) = config.generators
+    unasked = Generator(llm=f"{models.DEFERRED}{usual.llm}", label=usual.llm)
+    return msgspec.structs.replace(config, generators=(unasked,))
 
 
 def _check(config: Config) -> None:

@@ -108,7 +108,7 @@ def plan(
     sizes, unreadable = _sizes(source)
     chosen = _spread(sizes, sample)
     asked = [line for number, line in lines(source) if number in {*chosen}]
-    system(*_WARM)  # loads the models
+    system.ask(*_WARM)  # loads the models
 
     def one(example: Example) -> dict[str, Any]:
         result = system.ask(example.query, None if system.source else example.documents)

@@ -6,14 +6,14 @@ class or function that is decorated by `backend`, or a module of them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from typing import Any, TypeVar
 
-from ragsieve.errors import InputError, nearest
+from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.plugins import load_group
 
 GROUP = "ragsieve.models"
@@ -28,8 +28,6 @@ KINDS = (
     "token classifier",
 )
 
-_log = logging.getLogger(__name__)
-
 Make = TypeVar("Make", bound=Callable[..., Any])
 
 BACKENDS = {  # prefix: (module, class, kind)
@@ -37,7 +35,7 @@ BACKENDS = {  # prefix: (module, class, kind)
     "seq2seq": ("seq2seq", "Seq2Seq", "LLM"),
     "openai": ("openai", "OpenAI", "LLM"),
     "vllm": ("vllm", "VLLM", "LLM"),
-    "deferred": ("deferred", "Deferred", "LLM"),
+    "deferred": ("deferred", "unnamed", "LLM"),
     "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
     "cross_encoder": ("sentence_transformers", "LocalCrossEncoder", "cross-encoder"),
     "dot": ("sentence_transformers", "DotProduct", "cross-encoder"),
@@ -50,6 +48,21 @@ BACKENDS = {  # prefix: (module, class, kind)
     "pe_rank": ("pe_rank", "PERank", "listwise reranker"),
     "token_classifier": ("token_classifier", "LocalTokenClassifier", "token classifier"),
 }
+LOCAL = {  # backends that import torch, which takes seconds: the calls of their models, by prefix
+    "transformers": frozenset({"complete", "choose", "loglik", "surprisals"}),
+    "seq2seq": frozenset({"complete", "choose", "loglik"}),
+    "sentence_transformers": frozenset({"embed", "embed_spans"}),
+    "cross_encoder": frozenset({"score"}),
+    "dot": frozenset({"embed", "embed_spans", "score"}),
+    "crag": frozenset({"score"}),
+    "jina_bert": frozenset({"embed"}),
+    "provence": frozenset({"prune", "score", "threshold"}),
+    "pe_rank": frozenset({"rank"}),
+    "token_classifier": frozenset({"classify"}),
+}
+DEFERRED = "deferred:"
+"""Prefix of an LLM that nobody named, before its own name: see `ragsieve.models.deferred`."""
+
 NAMED = {
     "smollm2": "transformers",
     "minilm": "sentence_transformers",
@@ -113,7 +126,8 @@ def load(name: str, **options: Any) -> Any:
         MissingExtra: If the backend's packages are not installed.
     """
     make, _, arguments = _find(name)
-    _log.info("loading %s", name)
+    if local_calls(name):
+        _check_torch()
     try:
         return make()(*arguments, **options)
     except TypeError as error:
@@ -129,6 +143,36 @@ def load(name: str, **options: Any) -> Any:
         ) from error
 
 
+def defer(name: str, **options: Any) -> Any:
+    """The model that `load` gives; one of `LOCAL` is imported with its first call.
+
+    See `ragsieve.models.deferred`. With options a model is loaded at once: its class checks them.
+
+    Raises:
+        InputError, MissingExtra: As `load`.
+    """
+    if options or not local_calls(name):
+        return load(name, **options)
+    _find(name)
+    _check_torch()
+    return _importing("deferred", "deferred")()(name)
+
+
+def _check_torch() -> None:
+    if find_spec("torch") is None:  # of all that the extra brings, what says most
+        raise MissingExtra("torch", extra="local")
+
+
+def full_name(name: str) -> str:
+    """``PREFIX:MODEL``, of a named model too."""
+    return f"{NAMED[name]}:{name}" if name in NAMED else name
+
+
+def local_calls(name: str) -> frozenset[str]:
+    """The calls of a model, as `LOCAL` has them; none of one that is not local."""
+    return LOCAL.get(full_name(name).partition(":")[0], frozenset())
+
+
 def check(name: str, *kinds: str) -> None:
     """Raise `InputError` unless ``name`` names a model of one of ``kinds``, which are of `KINDS`.
 
@@ -142,8 +186,7 @@ def _find(name: str) -> tuple[Callable[[], Callable[..., Any]], str, tuple[str, 
     """An importer of the function or class that makes the model, its kind, and the arguments."""
     if name in FAKE:
         return _importing(*FAKE[name][:2]), FAKE[name][2], ()
-    full = f"{NAMED[name]}:{name}" if name in NAMED else name
-    prefix, _, model = full.partition(":")
+    prefix, _, model = full_name(name).partition(":")
     if model and prefix in BACKENDS:
         return _importing(*BACKENDS[prefix][:2]), BACKENDS[prefix][2], (model,)
     _import_others()

@@ -20,6 +20,7 @@ with needs_extra("local"):
 
 from torch.nn import functional
 
+from ragsieve.models import store
 from ragsieve.models.loading import LocalModel, compute, loaded, marked, once, record_texts
 from ragsieve.text import safe
 
@@ -85,6 +86,7 @@ class JinaBert(LocalModel):
         values = loaded(self.model, lambda: json.loads(config.read_text("utf-8")))
         if not is_jina_bert(values):
             raise ModelError(f"model {self.model!r} must be a JinaBERT with ALiBi and GEGLU")
+        store.log_loading(self.model)
         tensors = loaded(
             self.model, load_file, self._folder / "model.safetensors", device=self._device
         )

@@ -129,6 +129,7 @@ def pretrained(
     Raises:
         ModelError: If it cannot be loaded, or lacks weights.
     """
+    store.log_loading(name)
     model, read = compute(
         loaded,
         name,

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.models import store
 from ragsieve.models.base import Passage
 from ragsieve.models.loading import BatchedModel, compute, loaded, marked, once
 from ragsieve.models.provence_net import WEIGHTS, PairNet, Words, WordTokenizer, load_net
@@ -126,6 +127,7 @@ class Provence(WindowPruner, BatchedModel):
 
     @once
     def _net(self) -> PairNet:
+        store.log_loading(self.model)
         options = self._folder, self._dtype, self._device
         net: PairNet = compute(loaded, self.model, load_net, *options)
         return net

@@ -150,6 +150,7 @@ class Pruner(WindowPruner):
 
     @once
     def _net(self) -> Encoder:
+        store.log_loading(self.model)
         with store.loading(self.model):
             return Encoder(self._read(NET))
 

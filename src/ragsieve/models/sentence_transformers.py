@@ -63,6 +63,7 @@ class _Encoder(BatchedModel):
         return f"{self._backend}:{marked(*names)}{half}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
+        store.log_loading(self.model)
         model = compute(
             loaded,
             self.model,

@@ -176,6 +176,11 @@ def fingerprint(folder: Path) -> str:
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
 
 
+def log_loading(model: str) -> None:
+    """Say in the log that a model's weights are read now."""
+    logger.info("loading %s", model)
+
+
 @contextmanager
 def loading(model: str) -> Iterator[None]:
     """Turn whatever goes wrong in the block into one line that names the model.

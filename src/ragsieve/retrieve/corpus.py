@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from ragsieve.errors import InputError, check_choice
 from ragsieve.fusion import fuse
 from ragsieve.models.base import Embedder
+from ragsieve.models.deferred import identity_of
 from ragsieve.pipeline import Stage
 from ragsieve.retrieve.index import postings, store
 from ragsieve.retrieve.index.build import Build, Change, portions
@@ -136,7 +137,7 @@ class Corpus:
 
     def _settings(self) -> IndexSettings:
         """Settings of a new index."""
-        identity = self._embedder.identity if self._embedder else ""
+        identity = identity_of(self._embedder) if self._embedder else ""
         splitter = repr(self._splitter) if self._splitter else ""
         if self._embedder:  # whose repr says more than what vectors depend on, as its device
             splitter = splitter.replace(repr(self._embedder), identity)
@@ -215,7 +216,7 @@ class Corpus:
             if db is None or meta is None or not meta.builds:
                 return None
             if self._embedder:
-                self._check("embedder", meta.settings.embedder, self._embedder.identity)
+                self._check("embedder", meta.settings.embedder, identity_of(self._embedder))
             return use(db, meta)
 
     def _column(self, name: str) -> list[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
+from ragsieve.models.deferred import identity_of
 from ragsieve.schema import Schema, read
 from ragsieve.score.base import Scorer, logistic, scores_of
 from ragsieve.types import Query, Segment
@@ -119,7 +120,7 @@ def _identities(scorer: Any) -> Iterator[str]:
             if isinstance(part, Scorer):
                 yield from _identities(part)
             elif hasattr(part, "identity"):
-                yield part.identity
+                yield identity_of(part)
 
 
 def _described(models: Mapping[str, str]) -> str:

@@ -201,7 +201,7 @@ def index_options(folder: Path | str) -> IndexOptions:
 
 def _opened(folder: Path, options: IndexOptions, embedder: Embedder | None) -> Corpus:
     if embedder is None and options.embedder != NO_EMBEDDER:
-        embedder = models.load(options.embedder)
+        embedder = models.defer(options.embedder)
     splitter = options.splitter(embedder)
     return Corpus(folder, embedder, splitter=splitter, options=options.to_dict())
 

@@ -67,6 +67,11 @@ class SystemEntry:
         return tuple(role for role, kind in ROLES.items() if kind in self.needs.split(", "))
 
     @property
+    def needs_llm(self) -> bool:
+        """Whether it may ask an LLM to filter."""
+        return not {"LLM", "its own models"}.isdisjoint(self.needs.split(", "))
+
+    @property
     def knows(self) -> bool:
         """Whether it needs the gold answers, which only a benchmark has."""
         return "gold answers" in self.needs.split(", ")

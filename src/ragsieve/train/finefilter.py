@@ -180,7 +180,7 @@ class _Training:
         with self.run.sharing() as share:
             reader = Reader(share(models.load(self.plan.llm)))
             if kind == "feedback":
-                near = share(models.load(self.plan.embedder))  # loaded where epsilon needs it
+                near = share(models.defer(self.plan.embedder))
                 annotator = Annotator(reader, None, near, self.plan.epsilon, SHOWN)
             else:
                 ranker = self._ranker(share, tuned=kind == "labels")
