@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -74,21 +75,120 @@ def test_documents_are_filtered_as_by_python() -> None:
     assert 0 <= filtered["answerable"] <= 1
 
 
+def test_documents_have_ids_and_titles() -> None:
+    """As the library takes them; texts alone may stand between them."""
+    system = ragsieve.load("finefilter")
+    documents = [
+        {"id": "koechlin", "title": "The engineer", "text": DOCUMENTS[1]},
+        {"id": 7, "text": DOCUMENTS[0]},
+        DOCUMENTS[2],
+    ]
+
+    async def work(client: Client) -> tuple[Any, ...]:
+        filtered = await filters(client, documents=documents)
+        shown = await client.call_tool("show_dropped", {"handle": filtered["handle"]})
+        return filtered, {run["document"] for run in shown.structured_content["runs"]}
+
+    filtered, dropped = asked(create_server(system), work)
+
+    assert system(QUESTION, documents).text == filtered["text"]
+    assert "The engineer: " in filtered["text"]
+    assert {"7", "2"} <= dropped <= {"koechlin", "7", "2"}
+
+
+def test_the_server_says_its_version() -> None:
+    """When a client connects."""
+
+    async def work(client: Client) -> Any:
+        return client.server_info
+
+    about = asked(create_server(ragsieve.load("finefilter")), work)
+
+    assert ("ragsieve", ragsieve.__version__) == (about.name, about.version)
+
+
 def test_what_was_dropped_comes_back_by_its_handle() -> None:
-    """Every span, verbatim, with why it was left out; of one document where it is named."""
+    """Verbatim, a run of spans in a row, with why; of one document where it is named."""
 
     async def work(client: Client) -> tuple[Any, Any]:
         handle = (await filters(client))["handle"]
         every = await client.call_tool("show_dropped", {"handle": handle})
         one = await client.call_tool("show_dropped", {"handle": handle, "document": "1"})
-        return every.structured_content["result"], one.structured_content["result"]
+        return every.structured_content["runs"], one.structured_content["runs"]
 
-    every, one = asked(create_server(ragsieve.load("finefilter")), work)
+    system = ragsieve.load("finefilter")
+    every, one = asked(create_server(system), work)
+    dropped = [row for row in system(QUESTION, DOCUMENTS).rows if not row["kept"]]
 
     assert all(DOCUMENTS[int(s["document"])][s["start"] : s["end"]] == s["text"] for s in every)
-    assert {True, False} == {span["kept"] for span in every}
-    assert all(span["kept"] != bool(span["reason"]) for span in every)
-    assert [span for span in every if span["document"] == "1"] == one
+    assert len(every) < len(dropped) == sum(run["spans"] for run in every)
+    assert all(run["reason"] for run in every)
+    assert [run for run in every if run["document"] == "1"] == one
+
+
+def test_what_cannot_be_encoded_is_replaced(tmp_path: Path) -> None:
+    """Half of a character pair in an index costs no result, kept or dropped."""
+    text = "Koechlin \ud800 designed the Eiffel Tower. Bananas \ud800 are yellow. They grow."
+    corpus = create_index(tmp_path / "odd", IndexOptions(embedder="none", chunks="whole"))
+    corpus.add([Document("d\ud800", text)])
+    system = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+
+    async def work(client: Client) -> tuple[Any, Any]:
+        search = {"question": QUESTION, "index": "odd"}
+        found = (await client.call_tool("search_index", search)).structured_content
+        dropped = await client.call_tool("show_dropped", {"handle": found["handle"]})
+        return found["text"], dropped.structured_content["runs"]
+
+    kept, (run,) = asked(create_server(system, {"odd": corpus}), work)
+
+    assert "Koechlin \ufffd designed the Eiffel Tower." == kept
+    assert "Bananas \ufffd are yellow. They grow." == run["text"]
+    assert "Bananas" == text[run["start"] :][:7]
+
+
+def test_a_reply_is_never_longer_than_a_page() -> None:
+    """8,000 tokens, or what was asked for; all pages together are all that was dropped."""
+    system = ragsieve.load("finefilter")
+    text = " ".join(f"{n}. {one}" for n in range(60) for one in DOCUMENTS)
+
+    async def pages(client: Client, **options: Any) -> list[Any]:
+        arguments = {"handle": (await filters(client, documents=[text]))["handle"], **options}
+        replies = [await client.call_tool("show_dropped", arguments)]
+        while cursor := replies[-1].structured_content["cursor"]:
+            replies.append(await client.call_tool("show_dropped", {**arguments, "cursor": cursor}))
+        return replies
+
+    server = create_server(system)
+    for most, options in ((8000, {}), (20_000, {"max_tokens": 20_000})):
+        replies = asked(server, lambda client, options=options: pages(client, **options))
+        runs = [run for reply in replies for run in reply.structured_content["runs"]]
+        lengths = [sum(system.reader.count([part.text for part in r.content])) for r in replies]
+        dropped = [row for row in system(QUESTION, [text]).rows if not row["kept"]]
+
+        assert len(text) > 60_000 and 2 <= len(replies)
+        assert max(lengths) <= most < 2 * lengths[0]
+        assert all(text[run["start"] : run["end"]] == run["text"] for run in runs)
+        assert len(dropped) == sum(run["spans"] for run in runs)
+        assert all(
+            any(run["start"] <= row["start"] and row["end"] <= run["end"] for run in runs)
+            for row in dropped
+        )
+
+
+def test_dropped_text_is_looked_for_by_words() -> None:
+    """Only what has one of them, the best first."""
+
+    async def work(client: Client) -> Any:
+        handle = (await filters(client))["handle"]
+        found = await client.call_tool("show_dropped", {"handle": handle, "query": "normal gift"})
+        none = await client.call_tool("show_dropped", {"handle": handle, "query": "xylophone"})
+        return found.structured_content["runs"], none.structured_content
+
+    runs, none = asked(create_server(ragsieve.load("finefilter")), work)
+
+    assert {"runs": [], "cursor": ""} == none
+    assert [1, 1] == [run["spans"] for run in runs]
+    assert all({"normal", "gift"} & {*re.findall(r"\w+", run["text"].lower())} for run in runs)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +197,18 @@ def test_what_was_dropped_comes_back_by_its_handle() -> None:
         ("show_dropped", {"handle": "x"}, "handle must be of one of the last 256 results, got 'x'"),
         ("filter_documents", {"question": " ", "documents": []}, "must not be blank"),
         ("filter_documents", {"question": "q", "documents": [], "max_tokens": -1}, "max_tokens"),
+        (
+            "filter_documents",
+            {"question": "q", "documents": [], "budget": 5},
+            "budget is not known",
+        ),
+        ("filter_documents", {"question": "q", "documents": [3]}, "documents.0: Input should be"),
+        (
+            "filter_documents",
+            {"question": "q", "documents": [{"text": "a", "url": "u"}]},
+            "documents.0.url: Extra inputs are not permitted, got 'u'",
+        ),
+        ("filter_documents", {"documents": []}, "question: Field required"),
         ("search_index", {"question": "q", "index": "other"}, "index must be one of towers"),
         ("search_index", {"question": "q", "index": "towers", "k": 0}, "k must be at least 1"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -114,3 +116,27 @@ def test_it_ends(system: System) -> None:
     system("Who wrote programs?")
 
     assert 4 == during == len(exporter.get_finished_spans())
+
+
+def test_spans_of_the_global_provider_name_the_version() -> None:
+    """As instrumentation does; in a process of its own, since a provider is set once."""
+    program = (
+        "import ragsieve\n"
+        "from opentelemetry import trace\n"
+        "from opentelemetry.sdk.trace import TracerProvider\n"
+        "from opentelemetry.sdk.trace.export import SimpleSpanProcessor\n"
+        "from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter\n"
+        "from ragsieve.integrations.opentelemetry import instrument\n"
+        "exporter, provider = InMemorySpanExporter(), TracerProvider()\n"
+        "provider.add_span_processor(SimpleSpanProcessor(exporter))\n"
+        "trace.set_tracer_provider(provider)\n"
+        "instrument()\n"
+        "ragsieve.load('all', 'fake:echo').ask('Who?', ['Ada.'])\n"
+        "(span,) = exporter.get_finished_spans()\n"
+        "scope = span.instrumentation_scope\n"
+        "print(span.name, scope.name, scope.version == ragsieve.__version__)\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert "chat echo ragsieve True" == done.stdout.strip()
