@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.documents import as_documents
+from ragsieve.documents import as_documents, documents_and_places
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System, best_first, fit
@@ -201,7 +201,8 @@ def test_a_bad_question_is_named(question: Any) -> None:
 def test_equal_ids_are_told_apart() -> None:
     """Later ones are renamed, also around a name that is taken; the trace says which."""
     trace = Trace()
-    documents = [{"id": id, "text": "t"} for id in ["a", "a#2", "a", "a", "a#2"]]
+    ids = ["a", "a#2", "a", "a", "a#2"]
+    documents = [{"id": id, "text": f"text {n}"} for n, id in enumerate(ids)]
     with trace.recording():
         found = as_documents(documents)
 
@@ -214,9 +215,23 @@ def test_equal_ids_are_told_apart() -> None:
 @given(st.lists(st.sampled_from(["a", "a#2", "a#2'", "a#3", "a#2#2", "b", ""])))
 def test_ids_become_unique(ids: list[str]) -> None:
     """Whatever the ids, and however much they look like renamed ones."""
-    found = as_documents([{"id": id, "text": "t"} for id in ids])
+    found = as_documents([{"id": id, "text": f"text {n}"} for n, id in enumerate(ids)])
 
     assert len(ids) == len({d.id for d in found})
+
+
+def test_copies_of_a_document_are_read_once() -> None:
+    """Those of one id and one text, whatever their titles; the trace says so, places find them."""
+    trace = Trace()
+    given = [Document("a", "t", title="first"), Document("a", "t"), Document("a", "u"), "t", "t"]
+    with trace.recording():
+        documents, places = documents_and_places(given)
+
+    assert [("a", "first", 0), ("a#2", "", 2), ("3", "", 3), ("4", "", 4)] == [
+        (d.id, d.title, d.rank) for d in documents
+    ]
+    assert [0, 0, 1, 2, 3] == places
+    assert "document id 'a' occurs again with the same text: read once" == trace.notes[0]
 
 
 def test_best_first_keeps_ties_as_given() -> None:

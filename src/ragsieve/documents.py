@@ -57,18 +57,35 @@ AnyDocument = (
 
 def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
+    return documents_and_places(documents)[0]
+
+
+def documents_and_places(
+    documents: Sequence[AnyDocument] | None,
+) -> tuple[tuple[Document, ...], list[int]]:
+    """`as_documents`, and for each that the caller has its place among them.
+
+    A document's ``rank`` is the place, among those of the caller, of the first that it is.
+    """
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got one {type(documents).__name__}")
     used: Counter[str] = Counter()
-    ranked = []
+    known: dict[tuple[str, str], int] = {}
+    ranked: list[Document] = []
+    places = []
     for rank, value in enumerate(documents):
         document = replace(_as_document(value, rank), rank=rank)
+        place = known.setdefault((document.id, document.text), len(ranked))
+        places.append(place)
+        if place < len(ranked):
+            note(f"document id {document.id!r} occurs again with the same text: read once")
+            continue
         name = unused_id(document.id, used)
         if name != document.id:
             note(f"document id {document.id!r} occurs again: renamed {name!r}")
             document = replace(document, id=name)
         ranked.append(document)
-    return tuple(ranked)
+    return tuple(ranked), places
 
 
 def unused_id(name: str, used: Counter[str]) -> str:

@@ -35,7 +35,8 @@ class Result:
 
     Args:
         query: The question.
-        documents: The documents as the system took them: in the caller's order, with unique ids.
+        documents: The documents as the system took them: in the caller's order, with unique ids,
+            those of one id and one text once.
         kept: Verbatim spans in the order in which the reader reads them.
         text: The context made of ``kept``, as it stands in the reader's prompt.
         tokens: Tokens of the context before and after.

@@ -86,7 +86,7 @@ def test_explain_shows_every_sentence(ragsieve: Command) -> None:
 
     assert ["", "a.txt", "  - Bees make honey.", "      Extract: not named as useful"] == lines[:4]
     assert "  + Summer Breeze was sung by Seals and Crofts." == lines[4]
-    assert "note: document id 'a.txt' occurs again: renamed 'a.txt#2'" in lines
+    assert "note: document id 'a.txt' occurs again with the same text: read once" in lines
     assert "answer: Summer Breeze was sung by Seals and Crofts." in lines
 
 

@@ -332,6 +332,34 @@ def test_equal_ids_lose_nothing(framework: Framework) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [LangChain, LlamaIndex, Haystack], ids=lambda kind: kind.__name__)
+def test_copies_come_out_once(kind: type[Any]) -> None:
+    """Two documents of one id and one text are one (deepset-ai/haystack#10463)."""
+    framework = kind()
+    x, y = "The late fee is 20 cents. Parking is free.", "The pool is closed."
+    given = [framework.make(name, text) for name, text in (("x", x), ("x", x), ("y", y))]
+    adapter = framework.adapter(**FAKE | {"options": {"k": 9}})
+    found = framework.run(adapter, "What is the late fee?", given)
+
+    assert [("x", x), ("y", y)] == [(one.id, one.text) for one in map(framework.see, found)]
+
+
+@pytest.mark.parametrize("system", ["finefilter", "top-sentences"])
+def test_each_document_says_how_probable_an_answer_is(framework: Framework, system: str) -> None:
+    """As the library says it of all of them; None where nothing tells it."""
+    options = {"system": system, "llm": "fake:echo", "embedder": "fake:hashing"}
+    title = "" if isinstance(framework, DSPy) else "{}"
+    known = [{"id": n, "text": t, "title": title.format(n)} for n, t in TEXTS.items()]
+    answerable = load(system, "fake:echo", "fake:hashing")(QUESTION, known).answerable
+    seen = through(framework, **options)
+
+    assert seen
+    assert (system == "top-sentences") == (answerable is None)
+    assert {None if answerable is None else round(answerable, 4)} == {
+        one.metadata[KEY]["answerable"] for one in seen
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -9,6 +9,7 @@ import pytest
 
 dspy = pytest.importorskip("dspy")
 
+from ragsieve import load  # noqa: E402
 from ragsieve.integrations.dspy import RagsieveRetriever  # noqa: E402
 
 from .conftest import FAKE, QUESTION  # noqa: E402
@@ -82,3 +83,11 @@ def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
 
     assert 2 == sum(len(step["dropped"]) for step in out.report["trace"]["steps"])
     assert out.report["tokens"]["after"] < out.report["tokens"]["before"]
+
+
+def test_the_report_tells_how_probable_an_answer_is() -> None:
+    """As `Result.to_dict` has it."""
+    report = RagsieveRetriever(lambda _: PASSAGES, llm="fake:echo")(QUESTION).report
+    result = load("finefilter", "fake:echo")(QUESTION, PASSAGES)
+
+    assert result.to_dict()["answerable"] == report["answerable"]

@@ -7,12 +7,15 @@ import json
 
 import pytest
 
+from ragsieve import load
 from ragsieve.errors import InputError, Unsupported
 from ragsieve.systems import build
 
 pytest.importorskip("haystack")
 
 from haystack import Document, Pipeline
+from haystack.components.preprocessors import DocumentSplitter
+from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream
 
 from ragsieve.integrations.haystack import RagsieveFilter
@@ -49,6 +52,33 @@ def test_a_pipeline_can_be_written_down_and_read() -> None:
     assert made.dumps() == read.dumps()
     assert [KEPT] == [document.content for document in kept]
     assert kept == asyncio.run(read.run_async(asked))["sieve"]["documents"]
+
+
+def test_a_pipeline_loads_where_the_module_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the call or the environment, as the page says; Haystack's error names both (PR 11432)."""
+    made = Pipeline()
+    made.add_component("sieve", RagsieveFilter(max_tokens=60))
+    text = made.dumps()
+    with pytest.raises(DeserializationError, match="not on the trusted-module allowlist"):
+        Pipeline.loads(text)
+    by_call = Pipeline.loads(text, allowed_modules=ALLOWED).dumps()
+    monkeypatch.setenv("HAYSTACK_DESERIALIZATION_ALLOWLIST", "ragsieve.*")
+
+    assert text == by_call == Pipeline.loads(text).dumps()
+    assert "max_tokens: 60" in text
+
+
+def test_a_splitters_documents_keep_true_offsets() -> None:
+    """The source has the kept text at ``split_idx_start``, or that is None."""
+    text = " ".join(one.content or "" for one in DOCUMENTS * 2)
+    splitter = DocumentSplitter("word", split_length=20, split_overlap=0)
+    split = splitter.run([Document(content=text)])["documents"]
+    sieve = RagsieveFilter("top-sentences", **FAKE | {"options": {"k": 4}})
+    found = sieve.run(QUESTION, split)["documents"]
+    known = [one for one in found if one.meta["split_idx_start"] is not None]
+
+    assert {len(one.content) for one in known} != {len(one.content) for one in split}
+    assert all(text[one.meta["split_idx_start"] :].startswith(one.content) for one in known)
 
 
 def test_a_system_cannot_be_written_down() -> None:
@@ -90,6 +120,15 @@ def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
     assert all(one["reason"] for one in dropped)
     assert 5 == sum(step["embedded"] for step in report["trace"]["steps"])
     assert "" == report["error"]
+    assert None is report["answerable"]
+
+
+def test_the_report_tells_how_probable_an_answer_is() -> None:
+    """As `Result.to_dict` has it."""
+    report = RagsieveFilter(llm="fake:echo").run(QUESTION, DOCUMENTS)["report"]
+    result = load("finefilter", "fake:echo")(QUESTION, DOCUMENTS)
+
+    assert result.to_dict()["answerable"] == report["answerable"]
 
 
 def test_the_report_tells_what_failed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from langchain_core.documents import Document
 
 from ragsieve.integrations.langchain import RagsieveCompressor
 
-from .conftest import FAKE, FRUIT, PAGE, QUESTION
+from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
 
 DOCUMENTS = [
     Document(
@@ -75,6 +76,53 @@ def test_a_document_without_an_id_has_none_afterwards() -> None:
     found = RagsieveCompressor("all", llm="fake:echo").compress_documents(DOCUMENTS, QUESTION)
 
     assert ["eiffel", None] == [document.id for document in found]
+
+
+@pytest.mark.parametrize(
+    ("start", "k", "expected"),
+    [(1000, 1, 1000 + len(PAGE) - len(KEPT)), (1000, 2, 1000), (-1, 1, -1), (None, 1, None)],
+)
+def test_a_start_index_is_that_of_the_kept_text(
+    start: int | None, k: int, expected: int | None
+) -> None:
+    """As text splitters write it; -1 is theirs for a place that they do not know."""
+    given = Document(PAGE, metadata={} if start is None else {"start_index": start})
+    sieve = RagsieveCompressor("top-sentences", **FAKE | {"options": {"k": k}})
+    (found,) = sieve.compress_documents([given], QUESTION)
+
+    assert expected == found.metadata.get("start_index")
+
+
+def test_a_splitters_documents_keep_true_offsets() -> None:
+    """The source has the kept text at its index, or the index is None."""
+    splitters = pytest.importorskip("langchain_text_splitters")
+    source = " ".join([FRUIT, PAGE, FRUIT, PAGE])
+    splitter = splitters.RecursiveCharacterTextSplitter(
+        chunk_size=110, chunk_overlap=0, add_start_index=True
+    )
+    split = splitter.create_documents([source])
+    sieve = RagsieveCompressor("top-sentences", **FAKE | {"options": {"k": 4}})
+    found = sieve.compress_documents(split, QUESTION)
+    starts = [(one.metadata["start_index"], one.page_content) for one in found]
+
+    assert [0, *(d.metadata["start_index"] for d in split[1:])] != [start for start, _ in starts]
+    assert all(source[a : a + len(text)] == text for a, text in starts if a is not None)
+
+
+def test_results_are_documents_that_can_be_written_down() -> None:
+    """Of LangChain's class, as JSON too, the input unchanged (langchain-ai/langchain#28511)."""
+    metadata = {"page": 3, "emb": [0.1, 0.2]}
+    given = Document("Parking is free. The late fee is 20 cents.", metadata=dict(metadata))
+    sieve = RagsieveCompressor("top-sentences", **FAKE)
+    (found,) = sieve.compress_documents([given], "What is the late fee?")
+
+    assert type(found) is Document
+    assert "The late fee is 20 cents." == found.page_content
+    assert found.metadata == json.loads(json.dumps(found.metadata))
+    assert ("Parking is free. The late fee is 20 cents.", metadata) == (
+        given.page_content,
+        given.metadata,
+    )
 
 
 def test_a_system_that_needs_no_torch_loads_none() -> None:

@@ -22,6 +22,7 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
+from ragsieve import load
 from ragsieve.answer import Reader
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain import filter_tool_messages
@@ -69,6 +70,28 @@ def test_results_are_cut_to_what_matters() -> None:
     ]
     assert before[:-3] == filtered[:-3]
     assert before == given
+
+
+def test_the_artifact_says_how_probable_an_answer_is() -> None:
+    """Of all results together, as the library says it; None where nothing tells it."""
+    texts = [{"id": f"c{n}", "text": text} for n, text in enumerate((PAGE, FRUIT))]
+    known = load("finefilter", "fake:echo")(QUESTION, texts).to_dict()["answerable"]
+    for sieve, answerable in ((Adapter(llm="fake:echo"), known), (SIEVE, None)):
+        *_, page, fruit = filter_tool_messages(conversation(PAGE, FRUIT), sieve)
+
+        assert answerable == page.artifact["ragsieve"]["answerable"]  # type: ignore[attr-defined]
+        assert answerable == fruit.artifact["ragsieve"]["answerable"]  # type: ignore[attr-defined]
+
+
+def test_equal_texts_of_a_call_are_all_filtered() -> None:
+    """A copy of a result is a result, too, with spans of its own."""
+    parts = [{"type": "text", "text": PAGE}] * 2
+    sieve = Adapter(**{"system": "top-sentences", **FAKE, "options": {"k": 9}}, on_error="raise")
+    (message,) = filter_tool_messages(conversation(parts), sieve)[-1:]
+    kept = message.artifact["ragsieve"]["kept"]  # type: ignore[attr-defined]
+
+    assert parts == message.content
+    assert [0, 0, 1, 1] == [span["part"] for span in kept]
 
 
 def test_the_artifact_says_what_was_kept_and_why_the_rest_was_not() -> None:

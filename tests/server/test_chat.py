@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,9 +16,11 @@ from fastapi.testclient import TestClient
 
 from ragsieve.errors import ModelError
 from ragsieve.integrations.tools import NOTHING
-from ragsieve.pipeline import System
+from ragsieve.pipeline import Pipeline, System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
+from ragsieve.trace import set_answerable
+from ragsieve.types import Query, Segment
 
 from .conftest import failing
 
@@ -213,6 +215,27 @@ def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -
     assert ("1", None) == tuple(upstream.headers[0].get(name) for name in ("x-mine", "cookie"))
     assert ("r1", None) == tuple(reply.headers.get(n) for n in ("x-request-id", "set-cookie"))
     assert not [name for name in reply.headers if name.startswith("x-ragsieve")]
+
+
+def test_headers_say_what_is_ignored_and_how_probable_an_answer_is(
+    client: MakeClient, system: System, upstream: Asked
+) -> None:
+    """Fields of documents that no model sees; no probability where nothing tells it."""
+
+    def unlikely(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        set_answerable(0.25)
+        return [*segments]
+
+    systems = {"nearest": system, "unlikely": System(Pipeline(unlikely), system.reader)}
+    asked = client(systems, settings=settings(upstream))
+    body = {"messages": QUESTION, "documents": [{"text": DOCUMENTS[1], "year": 1972}]}
+    nearest = asked.post(CHATS, json=body).headers
+    sure = asked.post(CHATS, json={**body, "ragsieve": {"system": "unlikely"}}).headers
+
+    assert ("year", None) == tuple(
+        nearest.get(f"x-ragsieve-{n}") for n in ("ignored", "answerable")
+    )
+    assert "0.25" == sure["x-ragsieve-answerable"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from ragsieve.documents import as_documents, unused_id
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import kept
 from ragsieve.integrations.tools import (
@@ -58,16 +60,18 @@ class ChatDocuments:
         query: The last user message without its documents.
         documents: What there is to filter, as `System.__call__` takes it; results of tools last.
         fill: The request with kept texts in the documents' places, and texts that no place is for.
+        unread: Names of fields of documents that neither the filter nor the upstream reads.
     """
 
     body: dict[str, Any]
     query: str
     documents: tuple[dict[str, Any], ...]
     fill: Callable[[Kept, Sequence[str]], dict[str, Any]]
+    unread: tuple[str, ...] = ()
 
     def filtered(self, result: Result) -> dict[str, Any]:
         """The request with what a system kept; texts that a model wrote stand at the end."""
-        parts = kept(result, range(len(self.documents)))
+        parts = kept(result, [document.rank for document in as_documents(self.documents)])
         known = {part.place: part.text for part in parts if part.place is not None}
         return self.fill(known, [part.text for part in parts if part.place is None])
 
@@ -121,12 +125,17 @@ def _with_results(
             contents.setdefault(result.message, {})[result.place] = text or NOTHING
         return {**filled, "messages": with_contents(filled["messages"], contents)}
 
-    tool_results = [{"id": result.call, "text": result.text} for result in results]
-    return ChatDocuments(body, chat.query if chat else question, (*before, *tool_results), fill)
+    used = Counter([one.get("id", "") for one in before])  # a copy of a text is a result, too
+    tool_results = [{"id": unused_id(one.call, used), "text": one.text} for one in results]
+    documents = (*before, *tool_results)
+    unread = chat.unread if chat else ()
+    return ChatDocuments(body, chat.query if chat else question, documents, fill, unread)
 
 
 def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
-    documents = tuple(_of_value(value, place) for place, value in enumerate(values))
+    read = [_of_value(value, place) for place, value in enumerate(values)]
+    documents = tuple(document for document, _ in read)
+    unread = sorted({name for _, names in read for name in names})
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
         tagged = [(_tag(documents[n]), _escaped(text)) for n, text in kept.items()]
@@ -136,25 +145,32 @@ def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -
         rest = {k: v for k, v in body.items() if k != "documents"}
         return {**rest, "messages": messages}
 
-    return ChatDocuments(body, question, documents, fill)
+    return ChatDocuments(body, question, documents, fill, tuple(unread))
 
 
-def _of_value(value: Any, place: int) -> dict[str, Any]:
-    """A string, ``{text, …}``, or Cohere's ``{id, data}``, whose data may have any fields."""
+def _of_value(value: Any, place: int) -> tuple[dict[str, Any], set[str]]:
+    """A string, ``{text, …}``, or Cohere's ``{id, data}``, whose data may have any fields.
+
+    With it the names of fields that are neither its name nor in its text.
+    """
     data = value.get("data", value) if isinstance(value, dict) else value
     title = None
+    beside = value if data is not value else {}
+    unread = {k for k, v in beside.items() if k not in ("id", "data") and v is not None}
     if isinstance(data, str):
         text = data
     elif isinstance(data, dict):
-        title = data.get("title")
-        fields = [(k, v) for k, v in data.items() if k not in ("id", "title")]
-        lines = "\n".join(f"{k}: {v}" for k, v in fields if isinstance(v, str | int | float))
-        text = next((data[k] for k in _TEXTS if isinstance(data.get(k), str)), lines)
+        title = data["title"] if isinstance(data.get("title"), str) else None
+        fields = {k: v for k, v in data.items() if k != "id" and (k != "title" or title is None)}
+        first = [k for k in _TEXTS if isinstance(fields.get(k), str)][:1]
+        read = first or [k for k, v in fields.items() if isinstance(v, str | int | float)]
+        text = fields[first[0]] if first else "\n".join(f"{k}: {fields[k]}" for k in read)
+        unread |= {k for k, v in fields.items() if k not in read and v is not None}
     else:
         raise InputError(f"documents must be strings or objects, got {data!r:.80} at {place}")
     name = value.get("id") if isinstance(value, dict) else None
     document = {"id": str(place) if name is None else str(name), "text": text}
-    return {**document, "title": title} if isinstance(title, str) else document
+    return (document if title is None else {**document, "title": title}), unread
 
 
 def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:

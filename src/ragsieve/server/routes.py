@@ -12,13 +12,14 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
+from ragsieve.documents import documents_and_places
 from ragsieve.inspector import view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, as_json, fault_of, json_response
 from ragsieve.server.ranking import ranked
-from ragsieve.server.service import Service, result_dict
+from ragsieve.server.service import Service, plain_documents, result_dict
 from ragsieve.server.strict import StrictRoute
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -91,10 +92,11 @@ def api(service: Service) -> APIRouter:
 
 def _rerank_reply(result: Result, name: str, body: shapes.RerankIn) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
-    for index, score in ranked(result, len(body.documents))[: body.top_n]:
+    _, places = documents_and_places(plain_documents(body.documents))
+    for index, score in ranked(result, places)[: body.top_n]:
         results.append({"index": index, "relevance_score": score})
         if body.return_documents:
-            results[-1]["document"] = {"text": result.documents[index].text}
+            results[-1]["document"] = {"text": result.documents[places[index]].text}
     read = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
     meta = {
         "api_version": {"version": "2"},

@@ -132,9 +132,7 @@ class Service:
         """Documents of a request as `System.__call__` takes them; not more tokens than may be."""
         if request.documents is None:
             return None
-        plain: list[AnyDocument] = [
-            one.plain if isinstance(one, DocumentIn) else one for one in request.documents
-        ]
+        plain = plain_documents(request.documents)
         most = self.settings.limits.max_tokens
         texts = [document.text for document in as_documents(plain)]
         tokens = sum(map(len, texts)) * _UTF8  # at most
@@ -142,6 +140,11 @@ class Service:
             message = f"max_tokens must be at most {most}, got {tokens} in the documents"
             raise Fault(413, "too_many_tokens", message)
         return plain
+
+
+def plain_documents(documents: Sequence[Any]) -> list[AnyDocument]:
+    """Documents of a request as `System.__call__` takes them."""
+    return [one.plain if isinstance(one, DocumentIn) else one for one in documents]
 
 
 def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
