@@ -88,11 +88,93 @@ def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None
 
 
 def test_an_unknown_model_is_the_default_system(client: MakeClient, body: dict[str, Any]) -> None:
-    """As clients of others name it, and send what only others know; the reply names the system."""
-    asked = {**body, "model": "rerank-v3.5", "max_chunks_per_doc": 10}
-    reply = client().post("/v2/rerank", json=asked)
+    """As clients of others name it; the reply names the system."""
+    reply = client().post("/v2/rerank", json={**body, "model": "rerank-v3.5"})
 
     assert (200, "nearest") == (reply.status_code, reply.json()["model"])
+
+
+READ_WHOLE = "documents are read whole"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"max_tokens_per_doc": 20}, [f"max_tokens_per_doc is ignored: {READ_WHOLE}"]),
+        ({"max_chunks_per_doc": 10}, [f"max_chunks_per_doc is ignored: {READ_WHOLE}"]),
+        ({"truncate_prompt_tokens": 500}, [f"truncate_prompt_tokens is ignored: {READ_WHOLE}"]),
+        ({"truncation": True}, [f"truncation is ignored: {READ_WHOLE}"]),
+        (
+            {"rank_fields": ["x"]},
+            ["rank_fields is ignored: documents are ranked by title and text"],
+        ),
+        ({"top_k": 2}, ["top_k is ignored: it is not known"]),
+        ({"texts": ["It rained."]}, ["texts is ignored: it is not known"]),
+        ({"rank_fields": None, "max_tokens_per_doc": None}, []),
+        ({}, []),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
+def test_a_field_that_is_ignored_is_a_warning(
+    client: MakeClient, body: dict[str, Any], path: str, fields: dict[str, Any], expected: list[str]
+) -> None:
+    """Other servers know it; the ranking is that without it (vllm PR 38827, litellm PR 39363,
+    WeKnora PR 3299).
+    """
+    asked = client()
+    reply = asked.post(path, json={**body, **fields})
+    plain = asked.post(path, json=body)
+
+    assert (200, expected) == (reply.status_code, reply.json()["meta"]["warnings"])
+    assert plain.json()["results"] == reply.json()["results"]
+
+
+def test_ignored_fields_cannot_fill_a_reply(client: MakeClient, body: dict[str, Any]) -> None:
+    """Ten are named, each by its first characters, the others counted."""
+    fields = {f"{n}{'x' * 10_000}": n for n in range(1000)}
+    warnings = client().post("/v1/rerank", json={**body, **fields}).json()["meta"]["warnings"]
+
+    assert 11 == len(warnings)
+    assert f"0{'x' * 79} is ignored: it is not known" == warnings[0]
+    assert "990 other fields are ignored" == warnings[-1]
+
+
+def test_only_what_was_asked_for_is_in_a_result(client: MakeClient) -> None:
+    """No key ``document`` unless asked for (joonsoome/embed-rerank#11); then its text
+    (cohere-ai/notebooks#202).
+    """
+    texts = ["Ashby lies on a hill.", "Port Lorne has a harbour."]
+    body = {"model": "any", "query": "Which town has a harbour?", "documents": texts}
+    asked = client()
+    plain = asked.post("/v2/rerank", json={**body, "top_n": 2}).json()["results"]
+    whole = asked.post("/v1/rerank", json={**body, "return_documents": True}).json()["results"]
+
+    assert [{"index", "relevance_score"}] * 2 == [one.keys() for one in plain]
+    assert [(1, {"text": texts[1]}), (0, {"text": texts[0]})] == [
+        (one["index"], one["document"]) for one in whole
+    ]
+
+
+def test_no_documents_have_no_results(client: MakeClient) -> None:
+    """They are no error (griptape-ai/griptape#1152)."""
+    reply = client().post("/v2/rerank", json={"model": "any", "query": "Who?", "documents": []})
+
+    assert (200, []) == (reply.status_code, reply.json()["results"])
+
+
+def test_a_copy_ranks_as_its_document(client: MakeClient, body: dict[str, Any]) -> None:
+    """It is read once, and both places have its score and text."""
+    rained, song, rome = body["documents"]
+    asked = {**body, "documents": [song, rome, song, rained], "return_documents": True}
+    results = client().post("/v1/rerank", json=asked).json()["results"]
+
+    assert [0, 2] == [one["index"] for one in results[:2]]
+    assert results[0]["relevance_score"] == results[1]["relevance_score"]
+    assert [song["text"], song["text"]] == [one["document"]["text"] for one in results[:2]]
+    assert {1: rome["text"], 3: rained} == {
+        one["index"]: one["document"]["text"] for one in results[2:]
+    }
 
 
 def test_a_strict_server_refuses_an_unknown_model(client: MakeClient, body: dict[str, Any]) -> None:
@@ -118,5 +200,8 @@ def test_coheres_client_is_served(
 
     assert [1, 0] == [one.index for one in reply.results]
     assert 1 >= reply.results[0].relevance_score > reply.results[1].relevance_score >= 0
+    ignored = {"max_tokens_per_doc" if version == "ClientV2" else "max_chunks_per_doc": 20}
+    warned = asked.rerank(model="nearest", query=body["query"], documents=texts, **ignored)
+    assert [f"{name} is ignored: {READ_WHOLE}" for name in ignored] == warned.meta.warnings
     with pytest.raises(cohere.core.api_error.ApiError, match="must not be blank"):
         asked.rerank(model="nearest", query=" ", documents=texts)

@@ -81,7 +81,10 @@ def api(service: Service) -> APIRouter:
     @router.post("/rerank", response_model=shapes.RerankOut, include_in_schema=False)
     @router.post("/v1/rerank", response_model=shapes.RerankOut)
     async def rerank(body: shapes.RerankIn) -> Response:
-        """All documents ranked, as clients of Cohere and Jina ask; also at /v2/rerank, /rerank."""
+        """All documents ranked, as clients of Cohere and Jina ask; also at /v2/rerank, /rerank.
+
+        `meta.warnings` names the fields of the request that are ignored.
+        """
         lenient = not service.settings.strict_models and body.model not in service.systems
         name = service.named(None if lenient else body.model)
         system = service.systems[name]
@@ -102,7 +105,7 @@ def _rerank_reply(result: Result, name: str, body: shapes.RerankIn) -> dict[str,
         "api_version": {"version": "2"},
         "billed_units": {"search_units": 1},
         "tokens": {"input_tokens": read},
-        "warnings": result.trace.warnings,
+        "warnings": [*body.warnings, *result.trace.warnings],
     }
     usage = {"total_tokens": read, "prompt_tokens": read}
     return {
