@@ -221,15 +221,18 @@ def test_ids_become_unique(ids: list[str]) -> None:
 
 
 def test_copies_of_a_document_are_read_once() -> None:
-    """Those of one id and one text, whatever their titles; the trace says so, places find them."""
+    """Those of one id and one text; the trace says so, places find them, metadata are joined."""
     trace = Trace()
-    given = [Document("a", "t", title="first"), Document("a", "t"), Document("a", "u"), "t", "t"]
+    first = Document("a", "t", title="first", metadata={"x": 1})
+    copy = Document("a", "t", title="second", source="s", metadata={"x": 2, "y": 2})
+    given = [first, copy, Document("a", "u"), "t", "t"]
     with trace.recording():
         documents, places = documents_and_places(given)
 
     assert [("a", "first", 0), ("a#2", "", 2), ("3", "", 3), ("4", "", 4)] == [
         (d.id, d.title, d.rank) for d in documents
     ]
+    assert ("s", {"x": 1, "y": 2}) == (documents[0].source, documents[0].metadata)
     assert [0, 0, 1, 2, 3] == places
     assert "document id 'a' occurs again with the same text: read once" == trace.notes[0]
 

@@ -79,6 +79,7 @@ def documents_and_places(
         places.append(place)
         if place < len(ranked):
             note(f"document id {document.id!r} occurs again with the same text: read once")
+            ranked[place] = _filled(ranked[place], document)
             continue
         name = unused_id(document.id, used)
         if name != document.id:
@@ -86,6 +87,13 @@ def documents_and_places(
             document = replace(document, id=name)
         ranked.append(document)
     return tuple(ranked), places
+
+
+def _filled(document: Document, copy: Document) -> Document:
+    """A document with what a copy says of it beside its text, where it says nothing itself."""
+    metadata = {**copy.metadata, **document.metadata}
+    title, source = document.title or copy.title, document.source or copy.source
+    return replace(document, title=title, source=source, metadata=metadata)
 
 
 def unused_id(name: str, used: Counter[str]) -> str:

@@ -161,12 +161,20 @@ def test_without_a_gold_label_there_is_no_number() -> None:
 
 def test_documents_of_equal_ids_are_told_apart() -> None:
     """A system renames the second; the labels follow."""
-    example = Example(QUERY, (document("a"), document("a", is_positive=True)))
+    example = Example(QUERY, (document("a", "It rained."), document("a", is_positive=True)))
     result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
     first_only = Result(QUERY, result.documents, result.kept[:1], "", Tokens(2, 1), Trace())
 
     assert 0.5 == document_precision(example, result)
     assert 0.0 == document_recall(example, first_only)
+
+
+def test_the_label_of_a_copy_counts() -> None:
+    """A system reads a document of one id and one text once, with the labels of both."""
+    example = Example(QUERY, (document("a"), document("a", is_positive=True), document("b")))
+    result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
+
+    assert (1.0, 0.5) == of_documents(example, result)
 
 
 def test_an_answer_is_followed_through_the_stages() -> None:
