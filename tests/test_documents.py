@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve.documents import as_documents
+from ragsieve.documents import as_documents, from_json
 
 
-@pytest.mark.parametrize("key", ["text", "page_content", "content", "body"])
+@pytest.mark.parametrize("key", ["text", "page_content", "content", "snippet", "contents", "body"])
 def test_a_mapping_has_its_text_under_a_usual_key(key: str) -> None:
     """The text is not in the metadata as well; other keys are."""
     (document,) = as_documents([{"id": "d", key: "It rained.", "title": "Rain", "page": 3}])
@@ -51,3 +51,43 @@ def test_documents_of_other_frameworks_are_taken_as_they_are(make: Any) -> None:
     assert ("d", "It rained.") == (document.id, document.text)
     assert ("Rain", "rain.txt") == (document.title, document.source)
     assert 3 == document.metadata["page"]
+
+
+REPLY = {"status": "ok", "results": [{"name": "Bees"}], "title": "R"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("It rained.", ("0", "", "It rained.")),
+        ({"id": 7, "title": "Rain", "body": "It rained."}, ("7", "Rain", "It rained.")),
+        ({"text": None, "content": {"html": "x"}, "snippet": "It."}, ("0", "", "It.")),
+        ({"text": "It.", "title": 1984, "metadata": [1]}, ("0", "1984", "It.")),
+        ({"id": "a", "data": {"id": "b", "text": "It."}}, ("a", "", "It.")),
+        ({"data": {"id": "b", "text": "It."}}, ("b", "", "It.")),
+        (
+            {"id": "INC-1", "open": True, "by": None},
+            ("INC-1", "", "id: INC-1\nopen: true\nby: null"),
+        ),
+        ({"title": "Rain", "mm": 2.5}, ("0", "Rain", "mm: 2.5")),
+        (REPLY, ("0", "R", '{"status": "ok", "results": [{"name": "Bees"}], "title": "R"}')),
+        (
+            {"data": [{"name": "Bäche"}], "next": 2},
+            ("0", "", '{"data": [{"name": "Bäche"}], "next": 2}'),
+        ),
+        ([1, [2]], ("0", "", "[1, [2]]")),
+        ({}, ("0", "", "{}")),
+        (None, ("0", "", "null")),
+        (1.5, ("0", "", "1.5")),
+    ],
+)
+def test_any_json_is_a_document(value: Any, expected: tuple[str, str, str]) -> None:
+    """By its text, else a line a field, else as JSON: nothing of a reply is lost."""
+    (document,) = as_documents([from_json(value)])
+
+    assert expected == (document.id, document.title, document.text)
+
+
+def test_a_reply_stays_as_it_stands() -> None:
+    """Its own spaces and numbers, where its JSON is at hand."""
+    assert '{ "a": [1.10] }' == from_json({"a": [1.1]}, '{ "a": [1.10] }')["text"]

@@ -60,6 +60,24 @@ def test_filter_prints_what_matters(ragsieve: Command) -> None:
     assert ended.err.startswith("kept 1 of 3 spans, 9 of 19 tokens; ")
 
 
+def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
+    """Records of an array are documents of their own, a reply with other fields is one."""
+    records = [{"name": "Bees", "make": "honey"}, {"name": "Summer Breeze", "by": "Seals"}]
+    Path("records.json").write_text(json.dumps(records))
+    Path("reply.json").write_text(json.dumps({"total": 2, "results": records}))
+    listed = ragsieve("filter", *FAKE, "-q", ASKED, "records.json")
+    whole = ragsieve("filter", *FAKE, "-q", ASKED, "reply.json", "--json")
+    asked = {"question": ASKED, "documents": records}
+    Path("asked.jsonl").write_text(json.dumps(asked))
+    many = ragsieve("filter", *FAKE, "--input", "asked.jsonl", "--output", "kept.jsonl")
+
+    assert [0, 0, 0] == [listed.code, whole.code, many.code]
+    assert "name: Summer Breeze" in listed.out
+    assert "honey" not in listed.out
+    assert "reply.json:1" in whole.out
+    assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
+
+
 def test_ask_prints_the_answer(ragsieve: Command) -> None:
     """Here the fake's: the sentence nearest to the question."""
     ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt")

@@ -77,14 +77,12 @@ def test_files_keep_their_order(tmp_path: Path) -> None:
         ("a.txt", b"a\xff", "a.txt must be UTF-8; byte 1 is 0xff"),
         ("a.html", b"a\xff", "a.html must be UTF-8; byte 1 is 0xff"),
         ("a.xlsx", b"PK\xff", r"a.xlsx must be UTF-8, or end in one of .* \.docx; byte 2 is 0xff"),
-        ("a.json", b'[{"text": "a"}, 1]', "a.json item 2: must be a JSON object, got a int"),
         ("a.json", b"[", "a.json: not JSON"),
         ("a.json", b'[{"question": "q", "documents": []}]', "item 1: .* pass it by --input"),
         ("a.pdf", b"%PDF-1.7 and no more", "a.pdf cannot be read as PDF: "),
         ("a.docx", b"PK", "a.docx cannot be read as a Word file: "),
-        ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}', "a.jsonl line 2: a document must have a text"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": ', "a.jsonl line 2: not JSON"),
         ("a.jsonl", b"\xff", "a.jsonl line 1: not UTF-8"),
-        ("a.jsonl", b"[]", "a.jsonl line 1: must be a JSON object"),
         ("a.jsonl", b'{"question": "q", "documents": []}', "line 1: .* pass it by --input"),
     ],
 )
@@ -117,13 +115,18 @@ def test_standard_input_is_read_once() -> None:
         ("\ufeff <!doctype html><title>T</title><p>Bees.", ("-", "T", "Bees.")),
         ("<3 bees", ("-", "", "<3 bees")),
         ('\ufeff{"text": "Bees.", "title": "T"}', ("standard input:1", "T", "Bees.")),
+        ('{\n "hits": [{"a": 1.0}]\n}', ("standard input:1", "", '{\n "hits": [{"a": 1.0}]\n}')),
+        ('[{"name": "Bee", "legs": 6}]', ("standard input:1", "", "name: Bee\nlegs: 6")),
+        ('["Bees."]', ("standard input:1", "", "Bees.")),
+        ('["Bees"] are here', ("-", "", '["Bees"] are here')),
         ("{{Infobox bee}}", ("-", "", "{{Infobox bee}}")),
+        ("[1] Bees", ("-", "", "[1] Bees")),
     ],
 )
 def test_standard_input_is_known_by_how_it_begins(
     given: str, expected: tuple[str, str, str]
 ) -> None:
-    """An object begins JSONL, a tag HTML, all else is text."""
+    """JSON, a JSON object a line, HTML behind a tag; all else is text."""
     code = (
         "from ragsieve.retrieve.files import read_documents as read;"
         "print(ascii([(d.id, d.title, d.text) for d in read('-')]))"
@@ -176,6 +179,54 @@ def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
     found = [(d.id, d.text) for d in read_documents(paths)]
     assert [("b", "Bees."), (f"{paths[0]}:2", "C"), (f"{paths[1]}:1", "Cheese.")] == found
     assert found == [(d.id, d.text) for d in Sources(paths)]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        (
+            "a.json",
+            '{ "total": 1, "hits": [{"n": 1.0}] }\n',
+            ['{ "total": 1, "hits": [{"n": 1.0}] }'],
+        ),
+        (
+            "a.json",
+            '{"documents": ["Bees."], "total": 1}',
+            ['{"documents": ["Bees."], "total": 1}'],
+        ),
+        (
+            "a.json",
+            '[{"name": "Bee", "legs": 6}, {"of": {"n": 1}}]',
+            ["name: Bee\nlegs: 6", '{"of": {"n": 1}}'],
+        ),
+        ("a.json", '["Bees.", 1, [2, 3], null]', ["Bees.", "1", "[2, 3]", "null"]),
+        ("a.json", '"Bees."', ["Bees."]),
+        ("a.json", "[]", []),
+        ("a.jsonl", '"Bees."\n{"a": [1.0]}\n[]', ["Bees.", '{"a": [1.0]}', "[]"]),
+    ],
+)
+def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: list[str]) -> None:
+    """An API's reply is one, each item of an array is one; ids are of the file and the place."""
+    path = tmp_path / name
+    path.write_text(data)
+    documents = read_documents([str(path)])
+
+    assert expected == [document.text for document in documents]
+    assert [f"{path}:{n}" for n in range(1, len(expected) + 1)] == [d.id for d in documents]
+    assert [*documents] == [*Sources([str(path)])]
+
+
+def test_json_that_nests_deep_is_read_or_named(tmp_path: Path) -> None:
+    """Whatever the depth, there is a document or one line."""
+    for depth in (10, 500, 900, 100_000):
+        path = tmp_path / "a.json"
+        path.write_text("[" * depth + "]" * depth)
+        try:
+            text = read_documents([str(path)])[0].text
+        except InputError as error:
+            text = str(error)
+
+        assert text == "[" * (depth - 1) + "]" * (depth - 1) or "nests too deep" in text
 
 
 def pdf(*pages: str) -> bytes:
@@ -326,9 +377,9 @@ def test_a_source_that_is_not_there_is_named_before_any_is_read(
 
 def test_documents_are_read_one_at_a_time(tmp_path: Path) -> None:
     """The first is there though a later line is bad."""
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"txt": "b"}')
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": ')
     found = iter(Sources([str(tmp_path / "a.jsonl")]))
 
     assert "a" == next(found).text
-    with pytest.raises(InputError, match=r"a.jsonl line 2: a document must have a text"):
+    with pytest.raises(InputError, match=r"a.jsonl line 2: not JSON"):
         next(found)

@@ -68,12 +68,13 @@ def test_many_blocks_are_each_in_its_place() -> None:
 
 
 def test_a_field_of_documents_leads_the_last_user_message(system: System) -> None:
-    """With no more weight than the user's words; strings, objects and Cohere's data are read."""
+    """With no more weight than the user's words; strings, any objects, Cohere's data are read."""
     documents = [
         "It rained.",
         {"title": "Song", "text": "Seals sang Summer Breeze."},
         {"id": "x", "data": {"snippet": "Rome is a city."}},
         {"id": "y", "data": {"year": 1972, "hit": "yes"}},
+        {"total": 1, "songs": [{"year": 1972}]},
     ]
     body = chat("Who sang Summer Breeze?", documents=documents, tools=[{"type": "function"}])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
@@ -86,6 +87,7 @@ def test_a_field_of_documents_leads_the_last_user_message(system: System) -> Non
         "Seals sang Summer Breeze.",
         "Rome is a city.",
         "year: 1972\nhit: yes",
+        '{"total": 1, "songs": [{"year": 1972}]}',
     ] == [one["text"] for one in parsed.documents]
     assert ["system", "user"] == [m["role"] for m in changed["messages"]]
     assert changed["messages"][1]["content"].endswith("</documents>\n\nWho sang Summer Breeze?")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ragsieve.documents import as_documents
+from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError
 from ragsieve.types import Example, Query
 
@@ -37,15 +37,30 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def parse_record(line: bytes) -> Example:
-    """A question with its documents, from a line of JSON.
-
-    The keys are ``question`` (or ``query``), ``documents`` (each with ``text``, and where known
-    ``id``, ``title``, ``source``), and where known ``id``, ``answers`` and ``metadata``.
+    """A question with its documents, from a line of JSON; see `as_example`.
 
     Raises:
         InputError: If the line is not UTF-8, not JSON, or breaks the schema.
     """
-    record = parse_json(line)
+    return as_example(parse_json(line))
+
+
+def is_question(value: Any) -> bool:
+    """Whether a JSON value is a question with documents, and not a document itself."""
+    known = {*value} if isinstance(value, dict) else set()
+    return "documents" in known and "text" not in known and bool(known & {"question", "query"})
+
+
+def as_example(record: Mapping[str, Any]) -> Example:
+    """A question with its documents, from a JSON object.
+
+    The keys are ``question`` (or ``query``), ``documents`` (strings, or objects with ``text``, and
+    where known ``id``, ``title``, ``source``; of others see `ragsieve.documents.from_json`), and
+    where known ``id``, ``answers`` and ``metadata``.
+
+    Raises:
+        InputError: If it breaks the schema.
+    """
     question = record.get("question", record.get("query"))
     documents = record.get("documents", [])
     answers = record.get("answers") or []
@@ -60,7 +75,7 @@ def parse_record(line: bytes) -> Example:
         raise InputError(f"metadata must be an object, got {metadata!r:.80}")
     name = "" if record.get("id") is None else str(record["id"])
     query = Query(question, id=name, time=str(metadata.get("query_time") or ""))
-    return Example(query, as_documents(documents), tuple(answers), metadata)
+    return Example(query, as_documents(listed_in_json(documents)), tuple(answers), metadata)
 
 
 def parse_json(line: bytes) -> Mapping[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -10,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ragsieve import datasets
-from ragsieve.datasets.local import lines, load_json, parse_json, parse_record
-from ragsieve.documents import as_documents
+from ragsieve.datasets.local import as_example, is_question, lines, load_json
+from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes
 from ragsieve.retrieve.index.store import digest_of
@@ -24,7 +24,7 @@ from ragsieve.types import Document, Example
 READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx")
 """Endings of the files that are read of a folder."""
 
-_KINDS = ((".jsonl", re.compile(rb'\{\s*"')), (".html", re.compile(rb"<[!?a-zA-Z]")))
+_JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
 _BOM = b"\xef\xbb\xbf"
 _OF_QUESTION = (  # metadata of a passage in the list of one question, not its own
     *("is_positive", "has_answer", "supporting_sentences", "relevance", "answer_part"),
@@ -39,15 +39,17 @@ def read_documents(
 
     ``.html``, ``.htm`` and ``.docx`` become text, a ``.pdf`` one document a page with the id
     ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an array
-    of them; other files are text as they are. Folders are read as by `Sources`. Standard input is
-    JSONL where it begins with an object, HTML where it begins with a tag, else text.
+    of them, each any JSON (`from_json`); other files are text as they are. Folders are read as by
+    `Sources`. Standard input is JSON where it is an object or an array, JSONL where it begins with
+    an object, HTML where it begins with a tag, else text.
 
     Args:
         paths: Files and folders.
         others: Files of folders that were left out, by ending, are counted here.
 
     Raises:
-        InputError: If a file cannot be read, is not UTF-8, or a line of JSONL is no document.
+        InputError: If a file cannot be read, is not UTF-8, is no JSON though it should be, or holds
+            questions.
     """
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
@@ -191,7 +193,7 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
         for number, line in numbered:
             if line.strip():
                 place = f"{_name(path)} line {number}"
-                yield number, _item(line, f"{_name(path)}:{number}", place)
+                yield number, _item(_json(line, place), f"{_name(path)}:{number}", place, line)
     else:
         yield from _whole(path, kind, raw if path == "-" else _read(path))
 
@@ -224,24 +226,35 @@ def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | E
 
 
 def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:
-    """The items of a JSON file: one object, or an array of them."""
+    """The items of a JSON file: those of an array, or one, which is all of it."""
+    value = _json(raw, name)
+    items, text = (value, b"") if isinstance(value, list) else ([value], raw)
+    for number, item in enumerate(items, 1):
+        yield number, _item(item, f"{name}:{number}", f"{name} item {number}", text)
+
+
+def _json(text: bytes, place: str) -> Any:
     try:
-        value = load_json(raw)
+        return load_json(text)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    for number, item in enumerate(value if isinstance(value, list) else [value], 1):
-        line = json.dumps(item).encode()
-        yield number, _item(line, f"{name}:{number}", f"{name} item {number}")
+        raise InputError(f"{place}: {error}") from error
 
 
-def _item(line: bytes, id_: str, place: str) -> Document | Example:
-    """A document, or a question with documents if it has these and no text."""
+def _item(value: Any, id_: str, place: str, text: bytes) -> Document | Example:
+    """A question with documents, if it is one without a text of its own, or any JSON as a document.
+
+    Args:
+        value: The item.
+        id_: The document's id, where it has none.
+        place: Where it stands, for errors.
+        text: The item's JSON as it stands, in UTF-8; empty where that is not known.
+    """
     try:
-        record = parse_json(line)
-        if "documents" in record and "text" not in record:
-            return parse_record(line)
-        unnamed = record.get("id") in (None, "")
-        return as_documents([{**record, "id": id_} if unnamed else record])[0]
+        if is_question(value):
+            return as_example(value)
+        document = from_json(value, text.decode("utf-8-sig").strip())
+        unnamed = document.get("id") in (None, "")
+        return as_documents([{**document, "id": id_} if unnamed else document])[0]
     except InputError as error:
         raise InputError(f"{place}: {error}") from error
 
@@ -256,4 +269,10 @@ def _read(path: str) -> bytes:
 
 def _guess(raw: bytes) -> str:
     begin = raw.removeprefix(_BOM)[:1024].lstrip()
-    return next((kind for kind, pattern in _KINDS if pattern.match(begin)), ".txt")
+    if not _JSON.match(begin):
+        return ".html" if _TAG.match(begin) else ".txt"
+    try:
+        load_json(raw)
+    except InputError:  # more than one value
+        return ".jsonl" if begin.startswith(b"{") else ".txt"
+    return ".json"

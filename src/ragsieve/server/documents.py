@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from ragsieve.documents import listed_in_json
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import kept
 from ragsieve.integrations.tools import (
@@ -26,7 +27,6 @@ _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
 _SPACE = re.compile(r"\s*")
 _END = "</document>"
 _MARKUP = re.compile(r"<(?=/?documents?\b)", re.IGNORECASE)
-_TEXTS = ("text", "content", "snippet", "contents", "body")
 _HEAD = "Answer from these documents where they help.\n"
 
 Kept = Mapping[int, str]
@@ -126,7 +126,7 @@ def _with_results(
 
 
 def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
-    documents = tuple(_of_value(value, place) for place, value in enumerate(values))
+    documents = tuple(listed_in_json(values))
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
         tagged = [(_tag(documents[n]), _escaped(text)) for n, text in kept.items()]
@@ -137,24 +137,6 @@ def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -
         return {**rest, "messages": messages}
 
     return ChatDocuments(body, question, documents, fill)
-
-
-def _of_value(value: Any, place: int) -> dict[str, Any]:
-    """A string, ``{text, …}``, or Cohere's ``{id, data}``, whose data may have any fields."""
-    data = value.get("data", value) if isinstance(value, dict) else value
-    title = None
-    if isinstance(data, str):
-        text = data
-    elif isinstance(data, dict):
-        title = data.get("title")
-        fields = [(k, v) for k, v in data.items() if k not in ("id", "title")]
-        lines = "\n".join(f"{k}: {v}" for k, v in fields if isinstance(v, str | int | float))
-        text = next((data[k] for k in _TEXTS if isinstance(data.get(k), str)), lines)
-    else:
-        raise InputError(f"documents must be strings or objects, got {data!r:.80} at {place}")
-    name = value.get("id") if isinstance(value, dict) else None
-    document = {"id": str(place) if name is None else str(name), "text": text}
-    return {**document, "title": title} if isinstance(title, str) else document
 
 
 def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
