@@ -24,6 +24,7 @@ from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.score import Cosine, Pair
 from ragsieve.select import Extract, Truncate
+from ragsieve.systems import SYSTEMS
 from tests import tiny
 from tests.tiny import save_bytes
 
@@ -230,10 +231,23 @@ def test_a_folder_does_not_pose_as_a_model_of_the_hub(
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "./none", "../a/b", "/none", "a/b/c", "a/b@"])
-def test_an_unknown_name_says_what_one_may_be(name: str) -> None:
-    """And nothing is asked of the hub."""
-    with pytest.raises(InputError, match=r"must be a folder or a hub id OWNER/NAME, got"):
+def test_an_unknown_name_says_which_systems_there_are(name: str) -> None:
+    """All of them, and what else a name may be; nothing is asked of the hub."""
+    with pytest.raises(InputError) as error:
         load(name)
+
+    rest = f"a trained filter's folder or hub id OWNER/NAME, got {name!r}"
+    assert f"system must be one of {', '.join(SYSTEMS)}, {rest}" == str(error.value)
+
+
+def test_a_name_that_nearly_is_one_names_that() -> None:
+    """Behind the list; a path is a trained filter's, whatever its name, and nothing else is one."""
+    with pytest.raises(InputError, match=r"got 'top-sentense'; did you mean 'top-sentences'\?"):
+        load("top-sentense")
+    with pytest.raises(InputError, match="a trained filter must be a folder, got 'none'"):
+        load(Path("none"))
+    with pytest.raises(InputError, match="system must be a name or a trained filter's folder"):
+        load(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.server

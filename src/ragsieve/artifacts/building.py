@@ -55,6 +55,7 @@ USUAL = {"embedder": "minilm", "pruner": "pruner"}
 """Models of `ragsieve.SYSTEM_ROLES` where nobody names others."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
+_TRAINED = "a trained filter's folder or hub id OWNER/NAME"
 _PULLED = (FILTER, CARD, "*.safetensors", "*.json")
 
 
@@ -185,7 +186,7 @@ def entry(name: str) -> SystemEntry:
         return systems.SYSTEMS[name]
     here = bool(name) and Path(name).expanduser().is_dir()
     if not here and not _HUB_ID.fullmatch(name):
-        raise InputError(unknown(name, "a trained filter's folder or hub id"))
+        raise InputError(unknown(name, _TRAINED))
     make = SYSTEMS[read(_folder_of(name)).system if here else "finefilter"]
     summary = "Keep the fewest sentences that the generator answers from, by trained models"
     return SystemEntry(make, summary, "its own models", systems.SYSTEMS["finefilter"].paper)
@@ -316,12 +317,15 @@ def identity(name: str) -> str:
 
 def _folder_of(name: str | Path) -> Path:
     """The folder of a trained filter: as given, or of the hub."""
+    if not isinstance(name, str | Path):
+        raise InputError(f"system must be a name or a trained filter's folder, got {name!r:.80}")
     folder = Path(name).expanduser()
     if str(name) and folder.is_dir():
         return folder
-    if isinstance(name, Path) or not _HUB_ID.fullmatch(name):
-        got = f"got {str(name)!r}{nearest(str(name), systems.SYSTEMS)}"
-        raise InputError(f"a trained filter must be a folder or a hub id OWNER/NAME, {got}")
+    if isinstance(name, Path):
+        raise InputError(f"a trained filter must be a folder, got {str(name)!r}")
+    if not _HUB_ID.fullmatch(name):
+        raise InputError(unknown(name, _TRAINED))
     try:
         return store.snapshot(name, _PULLED)
     except StoreError as error:
