@@ -20,6 +20,7 @@ from .conftest import Ended
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
 FAKE = ("--system", "finefilter-point", "--llm", "fake:echo", "--embedder", "fake:hashing")
+RANKED = ("--system", "top-sentences", "--option", "k=1", "--embedder", "fake:hashing")
 
 
 Command = Callable[..., Any]
@@ -106,6 +107,18 @@ def test_explain_shows_every_sentence(ragsieve: Command) -> None:
     assert "  + Summer Breeze was sung by Seals and Crofts." == lines[4]
     assert "note: document id 'a.txt' occurs again: renamed 'a.txt#2'" in lines
     assert "answer: Summer Breeze was sung by Seals and Crofts." in lines
+
+
+def test_explain_says_where_the_threshold_comes_from(ragsieve: Command) -> None:
+    """Once, under all spans; and no line has a score twice."""
+    default = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.9")
+    ended = ragsieve("filter", *default, "-q", ASKED, "a.txt", "--explain")
+    lines = ended.out.splitlines()
+    ranked = ragsieve("filter", *RANKED, "-q", ASKED, "a.txt", "--explain")
+
+    assert ["note: Threshold: keep_answer=0.9 → 0.1"] == [x for x in lines if "keep_answer" in x]
+    assert "      Threshold: score 0.000 is below 0.100" in lines
+    assert re.search(r"^      TopK \d\.\d{3}: rank 2 is past k=1$", ranked.out, re.MULTILINE)
 
 
 def test_documents_come_by_standard_input() -> None:

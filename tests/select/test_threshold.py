@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ragsieve.errors import InputError
+from ragsieve.models.fake import OverlapPruner
 from ragsieve.select import Threshold, TopK
+from ragsieve.select.threshold import PROMISED
 from ragsieve.types import Document, Segment
 from tests.select.segments import QUERY, scored, traced
 
@@ -54,3 +58,61 @@ def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float])
     stage = Threshold(0.2, relative=0.5)
 
     assert kept == [s.score for s in stage(QUERY, given)]
+
+
+def test_a_promised_threshold_says_where_it_comes_from() -> None:
+    """Once: the promise, its probability, and what a question's best segment makes of it.
+
+    keep_answer 0.8 is 0.2 by the fake pruner, log-odds -1.386; half of those of 0.9, 1.099, more is
+    -0.288, which is 0.43.
+    """
+    threshold = replace(Threshold.promised(OverlapPruner(), 0.8, min_keep=1), relative=0.5)
+    kept, record = traced(threshold, scored(0.9, 0.3, 0.25))
+
+    assert ([0.9], "Promises(keep_answer=0.8)") == (
+        [s.score for s in kept],
+        repr(threshold.promises),
+    )
+    assert ["keep_answer=0.8 → 0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
+    reasons = ["score 0.300 is below 0.429", "score 0.250 is below 0.429"]
+    assert reasons == [d.reason for d in record.dropped]
+
+
+def test_reasons_have_the_digits_that_tell_two_numbers_apart() -> None:
+    """A score may lie next to the level."""
+    _, record = traced(Threshold(0.2, relative=0.5), scored(0.9, 0.42855))
+
+    assert ["score 0.428550 is below 0.428571"] == [d.reason for d in record.dropped]
+    assert ["min_score=0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
+
+
+def test_a_trace_has_the_levels_of_other_promises() -> None:
+    """Those at which the stage would have cut, and one's own; the higher the promise, the lower."""
+    for promise in (0.8, 0.955, 0.99):
+        stage = replace(Threshold.promised(OverlapPruner(), promise), relative=0.5)
+        _, record = traced(stage, scored(0.9, 0.3))
+        (cutoff,) = record.cutoffs
+        assert cutoff.promises
+        known = dict(cutoff.promises.numbers)
+
+        assert promise == cutoff.promises.keep_answer
+        assert {*PROMISED, promise} == {*known}
+        assert cutoff.at == known[promise]
+        assert sorted(known.values(), reverse=True) == [*known.values()]
+
+
+def test_a_table_of_few_promises_names_these() -> None:
+    """As that of a pruner that was calibrated on few questions."""
+
+    class Few(OverlapPruner):
+        def threshold(self, keep_answer: float) -> float:
+            if keep_answer > 0.82:
+                raise InputError("keep_answer must be from 0.8 to 0.82")
+            return super().threshold(keep_answer)
+
+    promises = Threshold.promised(Few(), 0.8).promises
+
+    assert promises
+    assert [0.8, 0.81, 0.82] == [promise for promise, _ in promises.numbers]
+    with pytest.raises(InputError, match="keep_answer must be from"):
+        Threshold.promised(Few(), 0.9)

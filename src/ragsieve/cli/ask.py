@@ -331,7 +331,9 @@ def _explain(result: Result) -> None:
         text = " ".join(segment.text.split())
         if verdict.stage:
             write(f"  - {text}", "dim")
-            write(f"      {verdict.stage.split('(')[0]}{score}: {verdict.reason}", "red")
+            known = score.strip() in verdict.reason
+            stage = verdict.stage.split("(")[0] + ("" if known else score)
+            write(f"      {stage}: {verdict.reason}", "red")
         else:
             write(f"  + {text}{score and ' '}{score}", "green")
     console.print()

@@ -188,6 +188,7 @@ def _cut(cutoff: Cutoff, numbers: _ViewNumbers) -> dict[str, Any]:
         "worth": cutoff.worth,
         "near": cutoff.near,
         "least": cutoff.least,
+        "promises": cutoff.promises and cutoff.promises._asdict(),
     }
 
 

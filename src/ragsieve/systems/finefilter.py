@@ -52,7 +52,7 @@ def finefilter_one_pass(
     Differs: A trained encoder gives probabilities where the paper's LLM writes clues out, and the
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
-    cutting = cut or select.Threshold(pruner.threshold(keep_answer), min_keep, pruner.relative)
+    cutting = cut or select.Threshold.promised(pruner, keep_answer, min_keep)
     return System(
         Pipeline(
             split.Blocks(),
