@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ragsieve.train.evidence import share_of
 
 accelerate = pytest.importorskip("accelerate")
 pytest.importorskip("peft")
@@ -70,12 +76,56 @@ def test_options_of_a_training_have_rules(
 
 
 def test_too_few_questions_end_before_the_training(ragsieve: Command, questions: str) -> None:
-    """A dozen has none to calibrate on, or too few."""
+    """The part that lacks some is named, with what it has and needs, and what the others have."""
     ended = ragsieve("train", "pruner", "made", questions)
+    parts = Counter(share_of(f"Who {n}?") for n in range(12))
+    numbers = ", ".join(f"{part} {parts[part]}" for part in ("train", "calibration", "checking"))
 
     assert 2 == ended.code
-    assert "questions" in ended.err.splitlines()[-1]
-    assert not Path("made").exists()
+    assert (
+        "error: calibration must have at least 4 questions with known evidence, got "
+        f"{parts['calibration']} ({numbers}); a salted hash gives six eighths of all questions to "
+        "train, one each to calibration and to checking"
+    ) == ended.err.splitlines()[-1]
+    assert not Path("made").exists() and not Path("made.work").exists()
+
+
+def test_too_few_are_said_before_a_library_of_training_is_imported(
+    ragsieve: Command, questions: str
+) -> None:
+    """By every training: three questions are of one part, or their documents hold no answer."""
+    few = Path(questions).read_text().splitlines()[:3]
+    none = [line.replace("seals", "bees", 1) for line in few * 9]
+    rows = [
+        json.dumps({**json.loads(row), "question": f"Is it {n}?"}) for n, row in enumerate(none)
+    ]
+    Path("few.jsonl").write_text("\n".join(few))
+    Path("none.jsonl").write_text("\n".join(rows))
+    Path("s.toml").write_text("")
+    code = """
+import sys
+from ragsieve.cli import main
+for place in sys.argv[1:]:
+    file, name = place.split()
+    more = ["--sources", "s.toml"] if name == "router" else []
+    try:
+        main(["train", name, "made", f"{file}.jsonl", *more])
+    except SystemExit as ended:
+        assert ended.code == 2, ended.code
+assert "torch" not in sys.modules
+"""
+    names = ("finefilter", "recomp", "generator", "writer", "exit", "pruner", "router")
+    places = ["none pruner", "none exit", *(f"few {name}" for name in names)]
+    done = subprocess.run([sys.executable, "-c", code, *places], capture_output=True, text=True)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+
+    assert 0 == done.returncode, done.stderr
+    assert len(places) == len(errors), done.stderr
+    for line in errors:
+        assert re.match(
+            r"error: \w+ must have at least \d questions? with .*, got \d \(train \d", line
+        )
+    assert not Path("made.work").exists()
 
 
 @pytest.mark.slow
@@ -109,12 +159,14 @@ def test_a_sentence_pruner_is_trained_and_gone_on_from(
 
 
 def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -> None:
-    """A copy with another table; what was promised is printed."""
+    """A copy with another table; too few questions are said before weights are read."""
     made = ragsieve("calibrate", "finefilter", marked, "--output", "mine", "--keep-answer", "0.9")
     Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
     asked = ("-q", "Who ran?", "notes.txt", "--llm", "fake:echo", "--pruner", "pruner:mine")
     used = ragsieve("filter", *asked)
-    over = ragsieve("calibrate", "finefilter", marked, "--output", "more", "--keep-answer", "0.999")
+    Path("mine/model.onnx").write_bytes(b"")
+    broken = ("--pruner", "pruner:mine", "--output", "more", "--keep-answer", "0.999")
+    over = ragsieve("calibrate", "finefilter", marked, *broken)
 
     assert [0, 0, 2] == [made.code, used.code, over.code]
     assert "promised: the answer survives in 90.0% of questions that have one" in made.out

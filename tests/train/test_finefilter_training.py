@@ -172,7 +172,9 @@ def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"question": "Who?", "answers": ["x"], "documents": []}))
     run = Run([datasets.load(path)], tmp_path / "work")
 
-    with pytest.raises(InputError, match="data must have a question with documents and answers"):
+    with pytest.raises(
+        InputError, match="train must have at least 1 question with documents and answers, got 0"
+    ):
         train_finefilter(tmp_path / "made", FineFilterPlan(llm="fake:echo"), run)
 
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_learned_is_refused(tmp_path: Path, started: Started) -> 
     long = [PreferencePair((Message("user", "a " * 100),), "1", "2")]
     known: dict[str, Any] = {"adapter": started.adapter, "tuning": FAST, "about": {}}
 
-    with pytest.raises(InputError, match="pairs must hold one that fits 64 tokens, got 1"):
+    with pytest.raises(InputError, match="prompt with its reply in 64 tokens, got 0 of 1"):
         prefer(tmp_path / "a", long, PAIRS, llm=started.llm, **known)
     with pytest.raises(InputError, match="llm must be a causal model without an adapter"):
         prefer(tmp_path / "a", PAIRS, PAIRS, llm=Seq2Seq(started.llm.model), **known)

@@ -210,7 +210,7 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
     """Neither pairs to learn from, nor to choose by."""
-    with pytest.raises(InputError, match="no pair of clues to learn from in 1 questions"):
+    with pytest.raises(InputError, match=r"train must have .* got 0 in 1 questions"):
         train_reranker(tmp_path, [example(useful={0: True})], OTHERS)
-    with pytest.raises(InputError, match="in none of 1 questions are some clues useful"):
+    with pytest.raises(InputError, match=r"validation must have .* got 0 of 1"):
         measure([example(useful={0: True})], Lengths())

@@ -55,5 +55,5 @@ def test_one_question_is_too_few(
     """It is held back to choose the best state by: none is left to learn from."""
     tiny = f"transformers:{make_llm(WORDS, 1)}"
     labels = ([Query("x")], np.ones((1, 2), bool), SOURCES)
-    with pytest.raises(InputError, match=r"samples must hold one that fits \d+ tokens, got 0"):
+    with pytest.raises(InputError, match=r"prompt with its reply in \d+ tokens"):
         train_llm_router(Run([], tmp_path), *labels, RouterPlan(form=f"llm:{tiny}"))

@@ -199,7 +199,7 @@ def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformer
 def test_what_does_not_fit_is_left_out(tmp_path: Path, causal: Transformers) -> None:
     """The context holds 64 tokens; of one sample of 70 none is left."""
     long = [PromptSample((Message("user", "a " * 70),), "1")]
-    with pytest.raises(InputError, match="samples must hold one that fits 64 tokens, got 1"):
+    with pytest.raises(InputError, match="prompt with its reply in 64 tokens, got 0 of 1"):
         tune(tmp_path, long, SAMPLES, llm=causal, tuning=FAST, about={})
 
 

@@ -60,7 +60,7 @@ def calibrate_command(
         raise InputError(f"what is calibrated must be finefilter, got {name!r}")
     sources = [datasets.load(one, folder=data) for one in questions]
     rule = {"keep_answer": keep_answer, "confidence": confidence}
-    records = evidence.records(sources, part or "")
+    records = [*evidence.records(sources, part or "")]
     promise = _recalibrated(pruner, output, records, **rule)
     click.echo(
         f"promised: the answer survives in {promise.promised:.1%} of questions that have one\n"
@@ -78,6 +78,9 @@ def _recalibrated(name: str, output: Path, records: Any, **rule: Any) -> Promise
     if not isinstance(pruner, Pruner):
         raise InputError(f"--pruner must be pruner or pruner:FOLDER, got {name!r}")
     promises.check_free(output)
+    unscored = [promises.unscored(record) for record in records]  # too few are known without scores
+    risk.calibrate(unscored, **rule)
+    promises.possible(unscored, confidence=rule["confidence"])
     with INFO.status("scoring sentences …"):
         scored = promises.scored(pruner, records)
     promise = risk.calibrate(scored, **rule)

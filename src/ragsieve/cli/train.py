@@ -135,6 +135,7 @@ def finefilter(folder: Path, plan: Any, run: Run, **reranking: Any) -> None:
       ragsieve train finefilter my-filter nq triviaqa --data ~/questions --extractor point
       ragsieve ask --system my-filter -q "Who sang it?" notes.txt
     """
+    run.check_questions()
     from ragsieve.train.finefilter import train_finefilter
 
     plan = replace(plan, reranking=from_options(plans.Reranking, reranking, prefix="reranker_"))
@@ -180,6 +181,7 @@ def generator(folder: Path, plan: Any, run: Run) -> None:
       ragsieve train generator my-llm questions.jsonl --target informative            (SAIL)
       ragsieve ask --system top-documents --llm transformers:my-llm -q "Who sang it?" notes.txt
     """
+    run.check_questions()
     from ragsieve.train.generator import train_generator
 
     _compare(train_generator(folder, plan, run))
@@ -202,6 +204,7 @@ def writer(folder: Path, plan: Any, run: Run) -> None:
       ragsieve ask --system filco --model extractor=transformers:my-filter -q "Who?" notes.txt
       ragsieve ask --system bottleneck --model writer=transformers:my-filter -q "Who?" notes.txt
     """
+    run.check_questions()
     from ragsieve.train.writer import train_writer
 
     _compare(train_writer(folder, plan, run))
@@ -221,6 +224,7 @@ def exit_(folder: Path, plan: Any, run: Run) -> None:
       ragsieve train exit my-extractor nq popqa --data ~/questions --limit 200 --layers 0.3
       ragsieve ask --system exit --model extractor=transformers:my-extractor -q "Who?" notes.txt
     """
+    run.check_questions(usable=plan.teaches)
     from ragsieve.train.exit import train_exit
 
     with INFO.status("training …"):
@@ -289,6 +293,7 @@ def router(folder: Path, plan: Any, run: Run, toml: Path) -> str:
       kind = "index"
       folder = "news-index"
     """
+    run.check_questions(documents=False)
     from ragsieve.train.router_training import train_router
 
     data = click.get_current_context().params["data"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -14,14 +15,16 @@ from ragsieve.datasets.parts import Part, part_of
 from ragsieve.errors import InputError
 from ragsieve.evaluate.run import replace_lines
 from ragsieve.models.base import Embedder
-from ragsieve.text import normalise
+from ragsieve.text import counted, normalise
 from ragsieve.train.targets import clues, sentences_of
 from ragsieve.types import Example, Query, Segment
 
 T = TypeVar("T")
 
 
-def gather(sources: Sequence[Dataset], part: Part, *, documents: bool = True) -> Iterator[Example]:
+def gather(
+    sources: Sequence[Dataset], part: Part | None, *, documents: bool = True
+) -> Iterator[Example]:
     """The questions of ``part`` from all sources, in turns, so that any beginning is balanced.
 
     A question that comes twice is taken once; one without a document or a gold answer is left out.
@@ -29,7 +32,7 @@ def gather(sources: Sequence[Dataset], part: Part, *, documents: bool = True) ->
 
     Args:
         sources: Data sets.
-        part: Which.
+        part: Which; all where None.
         documents: Whether a question needs documents; they are left out where it does not.
     """
     seen: set[str] = set()
@@ -39,15 +42,41 @@ def gather(sources: Sequence[Dataset], part: Part, *, documents: bool = True) ->
             yield example
 
 
+def check_enough(parts: Iterable[str], needed: Mapping[str, int], what: str, rule: str) -> None:
+    """Check that there are questions enough; no more are read than that takes.
+
+    Args:
+        parts: The part of each question.
+        needed: How many each part must have.
+        what: What these have.
+        rule: Which share of all questions a part gets.
+
+    Raises:
+        InputError: If a part has too few: it names the part, and the numbers of all.
+    """
+    counts = Counter(dict.fromkeys(needed, 0))
+    for part in parts:
+        counts[part] += 1
+        if all(counts[one] >= least for one, least in needed.items()):
+            return
+    few = next(part for part, least in needed.items() if counts[part] < least)
+    least = counted(needed[few], "question")
+    numbers = ", ".join(f"{part} {counts[part]}" for part in needed)
+    raise InputError(
+        f"{few} must have at least {least} with {what}, got {counts[few]} ({numbers}); a salted "
+        f"hash gives {rule}"
+    )
+
+
 def in_turns(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
     """One item of each, then the next of each, while there are any."""
     for turn in zip_longest(*iterables):
         yield from filter(None, turn)
 
 
-def _own(source: Dataset, part: str, documents: bool) -> Iterator[Example]:
+def _own(source: Dataset, part: Part | None, documents: bool) -> Iterator[Example]:
     for _, example in source.examples():
-        wanted = part == part_of(example.query.text)
+        wanted = part is None or part == part_of(example.query.text)
         known = example.documents if documents else ()
         if wanted and (known or not documents) and any(map(str.strip, example.answers)):
             query = replace(example.query, id=f"{source.name}:{example.query.id}")

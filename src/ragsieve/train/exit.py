@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.score.helpful import NO, YES, Helpful
 from ragsieve.train.examples import TrainingExample
 from ragsieve.train.llm import train_llm
 from ragsieve.train.plans import ExitPlan
 from ragsieve.train.ranking import JudgedSentences, figures
-from ragsieve.train.run import PARTS, Run
+from ragsieve.train.run import PARTS, USABLE, Run, check_parts
 from ragsieve.train.sft import PromptSample, Tuning, tune_once
 
 CLUES = 2  # of a question at most, each with one sentence that is none
@@ -56,12 +55,11 @@ def learn_exit(
     """The adapter, trained where it is not there.
 
     Raises:
-        InputError: If no question of either part has both clues and other sentences.
+        InputError: If no question of a part has both clues and other sentences.
     """
     examples = [run.examples(part) for part in PARTS]
-    for name, some in zip(("examples", "validation"), examples, strict=True):
-        if not any(example.usable for example in some):
-            raise InputError(f"{name} must have a question with clues and others, got {len(some)}")
+    parts = zip(PARTS, examples, strict=True)
+    check_parts((part for part, some in parts for example in some if example.usable), USABLE)
     scorer = Helpful(model, plan.window)
     known = [
         [s for example in some if example.usable for s in samples(example, scorer, plan.seed)]

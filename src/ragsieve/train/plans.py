@@ -12,6 +12,7 @@ from ragsieve.artifacts import Base
 from ragsieve.artifacts.recipe import Form
 from ragsieve.artifacts.weights import verify
 from ragsieve.errors import InputError
+from ragsieve.train.examples import TrainingExample
 from ragsieve.train.options import (
     Amount,
     Count,
@@ -23,7 +24,8 @@ from ragsieve.train.options import (
     Share,
     Weight,
 )
-from ragsieve.train.run import labels_of
+from ragsieve.train.run import first_documents, labels_of
+from ragsieve.types import Example
 
 PRUNER: Literal["pruner"] = "pruner"  # the form of extractor that reads once
 
@@ -288,6 +290,11 @@ class ExitPlan(QuestionsPlan):
     documents: Count = 5
     epochs: Count = 1
     merged: bool = True
+
+    def teaches(self, example: Example) -> bool:
+        """Whether a question has sentences with an answer, and others."""
+        read = first_documents(self.documents)(example, ())
+        return TrainingExample.of(read).usable
 
 
 @dataclass(frozen=True, kw_only=True)

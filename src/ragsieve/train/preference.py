@@ -70,7 +70,7 @@ def prefer(
     """
     if isinstance(llm, Seq2Seq) or llm.adapter:
         raise InputError(f"llm must be a causal model without an adapter, got {llm!r}")
-    rows, checked = _rows(pairs, llm, "pairs"), _rows(validation, llm, "validation")
+    rows, checked = _rows(pairs, llm, "train"), _rows(validation, llm, "validation")
     start = (adapter / "adapter_model.safetensors").read_bytes()
     work = checkpoints(folder, llm.identity, tuning, rows, start)
     trainer = _Preferring(

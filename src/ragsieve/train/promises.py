@@ -22,9 +22,10 @@ from ragsieve.evaluate.auc import auc
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import shifted
-from ragsieve.train.evidence import gold_answers, has_answer
+from ragsieve.train.evidence import Share, gold_answers, has_answer
+from ragsieve.train.examples import check_enough, in_turns
 from ragsieve.train.pruner_samples import labelled
-from ragsieve.train.risk import ScoredQuestion, calibrate
+from ragsieve.train.risk import ScoredQuestion, calibrate, least_questions
 
 PROMISES = tuple(n / 100 for n in range(80, 100))
 """Values of ``keep_answer`` that a table of thresholds has."""
@@ -147,6 +148,28 @@ def possible(
             break
         promises.append(promise)
     return promises
+
+
+def check_shares(parts: Mapping[Share, Sequence[Mapping[str, Any]]]) -> None:
+    """Check that there are questions enough to train a pruner, calibrate its least promise, check.
+
+    Args:
+        parts: Questions as `ragsieve.train.pruner.train_pruner` reads them, by their purpose.
+
+    Raises:
+        InputError: If one has too few: it names it, and the numbers of all.
+    """
+    records = in_turns([(part, one) for one in some] for part, some in parts.items())
+    shown = (part for part, one in records if unscored(one).holds.any())
+    needed = {part: least_questions(PROMISES[0]) if part == "calibration" else 1 for part in parts}
+    rule = "six eighths of all questions to train, one each to calibration and to checking"
+    check_enough(shown, needed, "known evidence", rule)
+
+
+def unscored(record: Mapping[str, Any]) -> ScoredQuestion:
+    """A question that no pruner has read yet, for whether it has evidence."""
+    labels = np.concatenate([[0.0], *(labels for _, labels in labelled(record))])
+    return ScoredQuestion(np.zeros(len(labels)), labels == 1)
 
 
 def promise(

@@ -16,25 +16,21 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
-
-from ragsieve.errors import InputError
 from ragsieve.evaluate.run import replace_lines
-from ragsieve.models.loading import fetched
+from ragsieve.models import store
 from ragsieve.models.pruner import BUNDLED, CONFIG, FILES, NET, SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
 from ragsieve.train.artifacts import check_free, model_dir
 from ragsieve.train.evidence import RULE, SALT, Record, Share, records, share_of
-from ragsieve.train.export import export
 from ragsieve.train.plans import PrunerPlan
-from ragsieve.train.promises import figures, possible, promise, scored
-from ragsieve.train.pruner import OnStep, train_pruner
+from ragsieve.train.promises import check_shares, figures, promise, scored
 from ragsieve.train.pruner_samples import labelled
-from ragsieve.train.restore import restore
-from ragsieve.train.risk import ScoredQuestion
 from ragsieve.train.run import Run, check_same_run
+
+if TYPE_CHECKING:
+    from ragsieve.train.pruner import OnStep
 
 FEW = 200  # questions under which a warning is given
 HELD_OUT = 500  # questions to calibrate on at most, and to check on
@@ -78,6 +74,10 @@ def make_pruner(
     base, work = _base(plan.base), run.work  # a missing one is named before data are read
     layout = Layout(**base.settings["layout"]) if base else _layout(plan.base)
     parts = _divided(plan, run)
+    from ragsieve.train.export import export  # the library of training takes ten seconds
+    from ragsieve.train.pruner import train_pruner
+    from ragsieve.train.restore import restore
+
     if (count := sum(map(len, parts.values()))) < FEW:
         run.warn(f"{count} questions are few: with under {FEW}, the pruner may end no better")
     if base and not (work / "base" / SETTINGS).is_file():
@@ -117,21 +117,13 @@ def _divided(plan: PrunerPlan, run: Run) -> dict[Share, list[Record]]:
     for share, some in parts.items():
         random.Random(plan.seed).shuffle(some)
         parts[share] = some[: most[share]]
-        if not some:
-            raise InputError(f"data must have questions with known evidence, got none for {share}")
-    possible([_unscored(record) for record in parts["calibration"]])
+    check_shares(parts)
     texts = {s: "".join(json.dumps(one) + "\n" for one in some) for s, some in parts.items()}
     digest = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
     check_same_run(run.work, {**asdict(plan), "questions": digest})
     for share, text in texts.items():
         replace_lines(run.path(share), [text.encode()])
     return parts
-
-
-def _unscored(record: Record) -> ScoredQuestion:
-    """A question that no pruner has read yet, for whether it has evidence."""
-    labels = np.concatenate([[0.0], *(labels for _, labels in labelled(record))])
-    return ScoredQuestion(np.zeros(len(labels)), labels == 1)
 
 
 def _base(name: str) -> Pruner | None:
@@ -143,7 +135,7 @@ def _base(name: str) -> Pruner | None:
 
 def _layout(encoder: str) -> Layout:
     """The usual windows, or as long ones as the encoder reads."""
-    config = json.loads((fetched(encoder, [CONFIG]) / CONFIG).read_text(encoding="utf-8"))
+    config = json.loads((store.fetched(encoder, [CONFIG]) / CONFIG).read_text(encoding="utf-8"))
     usual = Layout()
     return Layout(size=min(usual.size, config.get("max_position_embeddings", usual.size)))
 

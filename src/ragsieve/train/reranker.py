@@ -90,7 +90,10 @@ def train_reranker(
     options = options or Reranking()
     learned, left_out = pairs(examples, extra_negatives=options.extra_negatives, seed=options.seed)
     if not learned:
-        raise InputError(f"no pair of clues to learn from in {len(examples)} questions: {left_out}")
+        raise InputError(
+            "train must have at least 1 pair of a useful clue and another, "
+            f"got 0 in {len(examples)} questions: {left_out}"
+        )
     before = measure(validation, SentenceTransformer(embedder))
     work = checkpoints(folder, embedder, options, learned)
     trainer = _trainer(embedder, options, learned, validation, work)
@@ -147,7 +150,10 @@ def measure(examples: Sequence[TrainingExample], embedder: Embedder) -> dict[str
     """
     mixed = [example for example in examples if all(_sides(example))]
     if not mixed:
-        raise InputError(f"in none of {len(examples)} questions are some clues useful, some not")
+        raise InputError(
+            "validation must have at least 1 question of which some clues are useful, some not, "
+            f"got 0 of {len(examples)}"
+        )
     questions = embedder.embed([safe(x.query.text) for x in mixed], query=True)
     texts = [[safe(x.sentences[n].text) for side in _sides(x) for n in side] for x in mixed]
     vectors = iter(embedder.embed([text for some in texts for text in some]))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, needs_extra
 
 with needs_extra("train"):
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +125,23 @@ def _kept(questions: Sequence[ScoredQuestion], cut: float) -> float:
 def _losses(n: int, keep_answer: float, confidence: float | None) -> int:
     """Number of ``n`` questions that may lose their answer."""
     allowed = math.floor(round((n + 1) * (1 - keep_answer) - 1, 9))  # 10 * (1 - 0.9) is below 1
-    needed = math.ceil(round(keep_answer / (1 - keep_answer), 9))
     if confidence is not None:  # both promises are kept: the average one is stricter for some
         # Beta(1 - a; l + 1, n - l) <= r says the same as Binomial(l; n, r) <= a
-        tails = binom.cdf(np.arange(n), n, 1 - keep_answer)
+        tails = bdtr(np.arange(n), n, 1 - keep_answer)
         allowed = min(allowed, int(np.searchsorted(tails, 1 - confidence, side="right")) - 1)
-        least = math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9))
-        needed = max(needed, least)
     if allowed < 0:
         also = "" if confidence is None else f" with confidence={confidence!r}"
+        needed = least_questions(keep_answer, confidence)
         raise InputError(
             f"keep_answer={keep_answer!r}{also} needs at least {needed} questions with an answer "
             f"in their sentences, got {n}"
         )
     return min(allowed, n - 1)
+
+
+def least_questions(keep_answer: float, confidence: float | None = None) -> int:
+    """Number of questions with an answer in their sentences that a promise needs."""
+    needed = math.ceil(round(keep_answer / (1 - keep_answer), 9))
+    if confidence is None:
+        return needed
+    return max(needed, math.ceil(round(math.log(1 - confidence) / math.log(keep_answer), 9)))

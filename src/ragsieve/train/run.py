@@ -27,12 +27,13 @@ from ragsieve.errors import InputError
 from ragsieve.evaluate.run import Batch, Done, Process, replace_lines
 from ragsieve.files import writing
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.train.examples import TrainingExample, gather, write
+from ragsieve.train.examples import TrainingExample, check_enough, gather, write
 from ragsieve.types import Example
 
 logger = logging.getLogger(__name__)
 
 PARTS: tuple[parts.Part, ...] = ("train", "validation")
+USABLE = "sentences that hold an answer and sentences that hold none"
 HELD_OUT = 5  # under a limit, a question of validation to so many of training
 OnProgress = Callable[[str, Iterator[Done], int | None], list[Done]]
 Change = Callable[[Example, Sequence[Example]], Example]
@@ -66,6 +67,23 @@ class Run:
         data = [[source.origin, source.sha256()] for source in self.sources]
         check_same_run(self.work, {**plan, "data": data})
 
+    def check_questions(
+        self, *, documents: bool = True, usable: Callable[[Example], bool] | None = None
+    ) -> None:
+        """Check that each part has a question to learn from, before libraries are imported.
+
+        Args:
+            documents: See `gather`.
+            usable: Whether a question has what `USABLE` says; all have where None.
+
+        Raises:
+            InputError: If a part has none: it names the part, and the numbers of all.
+        """
+        known = gather(self.sources, None, documents=documents)
+        found = (parts.part_of(e.query.text) for e in known if usable is None or usable(e))
+        needed = "documents and answers" if documents else "a gold answer"
+        check_parts(found, USABLE if usable else needed)
+
     def write_questions(
         self,
         limit: int | None,
@@ -86,16 +104,13 @@ class Run:
         Raises:
             InputError: If a part has no question.
         """
+        self.check_questions(documents=documents)
         with writing(f"work {self.work}"):
             self.work.mkdir(parents=True, exist_ok=True)
         for part, most in limits(limit).items():
             known = gather(self.sources, part, documents=documents)
             examples = list(islice(sorted(known, key=key) if key else known, most))
-            path = self.path(part)
-            if not write(path, (change(one, examples) for one in examples)):
-                path.unlink()
-                needed = "documents and answers" if documents else "a gold answer"
-                raise InputError(f"data must have a question with {needed} in {part}")
+            write(self.path(part), (change(one, examples) for one in examples))
 
     def path(self, part: str, kind: str = "") -> Path:
         """Path of a part's questions, or of labels of this kind."""
@@ -167,6 +182,16 @@ class Run:
     def adapter(self, *learned: object) -> Path:
         """Path of an adapter that was learned so, by the ``repr`` of all of it."""
         return self.work / f"adapter-{digest(*learned)}"
+
+
+def check_parts(found: Iterable[str], needed: str) -> None:
+    """Check that there is a question of each part among those whose parts are given.
+
+    Raises:
+        InputError: If there is none; it says what ``needed`` is of it.
+    """
+    rule = "half of all questions to train, a tenth to validation"
+    check_enough(found, dict.fromkeys(PARTS, 1), needed, rule)
 
 
 def digest(*inputs: object) -> str:

@@ -118,7 +118,7 @@ def tune(
     """
     if llm.adapter:
         raise InputError(f"llm must have no adapter yet, got {llm.adapter!r}")
-    rows = _rows(samples[:MAX_SAMPLES], llm, "samples")
+    rows = _rows(samples[:MAX_SAMPLES], llm, "train")
     checked = _rows(validation, llm, "validation")
     work = checkpoints(folder, llm.identity, tuning, rows)
     trainer = transformers.Trainer(
@@ -224,12 +224,15 @@ def fitting(rows: Sequence[Row], sizes: Sequence[int], llm: Transformers, name: 
     """The rows whose size in tokens fits the model.
 
     Raises:
-        InputError: If none does; it names ``name``.
+        InputError: If none does; it names the part, ``name``.
     """
     most = min(MAX_TOKENS, llm.context)
     fits = [row for row, size in zip(rows, sizes, strict=True) if size <= most]
     if not fits:
-        raise InputError(f"{name} must hold one that fits {most} tokens, got {len(rows)}")
+        raise InputError(
+            f"{name} must have at least 1 prompt with its reply in {most} tokens, "
+            f"got 0 of {len(rows)}"
+        )
     return fits
 
 
