@@ -11,6 +11,9 @@ from typing import Any
 from ragsieve.trace import Trace, segment_to_dict
 from ragsieve.types import Answer, Document, Query, Segment
 
+UNANSWERED = 0.2
+"""Under this probability that some document answers, whoever shows a result warns."""
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -62,6 +65,11 @@ class Result:
     def answerable(self) -> float | None:
         """Probability that some document answers, in [0, 1]; None if no stage gives one."""
         return self.trace.answerable
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether no document seems to answer."""
+        return self.answerable is not None and self.answerable < UNANSWERED
 
     @property
     def verdicts(self) -> list[Verdict]:

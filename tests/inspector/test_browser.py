@@ -12,10 +12,12 @@ import pytest
 import ragsieve
 from ragsieve import Pipeline, System, select
 from ragsieve.inspector import view
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.select.cut import Odds
+from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.systems.recomp import recomp_abstractive
 from ragsieve.systems.winnowrag import winnowrag
+from ragsieve.trace import record_drop
 
 from .conftest import QUESTION, TEXTS, Show, system
 
@@ -314,9 +316,119 @@ def test_axe_finds_nothing(show: Show, seen: Seen, scheme: str, width: int) -> N
     assert [] == shown.errors
 
 
+class Relative(OverlapPruner):
+    """Shares of the question's words, of which thresholds go with the best."""
+
+    relative = 0.6
+
+
+SONG = "Who sang Summer Breeze, that song of summer by Seals and Crofts?"
+"""Of its eleven words the sentences have none, one, two, three or six."""
+
+
+def test_the_slider_of_a_promise_is_the_promise(show: Show) -> None:
+    """Not a score: at another one stays what the system itself would keep."""
+
+    def made(promise: float) -> System:
+        return finefilter_one_pass(echo(), Relative(), keep_answer=promise)
+
+    values = view(made(0.95)(SONG, TEXTS), "finefilter")
+    shown = show([values])
+    page, few = shown.page, kept(made(0.8), values)
+    field, slider = page.locator(".control input[type=number]"), page.locator("input[type=range]")
+
+    assert "how often the answer survives (keep_answer)" in page.inner_text(".control label")
+    assert ("0.95", "0.95") == (field.input_value(), slider.input_value())
+    assert values["kept"] == shown.kept()
+    for typed, promise in ((0.8, 0.8), (0.9, 0.9), (0.935, 0.94), (0.99, 0.99), (0.1, 0.8)):
+        shown.cut(0, typed)
+        assert kept(made(promise), values) == shown.kept(), promise
+        field.blur()
+        assert str(promise) == field.input_value()
+    assert few != values["kept"]
+    assert page.inner_text(".control output").endswith("; the run promised 0.95")
+    assert "Threshold: keep_answer = 0.8" in page.locator(".why").all_inner_texts()
+    slider.press("ArrowUp")
+    assert "0.81" == field.input_value()
+    page.click("#link")
+    page.wait_for_url("**#*")
+    page.reload()
+    assert (kept(made(0.81), values), "0.81") == (shown.kept(), field.input_value())
+    assert [] == shown.errors
+
+
+def test_a_promise_between_those_of_the_table_is_the_runs_own(show: Show) -> None:
+    """It is there to come back to."""
+    made = finefilter_one_pass(echo(), Relative(), keep_answer=0.955)
+    shown = show([view(made(SONG, TEXTS), "finefilter")])
+    field = shown.page.locator(".control input[type=number]")
+    shown.cut(0, 0.8)
+    shown.page.click("text=Back to the run")
+
+    assert "0.955" == field.input_value()
+    assert [] == shown.errors
+
+
+def test_whether_a_document_answers_stands_first(show: Show, seen: Seen) -> None:
+    """In words where none seems to; a system that does not say it has no such figure."""
+    made = finefilter_one_pass(echo(), OverlapPruner())
+    views = [
+        view(made(question, TEXTS), question) for question in (QUESTION, "Why do goats climb?")
+    ]
+    figures = [
+        show([values], width=390).page.locator(".stat").all_inner_texts()
+        for values in (*views, seen(select.TopK(1)))
+    ]
+
+    assert "Answerable 50% that some document answers" == " ".join(figures[0][0].split())
+    assert "Answerable 0% no document seems to answer" == " ".join(figures[1][0].split())
+    assert ["Tokens", "Spans", "Time"] == [text.split()[0] for text in figures[2]]
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_reason_stands_in_one_line(show: Show, width: int) -> None:
+    """A long one ends in an ellipsis; all of it is in the tip."""
+
+    def judged(query: Any, segments: Any) -> Any:
+        for segment in segments[1:]:
+            record_drop(segment, f"{segment.document.id}: it says nothing " * 5)
+        return segments[:1]
+
+    made = finefilter_one_pass(echo(), Relative())
+    for system_made in (made, system(judged)):
+        page = show([view(system_made(QUESTION, TEXTS))], width=width).page
+        boxes = [why.bounding_box() for why in page.locator(".doc .why:visible").all()]
+
+        assert boxes
+        assert max(box["height"] for box in boxes) < 24
+        assert max(box["x"] + box["width"] for box in boxes) < width
+        assert width >= page.evaluate("document.documentElement.scrollWidth")
+    page.locator(".doc .s.gone").first.focus()
+    assert 5 == page.inner_text("#tip").count("it says nothing")
+
+
+def test_on_a_phone_the_stage_table_scrolls(show: Show) -> None:
+    """By a finger, to its last column; the stages' names stay, and the page is no wider."""
+    shown = show([view(finefilter_one_pass(echo(), Relative())(QUESTION, TEXTS))], width=390)
+    page, table = shown.page, shown.page.locator(".stages .scroll")
+    table.scroll_into_view_if_needed()
+    box, devtools = table.bounding_box(), page.context.new_cdp_session(page)
+    swipe = {"x": box["x"] + 200, "y": box["y"] + 60, "xDistance": -300, "yDistance": 0}
+    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    devtools.send("Input.synthesizeScrollGesture", swipe)
+    name = page.locator(".stages tbody th").first.bounding_box()
+    last = page.locator(".stages thead th").last.bounding_box()
+
+    assert table.evaluate("box => box.scrollLeft > 0 && box.scrollWidth > box.clientWidth")
+    assert box["x"] <= name["x"]
+    assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
+    assert name["x"] + name["width"] < last["x"]
+    assert 390 == page.evaluate("document.documentElement.scrollWidth")
+
+
 @pytest.mark.models
 def test_the_default_filter_can_be_cut_again(show: Show) -> None:
-    """At the threshold of another promise what it would itself keep."""
+    """At another promise what it would itself keep."""
     made = ragsieve.load("finefilter")
     values = view(made(QUESTION, TEXTS), "finefilter", reader=made.reader)
     shown = show([values])
@@ -324,7 +436,6 @@ def test_the_default_filter_can_be_cut_again(show: Show) -> None:
     assert values["kept"] == shown.kept()
     for promise in (0.8, 0.9, 0.99):
         other = ragsieve.load("finefilter", options={"keep_answer": promise})
-        steps = other(QUESTION, TEXTS).trace.steps
-        shown.cut(0, next(cut.at for step in steps for cut in step.cutoffs))
+        shown.cut(0, promise)
         assert kept(other, values) == shown.kept(), promise
     assert [] == shown.errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -65,7 +66,7 @@ def unlock(live: Shown) -> None:
     live.page.wait_for_selector(".system")
 
 
-def ask(live: Shown, typed: str = "\n\n".join(TEXTS), view: str = "#v0") -> None:
+def ask(live: Shown, typed: str = json.dumps(TEXTS), view: str = "#v0") -> None:
     """Fill the form, send it and wait for a view."""
     live.page.fill("#q", QUESTION)
     live.page.fill("#docs", typed)
@@ -133,7 +134,7 @@ def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
 
 
 def test_two_systems_are_inspected(live: Shown) -> None:
-    """With a token, the documents are read as blocks; a third system cannot be chosen."""
+    """With a token; a third system cannot be chosen."""
     unlock(live)
     live.page.check("#system-1")
     live.page.check("#ask")
@@ -162,13 +163,61 @@ def test_what_the_server_refuses_is_said_as_text(live: Shown) -> None:
     [
         ('[{"id": "a", "text": "One."}]', [{"id": "a", "text": "One."}]),
         ('{"text": "One."}\n{"text": "Two."}\n', [{"text": "One."}, {"text": "Two."}]),
-        ("[1] One.\nStill one.\n \n\nTwo.", ["[1] One.\nStill one.", "Two."]),
+        ('{\n "text": "One."\n}', [{"text": "One."}]),
+        ('{\n "hits": [{"n": 1.0}]\n}', ['{\n "hits": [{"n": 1.0}]\n}']),
+        ('[{"n": 1}, "Two.", 3]', ['{"n":1}', "Two.", "3"]),
+        ('{"n": 1}\n{"text": "Two."}', ['{"n":1}', {"text": "Two."}]),
+        ("[1] One.\nStill one.\n \n\nTwo.", ["[1] One.\nStill one.\n \n\nTwo."]),
         ("{not JSON", ["{not JSON"]),
+        ("7", ["7"]),
     ],
 )
 def test_documents_are_read_as_they_are_typed(live: Shown, typed: str, documents: Any) -> None:
-    """JSON, JSON lines, or texts with a blank line between; what is neither JSON is text."""
+    """JSON, of which an API's reply is a document, JSON lines, or a text, which is one document."""
     unlock(live)
     ask(live, typed)
 
     assert documents == Live.bodies[0]["documents"]
+
+
+ARTICLE = "A tower.\n\nIt is tall.\n\nIt is old."
+
+
+def test_an_article_is_one_document_unless_one_asks_otherwise(live: Shown) -> None:
+    """Blank lines divide on demand, which is offered where there are some, and kept in a link."""
+    unlock(live)
+    live.page.fill("#docs", "A tower.\nIt is tall.")
+    offered = live.page.locator("#divided").is_visible()
+    ask(live, ARTICLE)
+    live.page.click("summary:has-text('Question and documents')")
+    live.page.check("#divided")
+    said = live.page.inner_text("#docs-says")
+    live.page.click("#link")
+    live.page.wait_for_url("**#*")
+    live.page.reload()
+    unlock(live)
+    live.page.click(".go")
+    live.page.wait_for_selector("#v0")
+
+    assert not offered
+    assert "3 documents, read as text, a blank line between" == said
+    assert [[ARTICLE], ARTICLE.split("\n\n")] == [body["documents"] for body in Live.bodies]
+    assert [] == live.errors
+
+
+def test_a_text_pasted_over_an_example_is_not_divided(live: Shown) -> None:
+    """The example's blank lines divide it; nobody asked that of the next text."""
+    unlock(live)
+    live.page.click("text=Try an example")
+    live.page.wait_for_selector("#v0")
+    live.page.click("summary:has-text('Question and documents')")
+    divided = live.page.is_checked("#divided")
+    live.page.evaluate("""() => {
+        const docs = document.getElementById('docs');
+        docs.select();
+        docs.dispatchEvent(new ClipboardEvent('paste'));
+    }""")
+    live.page.fill("#docs", ARTICLE)
+
+    assert divided
+    assert "1 document, read as text" == live.page.inner_text("#docs-says")

@@ -45,8 +45,6 @@ from ragsieve.text import counted
 from ragsieve.types import Example, Query
 
 _STDIN = Path("-")
-UNANSWERED = 0.2
-"""Under this probability that some document answers, `filter` and `ask` warn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +276,7 @@ def _label(answering: bool, options: SystemOptions) -> str:
 def _print(result: Result, call: AskOptions) -> None:
     for warning in result.trace.warnings:
         warn(warning)
-    if result.answerable is not None and result.answerable < UNANSWERED:
+    if result.unanswered:
         warn(f"no document seems to answer ({result.answerable:.0%})")
     if call.as_json:
         _print_json(result.to_dict(), indent=2)

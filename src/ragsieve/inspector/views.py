@@ -45,6 +45,8 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
         "name": name,
         "question": result.query.text,
         "answer": result.answer.text if result.answer else None,
+        "answerable": result.answerable,
+        "unanswered": result.unanswered,
         "tokens": {"before": result.tokens.before, "after": result.tokens.after},
         "documents": numbers.documents,
         "spans": spans,
