@@ -161,7 +161,7 @@ def check_shares(parts: Mapping[Share, Sequence[Mapping[str, Any]]]) -> None:
     """
     records = in_turns([(part, one) for one in some] for part, some in parts.items())
     shown = (part for part, one in records if unscored(one).holds.any())
-    needed = {part: least_questions(PROMISES[0]) if part == "calibration" else 1 for part in parts}
+    needed = dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(PROMISES[0])}
     rule = "six eighths of all questions to train, one each to calibration and to checking"
     check_enough(shown, needed, "known evidence", rule)
 
