@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ragsieve.documents import as_documents, from_json
+from ragsieve.errors import InputError
 
 
 @pytest.mark.parametrize("key", ["text", "page_content", "content", "snippet", "contents", "body"])
@@ -91,3 +92,13 @@ def test_any_json_is_a_document(value: Any, expected: tuple[str, str, str]) -> N
 def test_a_reply_stays_as_it_stands() -> None:
     """Its own spaces and numbers, where its JSON is at hand."""
     assert '{ "a": [1.10] }' == from_json({"a": [1.1]}, '{ "a": [1.10] }')["text"]
+
+
+def test_a_value_that_nests_too_deep_is_an_error_of_ours() -> None:
+    """A server's reader may go deeper than what writes JSON here."""
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+
+    with pytest.raises(InputError, match="must not nest so deep"):
+        from_json({"a": value})

@@ -82,6 +82,9 @@ def from_json(value: Any, text: str = "") -> dict[str, Any]:
     Args:
         value: The value, as `json.loads` gives it.
         text: Its JSON as it stands; made of ``value`` where empty.
+
+    Raises:
+        InputError: If it nests too deep to be written down.
     """
     named: dict[str, Any] = {}
     if isinstance(value, dict) and value.keys() <= {"id", "data"} and "data" in value:
@@ -91,7 +94,10 @@ def from_json(value: Any, text: str = "") -> dict[str, Any]:
         return {"text": value, **named}
     own = _own_fields(value) if isinstance(value, dict) else {}
     if "text" not in own:
-        own["text"] = text or json.dumps(value, ensure_ascii=False)
+        try:
+            own["text"] = text or json.dumps(value, ensure_ascii=False)
+        except RecursionError as error:
+            raise InputError("JSON of a document must not nest so deep") from error
     return {**own, **named}
 
 
