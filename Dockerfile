@@ -19,7 +19,10 @@ RUN case ",${EXTRAS}," in *,local,*|*,train,*) \
     esac
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN pip install --constraint constraints.txt ".[${EXTRAS}]"
+COPY research research
+# both distributions from here: neither is asked of an index
+RUN pip wheel --no-deps --wheel-dir wheels . ./research \
+    && pip install --constraint constraints.txt --find-links wheels "ragsieve[${EXTRAS}]"
 RUN for name in ${MODELS}; do ragsieve models pull "${name}" || exit 1; done
 
 FROM python:3.11-slim

@@ -3,23 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DATA := $(or $(RAGSIEVE_DATA),../shared/data)
-# what dspy asks for beside, without litellm's wish for an older openai, which it does not need
-DSPY := fastuuid importlib_metadata json_repair litellm zipp
 # a file stays in one process, with its fixtures
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations=5
 # Python 3.11 is the lowest allowed; the oldest numpy has no wheel for 3.13
 LOWEST := .venv-lowest/bin
 LOWEST_PYTHON ?= python3.11
-WITHOUT_TORCH := $(addprefix tests/,server models split score select cli/test_serve.py) \
-	$(addprefix tests/test_,documents.py many.py pipeline.py result.py schema.py text.py trace.py \
-	types.py public_api.py)
+WITHOUT_TORCH := $(addprefix tests/core/,server models split score select cli/test_serve.py) \
+	$(addprefix tests/core/test_,documents.py many.py pipeline.py result.py schema.py text.py \
+	trace.py types.py public_api.py)
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest campaign check docs bench clean
+.PHONY: help demo test test-all test-lowest test-installs campaign check docs bench clean
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
 
 demo: .venv/models ## install, fetch the two default models, filter and answer an example
 	$(BIN)/ragsieve filter --explain $(DEMO)
@@ -34,13 +32,17 @@ test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA o
 test-lowest: .venv-lowest/done ## run the tests that need no torch on the lowest versions allowed
 	$(LOWEST)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" -k "not every_system" $(WITHOUT_TORCH)
 
+test-installs: .venv/models ## follow every install line of the pages in an environment of its own
+	$(BIN)/python -m tests.installs $(ARGS)
+
 campaign: .venv/models ## try random hostile inputs for a quarter of an hour: SEED=1, ARGS="--help"
 	$(BIN)/python -m tests.campaign --seed $(or $(SEED),0) $(ARGS)
 
-check: .venv/done ## format, lint and types
+check: .venv/done ## format, lint, types and structure
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tools/structure.py
 
 docs: .venv/done ## build the site into site/, with every warning an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -51,12 +53,11 @@ bench: .venv/models ## measure the main systems on real questions (RAGSIEVE_DATA
 clean: ## remove what the commands above have made
 	rm -rf .venv .venv-lowest build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.venv/done: pyproject.toml benchmarks/pyproject.toml constraints.txt
+.venv/done: pyproject.toml research/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[agents,arrow,local,openai,bench,documents,html,hub,index,peers,ray,records,rerank,serve,train,langchain,llama-index,haystack,mcp,openai-agents,opentelemetry,docs,dev]'
-	$(PIP) --no-deps --editable ./benchmarks
-	$(PIP) --no-deps dspy $(DSPY)
+	$(PIP) --editable '.[agents,arrow,openai,documents,dspy,html,ray,rerank,serve,langchain,llama-index,haystack,mcp,openai-agents,opentelemetry,docs,dev]'
+	$(PIP) --editable './research[bench,hub,local,peers,records,train]'
 	touch $@
 
 .venv-lowest/done: pyproject.toml

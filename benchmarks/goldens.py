@@ -23,8 +23,8 @@ from click.testing import CliRunner
 import ragsieve
 from ragsieve import systems
 from ragsieve.cli import cli
-from ragsieve.datasets import load as dataset
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
+from ragsieve_research.datasets import load as dataset
 
 SECONDS = re.compile("second|started|duration|version")
 
@@ -68,8 +68,12 @@ def results(models: bool, limit: int) -> Iterator[tuple[str, Any]]:
 def helps(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """``--help`` of every command."""
     yield " ".join(("ragsieve", *path)), CliRunner().invoke(cli, [*path, "--help"]).output
-    for name, part in sorted(getattr(group, "commands", {}).items()):
-        yield from helps(part, (*path, name))
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            part = group.get_command(context, name)
+            assert part is not None
+            yield from helps(part, (*path, name))
 
 
 def record(folder: Path, models: bool, limit: int) -> None:

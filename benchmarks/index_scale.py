@@ -24,8 +24,8 @@ from typing import TypeVar
 import numpy as np
 
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.retrieve import Corpus
 from ragsieve.types import Document, Query
+from ragsieve_research.retrieve.corpus import Corpus
 
 T = TypeVar("T")
 VOCABULARY = 180_000
@@ -33,7 +33,7 @@ EMBEDDER = HashingEmbedder(384)
 CHANGE = """
 import random, sys
 from benchmarks.index_scale import EMBEDDER
-from ragsieve.retrieve import Corpus
+from ragsieve_research.retrieve import Corpus
 from ragsieve.types import Document
 corpus = Corpus(sys.argv[1], EMBEDDER)
 print("ready", flush=True)

@@ -21,10 +21,10 @@ import torch
 
 import ragsieve
 from ragsieve import models
-from ragsieve.datasets.local import lines, parse_record
 from ragsieve.models.base import Passage
 from ragsieve.models.pruner import Pruner
 from ragsieve.models.windows import Window
+from ragsieve.questions import lines, parse_record
 from ragsieve.text import sentence_spans
 from ragsieve.types import Example
 

@@ -22,7 +22,7 @@ from server_load import TICKS, used
 
 import ragsieve
 from ragsieve import models
-from ragsieve.datasets.local import lines
+from ragsieve.questions import lines
 from ragsieve.ray import connected, filter_files
 
 QUIET = 0.05  # share of the cores that other programs may take

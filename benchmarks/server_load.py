@@ -35,9 +35,9 @@ from typing import Any
 
 import httpx
 
-from ragsieve.datasets.local import lines, parse_record
+from ragsieve.questions import lines, parse_record
 
-SAMPLE = Path(__file__).parents[1] / "src/ragsieve/datasets/sample.jsonl"
+SAMPLE = Path(__file__).parents[1] / "src/ragsieve_research/datasets/sample.jsonl"
 SHARE = 0.8
 READY_S = 300
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -7,7 +7,7 @@ Every row is the command that people use: `ragsieve filter --input -` with one q
 (`--workers 1`) or many, two such processes with one core each, and `ragsieve serve` with 32
 clients; on Ray, two actors with a core each, whose parts hold a question or two. Each has answered
 a question before the time begins, on Ray four parts. `NAME:20` runs so many questions; peers, by
-`ragsieve_benchmarks`, run in one process. Rounds go through all rows one after
+`ragsieve_research.peers`, run in one process. Rounds go through all rows one after
 another, so that a machine that becomes slower does so for all; a row shows the median round, and
 *times* is the median of its ratios to one at a time in the same round. CPU is seconds of processors
 a question, which other programs disturb least; memory is the peak of all its processes.
@@ -34,7 +34,7 @@ from server_load import SAMPLE, bodies_of, serving, used, waits_of
 
 import ragsieve
 from ragsieve import systems
-from ragsieve.datasets.local import lines, parse_record
+from ragsieve.questions import lines, parse_record
 
 CLIENTS = 32
 PART_BYTES = 1 << 13

@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 
 from griffe import Docstring, DocstringSectionKind, Extension, Object, Parser
 
-from ragsieve import artifacts, models, systems
-from ragsieve.artifacts import building
-from ragsieve.evaluate.metrics import METRICS
+from ragsieve import models, spec, systems
 from ragsieve.pipeline import System
 from ragsieve.server.settings import Limits
-from ragsieve.systems.registry import SystemEntry
+from ragsieve.systems.base import PARTS, SystemEntry
+from ragsieve_research.evaluate.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = re.compile(r"<!-- results -->\n(.*?)<!-- /results -->", re.DOTALL)
@@ -74,7 +73,7 @@ class Gold(dict[str, tuple[str, ...]]):
 
 def names() -> list[str]:
     """Every system that has a page, in the order of `ragsieve systems`: all but ablations."""
-    ours = ("ragsieve.", "ragsieve_benchmarks.oracles", "ragsieve_benchmarks.peers")
+    ours = ("ragsieve.", *(f"ragsieve_research.{p}" for p in ("systems", "peers.o", "peers.f")))
     return [n for n, e in systems.SYSTEMS.items() if e.function.__module__.startswith(ours)]
 
 
@@ -82,7 +81,7 @@ def groups() -> dict[str, list[str]]:
     """The systems by what they are there for."""
     found: dict[str, list[str]] = {"Main methods": [], "Other methods": [], "Baselines": []}
     for name in names():
-        entry = artifacts.entry(name)
+        entry = spec.entry(name)
         baseline = not entry.paper or (name in systems.SYSTEMS and systems.SYSTEMS[name].knows)
         ours = any(number in entry.paper for number in THE_FOUR)
         group = "Baselines" if baseline else "Main methods" if ours else "Other methods"
@@ -178,7 +177,7 @@ def listing() -> str:
             "|---|---|---|---|",
         ]
         for name in members:
-            e = artifacts.entry(name)
+            e = spec.entry(name)
             about = f"{cell(e.summary)} | {e.needs} | {link(e.paper)}"
             lines.append(f"| [{name}]({name}.md) | {about} |")
         lines.append("")
@@ -187,7 +186,7 @@ def listing() -> str:
 
 def system_page(name: str, written: str) -> str:
     """A system's page: title, summary, figure, the written part, figures, options, calls."""
-    entry = artifacts.entry(name)
+    entry = spec.entry(name)
     summary = f"{entry.summary}."
     facts = f"Runs before the generator: {entry.needs}." + (
         f" Paper: {link(entry.paper)}." if entry.paper else ""
@@ -257,7 +256,7 @@ def note(name: str) -> str:
 
 def options_table(name: str) -> str:
     """The options with types, defaults and descriptions from the docstring."""
-    make = artifacts.entry(name).function
+    make = spec.entry(name).function
     entry = systems.SYSTEMS[name]
     described = arguments(inspect.getdoc(make) or "")
     summary = (inspect.getdoc(make) or "").partition("\n")[0]
@@ -289,7 +288,7 @@ def address(function: Any) -> str:
 
 def reference() -> str:
     """Reference of every function that makes a system, by module and name."""
-    places = sorted({address(artifacts.entry(name).function) for name in names()})
+    places = sorted({address(spec.entry(name).function) for name in names()})
     return "\n\n".join(f"::: {place}" for place in places)
 
 
@@ -306,10 +305,10 @@ def arguments(docstring: str) -> dict[str, str]:
 
 def called(name: str) -> str:
     """Calls of a system from Python and from the shell."""
-    entry: SystemEntry = artifacts.entry(name)
+    entry: SystemEntry = spec.entry(name)
     if entry.knows:
         return '## Call\n\n```toml\n# run.toml\nsystems = [{ name = "%s" }]\n```' % name  # noqa: UP031
-    own = [o for o in entry.options if o in building.MODELS and name in systems.SYSTEMS]
+    own = [o for o in entry.options if o in PARTS and name in systems.SYSTEMS]
     model = f" --model {own[0]}=MODEL" if own else ""
     return (
         f'## Call\n\n```python\nsystem = ragsieve.load("{name}")  # or load("{name}", llm)\n```\n\n'

@@ -17,9 +17,9 @@ async def main() -> None:
         question = {"question": "Who drew the first design?", "documents": documents}
         kept = (await client.call_tool("filter_documents", question)).structured_content
         print(kept["text"])
-        rest = await client.call_tool("show_dropped", {"handle": kept["handle"]})
-        spans = rest.structured_content["result"]
-        print(next(span for span in spans if not span["kept"]))
+        asked = {"handle": kept["handle"], "query": "Paris", "max_tokens": 2000}
+        dropped = (await client.call_tool("show_dropped", asked)).structured_content
+        print(dropped["runs"][0])
 
 
 asyncio.run(main())

@@ -6,10 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ragsieve
-from ragsieve import datasets
-from ragsieve.train.plans import PrunerPlan
-from ragsieve.train.pruner_training import make_pruner
-from ragsieve.train.run import Run
+from ragsieve_research import datasets
+from ragsieve_research.train.plans import PrunerPlan
+from ragsieve_research.train.pruner_training import make_pruner
+from ragsieve_research.train.run import Run
 
 PARTS = ("pump", "intake", "belt", "drum", "latch", "fan", "relay", "sensor", "seal", "valve")
 STATES = ("is dry", "is blocked", "slips", "is out of balance", "stays open", "is too hot")

@@ -18,12 +18,12 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from ragsieve.datasets.local import lines
-from ragsieve.retrieve.apis.api import crag
-from ragsieve.retrieve.apis.entities import Entities, Rules
-from ragsieve.retrieve.records import Records
+from ragsieve.questions import lines
 from ragsieve.text import words
 from ragsieve.types import Query
+from ragsieve_research.retrieve.apis.api import crag
+from ragsieve_research.retrieve.apis.entities import Entities, Rules
+from ragsieve_research.retrieve.records import Records
 
 CALLS = [  # question, recorded call, its argument
     ("How many people live in Florida City, Florida?", "open/get_entity", "Florida City, Florida"),
@@ -196,7 +196,7 @@ def main() -> None:
     options = parser.parse_args()
     entities: Entities = Rules()
     if not options.rules:
-        from ragsieve.retrieve.apis.ner import Spacy
+        from ragsieve_research.retrieve.apis.ner import Spacy
 
         entities = Spacy()
     total = len(CALLS) + len(OTHERS)

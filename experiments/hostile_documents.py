@@ -25,17 +25,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ragsieve_benchmarks.oracles import winnowrag_oracle
-
 import ragsieve
-from ragsieve import datasets, models
-from ragsieve.evaluate.noise import FALSE, poison
+from ragsieve import models
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import context
-from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.text import contains_answer, normalise, sentence_spans
 from ragsieve.types import Document, Example
+from ragsieve_research import datasets
+from ragsieve_research.evaluate.noise import FALSE, poison
+from ragsieve_research.peers.oracles import winnowrag_oracle
+from ragsieve_research.systems.chunkrag import chunkrag
 
 UNKNOWN = "not known"
 FORMS = {

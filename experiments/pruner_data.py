@@ -28,10 +28,10 @@ from pruner_hops import bridges, joined
 from pruner_structures import as_page, as_thread, made_up
 
 from ragsieve import models
-from ragsieve.datasets.parts import part_of
-from ragsieve.evaluate.evidence import gold_sentences
 from ragsieve.text import normalise
 from ragsieve.types import Document
+from ragsieve_research.datasets.parts import part_of
+from ragsieve_research.evaluate.evidence import gold_sentences
 
 Record = dict[str, Any]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ragsieve.models.pruner import SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Window, WindowTokenizer
-from ragsieve.train.export import export
-from ragsieve.train.promises import scored, thresholds
-from ragsieve.train.pruner_samples import labelled
+from ragsieve_research.train.export import export
+from ragsieve_research.train.promises import scored, thresholds
+from ragsieve_research.train.pruner_samples import labelled
 
 KINDS = {
     "one passage answers": (

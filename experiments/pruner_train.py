@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragsieve.train.pruner import train_pruner
+from ragsieve_research.train.pruner import train_pruner
 
 
 class Lines(Sequence[Mapping[str, Any]]):

@@ -28,11 +28,11 @@ from pruner_data import RETRIEVED
 from pruner_train import Lines
 from torch.nn import functional
 
-from ragsieve.models.loading import fetched
 from ragsieve.models.pruner import Pruner
 from ragsieve.models.windows import Layout, WindowTokenizer
-from ragsieve.train import pruner
-from ragsieve.train.restore import restore
+from ragsieve_research.models.loading import fetched
+from ragsieve_research.train import pruner
+from ragsieve_research.train.restore import restore
 
 Record = Mapping[str, Any]
 RATE, BATCH = 1.5e-4, 4

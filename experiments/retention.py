@@ -28,12 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ragsieve
-from ragsieve import datasets, models, score, split
-from ragsieve.datasets.parts import part_of
-from ragsieve.evaluate.evidence import gold_sentences
-from ragsieve.evaluate.scorers import Labels, auc, hit, ndcg
-from ragsieve.evaluate.scorers import labelled as graded
-from ragsieve.evaluate.stats import interval
+from ragsieve import models, score, split
 from ragsieve.models.base import Passage, SentencePruner
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import echo
@@ -41,6 +36,12 @@ from ragsieve.pipeline import Pipeline, Stage, System, as_documents
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Example, Query, Segment
+from ragsieve_research import datasets
+from ragsieve_research.datasets.parts import part_of
+from ragsieve_research.evaluate.evidence import gold_sentences
+from ragsieve_research.evaluate.scorers import Labels, auc, hit, ndcg
+from ragsieve_research.evaluate.scorers import labelled as graded
+from ragsieve_research.evaluate.stats import interval
 
 SETS = (
     "nq", "triviaqa", "hotpotqa", "hotpotqa_fullwiki", "2wikimultihopqa", "popqa", "musique",

@@ -25,16 +25,17 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-from ragsieve_benchmarks.oracles import winnowrag_oracle
 
-from ragsieve import datasets, models
-from ragsieve.evaluate.questions import poisoned
+from ragsieve import models
 from ragsieve.models.base import LLM, Embedder, Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.indexes import open_index
-from ragsieve.systems.winnowrag import winnowrag
 from ragsieve.text import contains_answer
 from ragsieve.types import Document, Example, Segment
+from ragsieve_research import datasets
+from ragsieve_research.evaluate.questions import poisoned
+from ragsieve_research.peers.oracles import winnowrag_oracle
+from ragsieve_research.retrieve.indexes import open_index
+from ragsieve_research.systems.winnowrag import winnowrag
 
 RETRIEVED = 50  # documents of a question
 _HEAD = "Document [1] (Title: "

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ragsieve_benchmarks.ablations
-import ragsieve_benchmarks.oracles
-import ragsieve_benchmarks.peers  # noqa: F401  # whether the package is installed or not
 
-from ragsieve.datasets.local import lines, parse_record
+from ragsieve.questions import lines, parse_record
 from ragsieve.types import Example
 from tests.serving import Handler, served
+
+pytest_plugins = ("tests.plugins.servers", "tests.plugins.cli", "tests.plugins.browser")
 
 MakeEncoder = Callable[..., Path]
 

@@ -10,7 +10,8 @@ from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner
 from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.systems import SYSTEMS, build
+from ragsieve.systems import build
+from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Query, Segment
 
 OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own

@@ -36,6 +36,27 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+class Chat(Handler):
+    """A server of models: a chat says how many words the last message has; the first ranks best."""
+
+    def do_POST(self) -> None:
+        """Reply."""
+        asked = self.asked()
+        if self.path.endswith("/rerank"):
+            count = len(asked["documents"])
+            scores = [{"index": i, "relevance_score": 1 - i / count} for i in range(count)]
+            self.reply(200, {"results": scores})
+            return
+        if "messages" not in asked:
+            self.reply(404, {"error": f"{self.path} is not here"})
+            return
+        said = f"{len(asked['messages'][-1]['content'].split())} words"
+        message = {"role": "assistant", "content": said}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        head = {"id": "0", "object": "chat.completion", "created": 0, "model": "m"}
+        self.reply(200, {**head, "choices": [choice]})
+
+
 @contextmanager
 def served(handler: Any) -> Iterator[str]:
     """The address of a server on a free port."""

@@ -11,8 +11,7 @@ from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Example, Query, Segment
 
 if TYPE_CHECKING:
-    from ragsieve import answer, artifacts, models, score, select, split, systems
-    from ragsieve.systems.finefilter import finefilter
+    from ragsieve import answer, models, score, select, split, systems
     from ragsieve.typed import load
 
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
@@ -34,8 +33,6 @@ __all__ = [
     "System",
     "Trace",
     "answer",
-    "artifacts",
-    "finefilter",
     "load",
     "models",
     "score",
@@ -47,12 +44,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
-    if name == "finefilter":
-        return import_module("ragsieve.systems.finefilter").finefilter
     if name == "__version__":
         return import_module("importlib.metadata").version("ragsieve")
     if name == "load":
-        return import_module("ragsieve.artifacts").load
+        return import_module("ragsieve.spec").load
     if name in __all__:
         return import_module(f"ragsieve.{name}")
     raise AttributeError(f"module 'ragsieve' has no attribute {name!r}")

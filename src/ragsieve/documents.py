@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve.trace import note
 from ragsieve.types import Document
 
-TEXT_KEYS = ("text", "page_content", "content", "body")
+TEXT_KEYS = ("text", "page_content", "content", "snippet", "contents", "body")
 """Keys of a mapping, and fields of another framework's document, under which its text may be."""
 
 
@@ -57,18 +58,105 @@ AnyDocument = (
 
 def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
+    return documents_and_places(documents)[0]
+
+
+def documents_and_places(
+    documents: Sequence[AnyDocument] | None,
+) -> tuple[tuple[Document, ...], list[int]]:
+    """`as_documents`, and for each that the caller has its place among them.
+
+    A document's ``rank`` is the place, among those of the caller, of the first that it is.
+    """
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got one {type(documents).__name__}")
     used: Counter[str] = Counter()
-    ranked = []
+    known: dict[tuple[str, str], int] = {}
+    ranked: list[Document] = []
+    places = []
     for rank, value in enumerate(documents):
         document = replace(_as_document(value, rank), rank=rank)
+        place = known.setdefault((document.id, document.text), len(ranked))
+        places.append(place)
+        if place < len(ranked):
+            note(f"document id {document.id!r} occurs again with the same text: read once")
+            ranked[place] = _filled(ranked[place], document)
+            continue
         name = unused_id(document.id, used)
         if name != document.id:
             note(f"document id {document.id!r} occurs again: renamed {name!r}")
             document = replace(document, id=name)
         ranked.append(document)
-    return tuple(ranked)
+    return tuple(ranked), places
+
+
+def from_json(value: Any, text: str = "") -> dict[str, Any]:
+    """Any JSON value as a document that `as_documents` takes.
+
+    A string is its text; so is that of an object under the first of `TEXT_KEYS` that has one;
+    Cohere's ``{id, data}`` is its data. An object of plain values becomes a line ``key: value`` for
+    each; whatever else, as an API's reply, is JSON as it stands.
+
+    Args:
+        value: The value, as `json.loads` gives it.
+        text: Its JSON as it stands; made of ``value`` where empty.
+
+    Raises:
+        InputError: If it nests too deep to be written down.
+    """
+    named: dict[str, Any] = {}
+    if isinstance(value, dict) and value.keys() <= {"id", "data"} and "data" in value:
+        named = {key: own for key, own in value.items() if key == "id"}
+        value, text = value["data"], ""
+    if isinstance(value, str):
+        return {"text": value, **named}
+    own = _own_fields(value) if isinstance(value, dict) else {}
+    if "text" not in own:
+        try:
+            own["text"] = text or json.dumps(value, ensure_ascii=False)
+        except RecursionError as error:
+            raise InputError("JSON of a document must not nest so deep") from error
+    return {**own, **named}
+
+
+def _own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of an object as those of a document; no ``text`` where that is to be all of it."""
+    title = value.get("title")
+    own = {"id": value.get("id"), "title": str(title) if isinstance(title, str | int) else ""}
+    if key := next((key for key in TEXT_KEYS if isinstance(value.get(key), str)), None):
+        metadata = value.get("metadata") or {}
+        if not isinstance(metadata, dict):
+            metadata = {"metadata": metadata}
+        rest = {name: inner for name, inner in value.items() if name != key}
+        return {**rest, **own, "text": value[key], "metadata": metadata}
+    fields = {name: inner for name, inner in value.items() if name != "title"}
+    if not fields or any(isinstance(inner, dict | list) for inner in fields.values()):
+        return own
+    said = {n: one if isinstance(one, str) else json.dumps(one) for n, one in fields.items()}
+    return {**own, "text": "\n".join(f"{name}: {one}" for name, one in said.items())}
+
+
+def listed_in_json(values: Sequence[Any]) -> list[dict[str, Any]]:
+    """A JSON list of documents, each as `from_json` gives it; its place is the id of one without.
+
+    Raises:
+        InputError: If one is neither a string nor an object.
+    """
+    documents = []
+    for place, value in enumerate(values):
+        if not isinstance(value, str | dict):
+            raise InputError(f"documents must be strings or objects, got {value!r:.80} at {place}")
+        document = from_json(value)
+        name = document.get("id")
+        documents.append({**document, "id": str(place) if name is None else str(name)})
+    return documents
+
+
+def _filled(document: Document, copy: Document) -> Document:
+    """A document with what a copy says of it beside its text, where it says nothing itself."""
+    metadata = {**copy.metadata, **document.metadata}
+    title, source = document.title or copy.title, document.source or copy.source
+    return replace(document, title=title, source=source, metadata=metadata)
 
 
 def unused_id(name: str, used: Counter[str]) -> str:

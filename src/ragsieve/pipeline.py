@@ -203,7 +203,8 @@ class System:
             documents: Best first; a string is a document without a title, a mapping one with the
                 keys ``text`` (or ``page_content``, ``content``, ``body``), and where known ``id``,
                 ``title``, ``source``; those of LangChain, LlamaIndex and Haystack are taken as they
-                are. Of equal ids, the later ones become ``id#2``, ``id#3``; the trace notes it.
+                are. Two of one id and one text are one; of other equal ids, the later ones become
+                ``id#2``, ``id#3``; the trace notes both.
                 Where None, the source is asked, and what it finds, which may be spans of documents,
                 is filtered.
 

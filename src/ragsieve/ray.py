@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from ragsieve.datasets.local import load_json
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError, ModelError, needs_extra
 from ragsieve.many import in_order
 from ragsieve.pipeline import System
+from ragsieve.questions import load_json
 from ragsieve.result import Result
 from ragsieve.tables import BATCH, row, schema
 from ragsieve.trace import Step

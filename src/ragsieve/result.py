@@ -11,6 +11,9 @@ from typing import Any
 from ragsieve.trace import Trace, segment_to_dict
 from ragsieve.types import Answer, Document, Query, Segment
 
+UNANSWERED = 0.2
+"""Under this probability that some document answers, whoever shows a result warns."""
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -35,7 +38,8 @@ class Result:
 
     Args:
         query: The question.
-        documents: The documents as the system took them: in the caller's order, with unique ids.
+        documents: The documents as the system took them: in the caller's order, with unique ids,
+            those of one id and one text once.
         kept: Verbatim spans in the order in which the reader reads them.
         text: The context made of ``kept``, as it stands in the reader's prompt.
         tokens: Tokens of the context before and after.
@@ -62,6 +66,11 @@ class Result:
     def answerable(self) -> float | None:
         """Probability that some document answers, in [0, 1]; None if no stage gives one."""
         return self.trace.answerable
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether no document seems to answer."""
+        return self.answerable is not None and self.answerable < UNANSWERED
 
     @property
     def verdicts(self) -> list[Verdict]:

@@ -16,6 +16,9 @@ from ragsieve.types import Document, Query, Segment
 SCORE = "retriever"
 """Name of the score that a retriever gives its documents."""
 
+SOURCE_KEY = "ragsieve.source"
+"""Key of a document's metadata: the name of the source that gave it, where several were asked."""
+
 
 class Invoked(Protocol):
     """A retriever of LangChain, or a chain of it from a question to documents."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import types
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct, inspect
@@ -34,6 +35,9 @@ _WORDS = {
 }
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+
+LARGE = 1e300
+"""Numbers in a file are smaller: an integer of JSON can be larger than any float."""
 
 T = TypeVar("T")
 
@@ -156,3 +160,16 @@ def _choices(node: Any) -> Iterable[object]:
     if isinstance(node, inspect.UnionType):
         return [one.tag for one in node.types if isinstance(one, inspect.StructType)]
     return getattr(node, "values", ())
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value of JSON, or what was made of one, is of a type; numbers are finite."""
+    if (origin := get_origin(hint)) in (Union, types.UnionType):
+        return any(fits(value, choice) for choice in get_args(hint))
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if origin is not None:
+        return isinstance(value, origin)
+    if hint is float:
+        return isinstance(value, int | float) and type(value) is not bool and abs(value) < LARGE
+    return type(value) is hint

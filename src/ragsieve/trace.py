@@ -40,6 +40,21 @@ class Dropped:
         return {**segment_to_dict(self.segment), "reason": self.reason}
 
 
+class Promises(NamedTuple):
+    """Numbers at which a stage cuts so that the evidence survives as often as promised.
+
+    Args:
+        keep_answer: The promise that is kept: the probability that the evidence survives.
+        numbers: The number for each value of ``keep_answer``, the lowest value first.
+    """
+
+    keep_answer: float
+    numbers: tuple[tuple[float, float], ...]
+
+    def __repr__(self) -> str:
+        return f"Promises(keep_answer={self.keep_answer})"
+
+
 @dataclass(frozen=True)
 class Cutoff:
     """A number at which a stage cut, with all that cutting at another one needs but a model.
@@ -57,6 +72,7 @@ class Cutoff:
         near: Places of two segments, best first from 0, and how much alike they are; of
             ``"distinct"``. Pairs less alike than ``least`` are not among them.
         least: The number is at least this.
+        promises: What the number was chosen by, where that was a promise.
     """
 
     option: str
@@ -67,6 +83,7 @@ class Cutoff:
     worth: tuple[float, ...] = ()
     near: tuple[tuple[int, int, float], ...] = ()
     least: float = 0.0
+    promises: Promises | None = None
 
 
 Kind = Literal["stage", "source", "reader"]

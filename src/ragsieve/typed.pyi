@@ -1,6 +1,6 @@
 """`ragsieve.load` for type checkers: what `python -m tests.typing.stub` writes.
 
-With options, a name has to be one of these, or a folder's path; `ragsieve.artifacts.load` takes any
+With options, a name has to be one of these, or a folder's path; `ragsieve.spec.load` takes any
 string with any options, as of another package's system.
 """
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, overload
 
-from ragsieve.answer.critic import Judge
 from ragsieve.models.base import LLM, CrossEncoder, ListwiseReranker, TokenClassifier
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.retriever import AnySource
 from ragsieve.select.cut import Cut
+from ragsieve_research.answer.critic import Judge
 
 class FinefilterOnePassOptions(TypedDict, total=False):
     keep_answer: float
@@ -108,8 +108,7 @@ class HydeOptions(TypedDict, total=False):
     k: int
     max_tokens: int | None
 
-class TopDocumentsOptions(TypedDict, total=False):
-    k: int | None
+class IclOptions(TypedDict, total=False):
     shots: int
     examples: str
     max_tokens: int | None
@@ -250,6 +249,10 @@ class WinnowragOptions(TypedDict, total=False):
     max_calls: int | None
     max_llm_tokens: int | None
     max_seconds: float | None
+
+class TopDocumentsOptions(TypedDict, total=False):
+    k: int | None
+    max_tokens: int | None
 
 class NearestDocumentsOptions(TypedDict, total=False):
     k: int
@@ -431,46 +434,10 @@ def load(
     embedder: Any = None,
     *,
     pruner: Any = None,
-    options: TopDocumentsOptions | None = None,
+    options: IclOptions | None = None,
     share: Share = ...,
 ) -> System:
     """Keep every document whole, after worked questions with their answers."""
-
-@overload
-def load(
-    name: Literal["all"],
-    llm: Any = None,
-    embedder: Any = None,
-    *,
-    pruner: Any = None,
-    options: TopDocumentsOptions | None = None,
-    share: Share = ...,
-) -> System:
-    """Keep every document whole."""
-
-@overload
-def load(
-    name: Literal["closed-book"],
-    llm: Any = None,
-    embedder: Any = None,
-    *,
-    pruner: Any = None,
-    options: TopDocumentsOptions | None = None,
-    share: Share = ...,
-) -> System:
-    """Keep no document: the model by itself."""
-
-@overload
-def load(
-    name: Literal["top-documents"],
-    llm: Any = None,
-    embedder: Any = None,
-    *,
-    pruner: Any = None,
-    options: TopDocumentsOptions | None = None,
-    share: Share = ...,
-) -> System:
-    """Keep the first 5 documents as they were retrieved, whole."""
 
 @overload
 def load(
@@ -759,6 +726,42 @@ def load(
     share: Share = ...,
 ) -> System:
     """Let clusters of documents answer, a critic winnow; keep those of the answer that stands."""
+
+@overload
+def load(
+    name: Literal["all"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep every document whole."""
+
+@overload
+def load(
+    name: Literal["closed-book"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep no document: the model by itself."""
+
+@overload
+def load(
+    name: Literal["top-documents"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: TopDocumentsOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the first 5 documents as they were retrieved, whole."""
 
 @overload
 def load(

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragsieve.artifacts import Base, Trained, save
+from ragsieve_research.artifacts.folder import save
+from ragsieve_research.artifacts.recipe import Base, Trained
 
 from .campaign import Kind
 from .commands import ASKED, FAKES, RUN, SOURCES, Ended, documents, here, questions
@@ -74,7 +75,7 @@ TARGETS = {
     ),
     "index by bm25": Target(
         prepare_index, ("i/index.sqlite",),
-        (*ASK, *TOP, "--index", "i", "--by", "bm25"),
+        (*ASK, *TOP, "--source", "index:i", "--source-option", "by=bm25"),
     ),
     "index add": Target(
         prepare_index, ("i/index.sqlite",), ("index", "add", "i", "d.jsonl"),
@@ -93,10 +94,10 @@ TARGETS = {
         prepare_trained, ("f/filter.json",), ("ask", "-q", ASKED, "--system", "./f", "a.txt")
     ),
     "sources": Target(
-        prepare_sources, ("sources.toml",), (*ASK, *TOP, "--sources", "sources.toml")
+        prepare_sources, ("sources.toml",), (*ASK, *TOP, "--source", "sources:sources.toml")
     ),
     "pages": Target(
-        prepare_sources, ("music.html",), (*ASK, *TOP, "--sources", "sources.toml")
+        prepare_sources, ("music.html",), (*ASK, *TOP, "--source", "sources:sources.toml")
     ),
 }  # fmt: skip
 DAMAGE = ("flip", "cut", "nul", "zeros", "noise", "twice", "empty", "folder", "byte", "huge number")

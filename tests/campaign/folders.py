@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 import ragsieve
-from ragsieve.artifacts import Base, Trained, save
-from ragsieve.artifacts.recipe import Known, TrainedRouter
-from ragsieve.artifacts.router import load_router, save_router
 from ragsieve.errors import RagsieveError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.pruner import Pruner
 from ragsieve.pipeline import System
-from ragsieve.retrieve.route import LightRouter, Named, nothing
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.types import Query
+from ragsieve_research.artifacts.folder import save
+from ragsieve_research.artifacts.recipe import Base, Known, Trained, TrainedRouter
+from ragsieve_research.artifacts.router import load_router, save_router
+from ragsieve_research.retrieve.route import LightRouter, Named, nothing
 
 from .campaign import Kind
 from .laws import check_result, draw_text, holds

@@ -12,10 +12,11 @@ from typing import Any
 from ragsieve.errors import BadReply, ContextOverflow, ModelError, PeerError, RagsieveError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
-from ragsieve.systems import SYSTEMS, build
+from ragsieve.systems import build
+from ragsieve.systems.base import SYSTEMS
+from tests.named import OWN
+from tests.research.test_laws import debater
 
-from ..named import OWN
-from ..test_laws import debater
 from .campaign import Kind
 from .hostile import HOSTILE
 from .laws import check_result, draw_documents, draw_question, draw_text, holds, places

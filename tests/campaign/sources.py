@@ -10,9 +10,9 @@ from typing import Any
 
 from ragsieve.errors import RagsieveError
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.retrieve.route import AskAll, Named, Routed
 from ragsieve.systems import build
 from ragsieve.types import Query
+from ragsieve_research.retrieve.route import AskAll, Named, Routed
 
 from .campaign import Kind
 from .laws import check_result, draw_question, draw_text, holds
@@ -76,14 +76,13 @@ def draw(rng: random.Random) -> dict[str, Any]:
 
 def check(value: dict[str, Any], folder: Path) -> int:
     """Each source fails by a line or finds evidence; a system that asks both always answers."""
-    from ragsieve.retrieve.apis.entities import Rules
-    from ragsieve.retrieve.apis.openapi import described
-    from ragsieve.retrieve.fetch import Http
-    from ragsieve.retrieve.records import Records
-    from ragsieve.retrieve.web import Pages
-
-    from ..retrieve.apis.test_openapi import DOCUMENT
-    from ..retrieve.test_fetch import serving
+    from ragsieve.read.web import Pages
+    from ragsieve_research.retrieve.apis.entities import Rules
+    from ragsieve_research.retrieve.apis.openapi import described
+    from ragsieve_research.retrieve.fetch import Http
+    from ragsieve_research.retrieve.records import Records
+    from tests.research.retrieve.apis.test_openapi import DOCUMENT
+    from tests.research.retrieve.test_fetch import serving
 
     answers = [_bytes(*reply) for reply in value["replies"]]
     said: list[int] = []

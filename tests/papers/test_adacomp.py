@@ -11,7 +11,7 @@ from typing import Any
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.adacomp import adacomp
+from ragsieve_research.systems.adacomp import adacomp
 
 DOCUMENTS = [{"title": "Song", "text": f"Fact {n} of the song."} for n in range(1, 5)]
 WEIGHTS = [0.1, 0.2, 0.4, 0.2, 0.1]

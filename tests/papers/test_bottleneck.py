@@ -18,9 +18,9 @@ from __future__ import annotations
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.score.bottleneck import answers, bottleneck, restores
-from ragsieve.systems.bottleneck import bottleneck as system
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.bottleneck import answers, bottleneck, restores
+from ragsieve_research.systems.bottleneck import bottleneck as system
 from tests.tiny import Likelihoods
 
 QUERY, ANSWER = Query("Who sang?"), "Seals"

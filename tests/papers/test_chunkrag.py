@@ -48,8 +48,8 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.systems.chunkrag import chunkrag
 from ragsieve.trace import Step, Usage, record_usage
+from ragsieve_research.systems.chunkrag import chunkrag
 
 pytest.importorskip("sklearn")
 

@@ -18,7 +18,7 @@ import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.compact import compact
+from ragsieve_research.systems.compact import compact
 
 FIRST = "Summary: Seals and Crofts wrote it.\nEvaluation: [INCOMPLETE] Who sang?"
 SECOND = "Summary: They wrote and sang it in 1972.\nEvaluation: [COMPLETE] Both known."

@@ -24,7 +24,7 @@ from ragsieve import score
 from ragsieve.errors import InputError
 from ragsieve.models.base import Span
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.cpc import cpc
+from ragsieve_research.systems.cpc import cpc
 
 DUO, SANG, RAIN = "Seals and Crofts were a duo.", "They sang it in 1972.", "It rained."
 DOCUMENTS = [{"title": "Band", "text": f"{DUO} {SANG}"}, {"text": RAIN}]

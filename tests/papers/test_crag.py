@@ -32,10 +32,10 @@ from numpy.typing import NDArray
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.crag import PAPER, crag
-from ragsieve.systems.self_crag import self_crag
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.systems.crag import PAPER, crag
+from ragsieve_research.systems.self_crag import self_crag
 from tests.named import answer
 
 QUESTION, REWRITE = "Who sang the song?", "singer of the song"

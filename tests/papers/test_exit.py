@@ -19,7 +19,7 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.exit import exit_sentences
+from ragsieve_research.systems.exit import exit_sentences
 
 QUESTION = "Who sang Summer Breeze in 1972?"
 A, B = "Seals and Crofts sang Summer Breeze.", "They wrote it in 1972."

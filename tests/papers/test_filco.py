@@ -20,14 +20,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from ragsieve_benchmarks.oracles import filco_cxmi, oracle
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.score.inclusion import CXMI, Inclusion, Overlap
-from ragsieve.systems.filco import filco, filco_lexical
-from ragsieve.train.examples import TrainingExample
-from ragsieve.train.filco import Measure, silver
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.peers.oracles import filco_cxmi, oracle
+from ragsieve_research.score.inclusion import CXMI, Inclusion, Overlap
+from ragsieve_research.systems.filco import filco, filco_lexical
+from ragsieve_research.train.examples import TrainingExample
+from ragsieve_research.train.filco import Measure, silver
 from tests.named import notes
 from tests.tiny import Likelihoods
 

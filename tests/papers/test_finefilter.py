@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ragsieve import finefilter
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve_research.systems.finefilter import finefilter
 
 QUESTION = "who sang Summer Breeze"
 S1, S2, S3 = "It was released in 1972.", "Seals and Crofts sang it.", "The weather was fine."

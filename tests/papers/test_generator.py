@@ -16,9 +16,9 @@ import pytest
 pytest.importorskip("peft")
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.train.generator import chosen, reader, target
-from ragsieve.train.plans import GeneratorPlan
 from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.train.generator import chosen, reader, target
+from ragsieve_research.train.plans import GeneratorPlan
 
 OWN = Example(
     Query("Who sang it?"), (Document("a", "Ann sang it."), Document("b", "Rain fell.")), ("Ann",)

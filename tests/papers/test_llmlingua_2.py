@@ -23,8 +23,8 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.llmlingua_2 import Words, llmlingua_2
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.systems.llmlingua_2 import Words, llmlingua_2
 
 TEXT = "Koechlin drew it in 1884."
 TOKENS = {"Koech": 0.9, "lin": 0.5, "drew": 0.8, "it": 0.1, "in": 0.2, "1884": 0.6, ".": 0.3}

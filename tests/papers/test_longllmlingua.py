@@ -28,11 +28,11 @@ import pytest
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.score.surprisal import Expected
-from ragsieve.select import Order
-from ragsieve.systems.lingua import Keep, Prune, Reading, _shares
-from ragsieve.systems.longllmlingua import recovered
+from ragsieve.select.order import Order
 from ragsieve.types import Document, Segment
+from ragsieve_research.score.surprisal import Expected
+from ragsieve_research.systems.lingua import Keep, Prune, Reading, _shares
+from ragsieve_research.systems.longllmlingua import recovered
 
 QUESTION = "Who sang Summer Breeze?"
 SINGER, RAIN = "Seals and Crofts sang it in 1972.", "It rained hard."

@@ -35,7 +35,7 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.longrefiner import longrefiner
+from ragsieve_research.systems.longrefiner import longrefiner
 
 SCORES = {"one": 0.2, "two": 0.4, "three": 0.8, "four": 0.0, "five": 0.2}
 PARAGRAPHS = [f"{name} begins here and" + " so" * 96 + "." for name in SCORES]

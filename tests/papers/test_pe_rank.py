@@ -21,7 +21,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from ragsieve.models.pe_rank import PERankNet  # noqa: E402
+from ragsieve_research.models.pe_rank import PERankNet  # noqa: E402
 
 
 class Sum:

@@ -31,9 +31,9 @@ from safetensors.torch import save_file  # noqa: E402
 
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.fake import ScriptedLLM  # noqa: E402
-from ragsieve.models.provence import Provence  # noqa: E402
-from ragsieve.models.provence_net import TwoHeads  # noqa: E402
-from ragsieve.systems.provence import provence  # noqa: E402
+from ragsieve_research.models.provence import Provence  # noqa: E402
+from ragsieve_research.models.provence_net import TwoHeads  # noqa: E402
+from ragsieve_research.systems.provence import provence  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

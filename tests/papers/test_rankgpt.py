@@ -20,7 +20,7 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.rankgpt import rankgpt
+from ragsieve_research.systems.rankgpt import rankgpt
 
 QUERY = "Which is the best?"
 BEST = ["d8", "d3", "d6", "d1", "d5", "d2", "d7", "d4"]

@@ -28,9 +28,9 @@ import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
-from ragsieve.systems.recomp import recomp_abstractive
-from ragsieve.train.recomp import SentenceLabeller
 from ragsieve.types import Document, Example, Query
+from ragsieve_research.systems.recomp import recomp_abstractive
+from ragsieve_research.train.recomp import SentenceLabeller
 from tests.tiny import Likelihoods
 
 QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"

@@ -18,7 +18,7 @@ import pytest
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.richrag import richrag
+from ragsieve_research.systems.richrag import richrag
 
 QUESTION = "Tell me of Summer Breeze"
 TEXTS = ["Summer Breeze is a song.", "Seals sang it.", "It was sung in 1972.", "Rain fell."]

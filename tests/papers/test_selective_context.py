@@ -20,7 +20,7 @@ import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.selective_context import Unit, selective_context
+from ragsieve_research.systems.selective_context import Unit, selective_context
 
 TEXT = "The cat sat. It purred. It was so."
 CHANCES = {"cat": 1 / 8, "sat": 1 / 4, "purred": 1 / 32}

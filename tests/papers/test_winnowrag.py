@@ -37,7 +37,7 @@ import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems.winnowrag import winnowrag
+from ragsieve_research.systems.winnowrag import winnowrag
 
 pytest.importorskip("sklearn")
 

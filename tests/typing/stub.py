@@ -12,15 +12,14 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import ragsieve
-from ragsieve.systems import SYSTEMS
-from ragsieve.systems.registry import SystemEntry
+from ragsieve.systems.base import SYSTEMS, SystemEntry
 
 STUB = Path(ragsieve.__file__).with_name("typed.pyi")
 ALIASES = {"AnySource": "ragsieve.retriever", "Stage": "ragsieve.pipeline"}
 MORE = {"prune": "str | "}  # may be another system's name
 HEAD = '''"""`ragsieve.load` for type checkers: what `python -m tests.typing.stub` writes.
 
-With options, a name has to be one of these, or a folder's path; `ragsieve.artifacts.load` takes any
+With options, a name has to be one of these, or a folder's path; `ragsieve.spec.load` takes any
 string with any options, as of another package's system.
 """
 
@@ -75,7 +74,7 @@ def stub() -> str:
     """The stub's text."""
     functions: dict[Callable[..., Any], dict[str, SystemEntry]] = {}
     for name, entry in SYSTEMS.items():
-        if entry.function.__module__.startswith("ragsieve."):  # not of another package
+        if entry.function.__module__.startswith(("ragsieve.", "ragsieve_research.systems.")):
             functions.setdefault(entry.function, {})[name] = entry
     imports = {("ragsieve.models.sharing", "Share"), ("ragsieve.pipeline", "System")}
     classes, loads = [], []

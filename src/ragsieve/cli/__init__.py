@@ -7,30 +7,33 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import TextIOWrapper
 
 import click
 from click.core import ParameterSource
 
-from ragsieve.cli.annotate import annotate_command
-from ragsieve.cli.ask import ask_command, filter_command
 from ragsieve.cli.base import INFO, describe, info, printable
-from ragsieve.cli.bench import bench_command, report_command
-from ragsieve.cli.calibrate import calibrate_command
-from ragsieve.cli.config import FILE, config_command, defaults, settings
-from ragsieve.cli.index import index_group
-from ragsieve.cli.lists import datasets_command, models_group, systems_command
-from ragsieve.cli.mcp import mcp_command
-from ragsieve.cli.plan import plan_command
-from ragsieve.cli.scorers import scorers_command
-from ragsieve.cli.serve import serve_command
-from ragsieve.cli.train import train_group
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.cli.config import FILE, defaults, settings
+from ragsieve.errors import InputError, MissingExtra, nearest
+from ragsieve.registry import more, points
+
+GROUP = "ragsieve.commands"
+"""Group of the entry points by which other packages add commands; each names a click command."""
+
+COMMANDS = {  # name: module here and its command
+    "ask": "ask:ask_command",
+    "config": "config:config_command",
+    "filter": "ask:filter_command",
+    "mcp": "mcp:mcp_command",
+    "serve": "serve:serve_command",
+    "systems": "systems:systems_command",
+}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # files are named where they are written
 
 
-_LOGGERS = ("ragsieve.models", "ragsieve.evaluate")  # whose warnings are shown
+_LOGGERS = ("ragsieve", "ragsieve_research")  # whose warnings are shown
 
 
 class _Formatter(logging.Formatter):
@@ -93,7 +96,38 @@ def _origin(error: click.ClickException) -> str:
 _CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(context_settings=_CONTEXT)
+class Commands(click.Group):
+    """Commands by name, each imported when it is asked for; other packages' by entry points."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands, sorted."""
+        return sorted({*COMMANDS, *(point.name for point in points(GROUP))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name; None where there is none."""
+        if cmd_name in COMMANDS:
+            module, _, member = COMMANDS[cmd_name].partition(":")
+            command: click.Command = getattr(import_module(f"{__name__}.{module}"), member)
+            return command
+        for point in points(GROUP):
+            if point.name == cmd_name:
+                loaded: click.Command = point.load()
+                return loaded
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; an unknown name is told what may have been meant."""
+        name = click.utils.make_str(args[0])
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            ctx.fail(
+                f"No such command {name!r}{nearest(name, self.list_commands(ctx))}{more(GROUP)}"
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings=_CONTEXT)
 @click.version_option(package_name="ragsieve")
 @click.option("-v", "--verbose", is_flag=True, help="Say on standard error what is loaded.")
 @click.option("-q", "--quiet", is_flag=True, help="Only errors on standard error.")
@@ -118,20 +152,10 @@ def cli(verbose: bool, quiet: bool) -> None:
     INFO.quiet = quiet
     if verbose or quiet:
         level = logging.ERROR if quiet else logging.INFO
-        for name in ("ragsieve", *_LOGGERS):
+        for name in _LOGGERS:
             logging.getLogger(name).setLevel(level)
         for handler in logging.getLogger().handlers:
             handler.setLevel(level)
     for name, (_, origin) in settings().items():
         if verbose or (origin == FILE and name.startswith("llm")):  # it may name another server
             info(f"{name} is set by {origin}", "dim")
-
-
-for command in (
-    *(filter_command, ask_command, plan_command, bench_command, report_command),
-    annotate_command,
-    *(train_group, calibrate_command, scorers_command),
-    *(serve_command, mcp_command, index_group, config_command),
-    *(systems_command, datasets_command, models_group),
-):
-    cli.add_command(command)

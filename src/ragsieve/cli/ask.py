@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,8 +16,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve import artifacts, models, systems
-from ragsieve.artifacts import building
+from ragsieve.batch import Batch, Tally, judged, stream
 from ragsieve.cli.base import (
     FILE,
     INFO,
@@ -32,21 +31,19 @@ from ragsieve.cli.base import (
     watched,
 )
 from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
-from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.errors import InputError
-from ragsieve.evaluate.run import Batch, Tally, judged, stream
 from ragsieve.files import writing
 from ragsieve.inspector import page, view
 from ragsieve.pipeline import System
+from ragsieve.read.files import read_documents
 from ragsieve.result import Result
-from ragsieve.retrieve.files import read_documents
+from ragsieve.spec import SystemSpec
 from ragsieve.text import counted
 from ragsieve.types import Example, Query
 
 _STDIN = Path("-")
-UNANSWERED = 0.2
-"""Under this probability that some document answers, `filter` and `ask` warn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +52,7 @@ class AskOptions:
 
     Args:
         query: The question.
-        source: Many questions: JSONL, a question with its documents a line; may be .gz. -: standard
+        input: Many questions: JSONL, a question with its documents a line; may be .gz. -: standard
             input; results go to standard output, each as soon as it is there, if not to --output.
         output: Its results, a line each; goes on if interrupted.
         limit: Only the first lines of --input.
@@ -67,11 +64,7 @@ class AskOptions:
     """
 
     query: Annotated[str | None, {"flags": ["-q", "--query"], "metavar": "TEXT"}] = None
-    source: Annotated[
-        Path | str | None,
-        Place(exists=True, allow_dash=True, path_type=Path),
-        {"flags": ["--input"]},
-    ] = None
+    input: Annotated[Path | str | None, Place(exists=True, allow_dash=True, path_type=Path)] = None
     output: Annotated[Path | str | None, Place(path_type=Path)] = None
     limit: Count = None
     workers: Workers = WORKERS
@@ -85,18 +78,18 @@ class AskOptions:
 _PARAMS = [
     click.Argument(["files"], nargs=-1, metavar="[FILE]..."),
     *(option for api in (AskOptions, Cluster) for option in options_of(api)),
-    *options_of(SystemOptions, changes=CHANGES),
+    *options_of(SystemSpec, changes=CHANGES),
 ]
 
 _SECTIONS = {
     "Options": (
         *("query", "system", "keep_answer", "max_tokens", "llm", "explain", "as_json", "html"),
-        *("source", "output"),
+        *("input", "output"),
     ),
-    "Where evidence is searched": ("index", "retrieve", "by", "sources", "router"),
+    "Where evidence is searched": ("source", "source_options"),
     "On a Ray cluster": ("engine", "address", "actors", "form"),
     "Models and their options": (
-        *("llm_options", "embedder", "pruner", "system_options", "system_models", "cache"),
+        *("llm_options", "embedder", "pruner", "options", "models", "cache"),
     ),
 }
 
@@ -120,12 +113,12 @@ def filter_command(files: Sequence[str], **options: Any) -> int:
       ragsieve filter -q "Who sang it?" --html out.html --compare top-sentences docs.jsonl
       ragsieve filter -q "Who sang it?" --system top-sentences --option k=3 docs.jsonl
       ragsieve filter -q "Who sang it?" --system chunkrag --model critic=openai:NAME docs.jsonl
-      ragsieve filter -q "Who sang it?" --index my-index --retrieve 50
+      ragsieve filter -q "Who sang it?" --source index:my-index --source-option k=50
       ragsieve filter --input questions.jsonl --output kept.jsonl
       cat questions.jsonl | ragsieve filter --input - | jq .text
     """
     return _run(
-        False, files, *(from_options(api, options) for api in (SystemOptions, Cluster, AskOptions))
+        False, files, *(from_options(api, options) for api in (SystemSpec, Cluster, AskOptions))
     )
 
 
@@ -145,45 +138,44 @@ def ask_command(files: Sequence[str], **options: Any) -> int:
       ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
       ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
       ragsieve ask -q "Who sang it?" --keep-answer 0.99 docs.jsonl
-      ragsieve ask -q "Who sang it?" --index my-index --system chunkrag-likelihood
-      ragsieve ask -q "Who sang it?" --sources sources.toml --router my-router --system pruningrag
+      ragsieve ask -q "Who sang it?" --source index:my-index --system chunkrag-likelihood
+      ragsieve ask -q "Who sang it?" --source sources:my.toml --source-option router=my-router
       ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
       ragsieve ask -q "Who sang it?" --system winnowrag --model critic=openai:gpt-5-mini docs.jsonl
       ragsieve ask --input questions.jsonl --output answers.jsonl
       cat questions.jsonl | ragsieve ask --input - | jq .answer
     """
     return _run(
-        True, files, *(from_options(api, options) for api in (SystemOptions, Cluster, AskOptions))
+        True, files, *(from_options(api, options) for api in (SystemSpec, Cluster, AskOptions))
     )
 
 
 def _run(
-    answering: bool, files: Sequence[str], system: SystemOptions, cluster: Cluster, call: AskOptions
+    answering: bool, files: Sequence[str], system: SystemSpec, cluster: Cluster, call: AskOptions
 ) -> int:
     _check(call, files)
-    system = system.with_llm(answering=answering)
-    evidence = {"--index": system.index, "--sources": system.sources, "FILE": files}
-    if len(named := [name for name, value in evidence.items() if value]) > 1:
-        raise InputError(f"name {named[0]} or {named[1]}, not both")
+    system = system.with_llm(*filter(None, [call.compare]), answering=answering)
+    if system.source and files:
+        raise InputError("name --source or FILE, not both")
     chosen = [system]
     if call.compare:  # as the first but for options of its own
-        own: dict[str, Any] = {"system_options": (), "system_models": (), "keep_answer": None}
-        chosen.append(replace(system, system=call.compare, **own))
+        own: dict[str, Any] = {"options": {}, "models": {}, "keep_answer": None}
+        chosen.append(system.replaced(system=call.compare, **own))
     for one in chosen:
         one.check()
     if cluster.engine == "ray":
-        if call.output is None or call.source == _STDIN or call.limit or call.cache:
+        if call.output is None or call.input == _STDIN or call.limit or call.cache:
             raise InputError("--engine ray needs --input and --output, and no --limit or --cache")
-        places = str(call.source), str(call.output)
+        places = str(call.input), str(call.output)
         label = _label(answering, system)
         return run_on_ray(*places, system, cluster, label, answering, call.workers)
-    source, output = local_file("--input", call.source), local_file("--output", call.output)
+    source, output = local_file("--input", call.input), local_file("--output", call.output)
     if source is not None:
         source = Path("/dev/stdin") if source == _STDIN else source
         batch = Batch(source, output, label=_label(answering, system)) if output else None
         return _many(batch, system, answering, call)
     documents = None
-    if not _searches(system):
+    if not system.source:
         others: Counter[str] = Counter()
         documents = read_documents(_or_stdin(files, needed=not answering), others)
         print_left_out(others)
@@ -197,12 +189,12 @@ def _run(
 
 def _check(call: AskOptions, files: Sequence[str]) -> None:
     """Raise `InputError` where options do not go together."""
-    if (call.query is None) == (call.source is None):
+    if (call.query is None) == (call.input is None):
         raise InputError("name one question by --query, or many by --input")
-    streamed = call.output is None and call.source == _STDIN
-    if (call.source is None) != (call.output is None) and not streamed:
+    streamed = call.output is None and call.input == _STDIN
+    if (call.input is None) != (call.output is None) and not streamed:
         raise InputError("--input and --output go together, but for --input -")
-    if call.source is not None and (files or call.html or call.as_json or call.explain):
+    if call.input is not None and (files or call.html or call.as_json or call.explain):
         raise InputError("--input takes no FILE, --json, --explain or --html: see its records")
     if call.html is not None and not call.html.absolute().parent.is_dir():
         raise InputError(f"--html must be a file in a folder that is there, got {str(call.html)!r}")
@@ -211,7 +203,7 @@ def _check(call: AskOptions, files: Sequence[str]) -> None:
 
 
 def _once(
-    answering: bool, call: AskOptions, documents: Any, options: SystemOptions
+    answering: bool, call: AskOptions, documents: Any, options: SystemSpec
 ) -> tuple[Result, dict[str, Any]]:
     """The result for one question, and its view where a page is written."""
     with options.opened(1, call.cache) as system, INFO.status("reading …"):
@@ -223,11 +215,6 @@ def _call(system: System, answering: bool) -> Callable[..., Result]:
     return system.ask if answering else system
 
 
-def _searches(system: SystemOptions) -> bool:
-    """Whether evidence is retrieved, not passed."""
-    return bool(system.index or system.sources)
-
-
 def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     if files or (sys.stdin and not sys.stdin.isatty()):
         return files or ["-"]
@@ -236,13 +223,13 @@ def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
     return []
 
 
-def _many(batch: Batch | None, options: SystemOptions, answering: bool, call: AskOptions) -> int:
+def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOptions) -> int:
     """Questions of a file, or of standard input where no batch is passed."""
     tally = Tally()
     with batch or nullcontext(), options.opened(call.workers, call.cache) as system:
 
         def one(example: Example) -> dict[str, Any]:
-            documents = None if _searches(options) else example.documents
+            documents = None if options.source else example.documents
             return judged(example, _call(system, answering)(example.query, documents))
 
         if batch:
@@ -258,27 +245,15 @@ def _many(batch: Batch | None, options: SystemOptions, answering: bool, call: As
     return 2 if tally.bad else 1 if tally.failed else 0
 
 
-def _label(answering: bool, options: SystemOptions) -> str:
-    """Label of a batch's records, which differ by it, without keys that nobody else should read."""
-    public = (o for o in options.llm_options if not o.startswith("api_key="))
-    parts = {**vars(options), "llm_options": tuple(public)}
-    roles = building.roles_of(options.system, replace(options, keep_answer=None).own[0])
-    if options.system not in systems.SYSTEMS:
-        parts["system"] = artifacts.identity(options.system)
-    if "pruner" in roles:
-        parts["pruner"] = models.load(options.pruner).identity
-    parts |= options.evidence.identity(options.router or "all")
-    names = ("system", "llm", *roles, "max_tokens", "llm_options", "system_options")
-    names += ("system_models", "on_error", "index", "retrieve", "by", "sources", "router")
-    names += ("keep_answer",)
-    named = [f"{name}={parts[name]}" for name in names if parts[name] not in (None, ())]
-    return " ".join(["ask" if answering else "filter", *named])
+def _label(answering: bool, options: SystemSpec) -> str:
+    """Label of a batch's records, which differ by it."""
+    return f"{'ask' if answering else 'filter'} {options.identity}"
 
 
 def _print(result: Result, call: AskOptions) -> None:
     for warning in result.trace.warnings:
         warn(warning)
-    if result.answerable is not None and result.answerable < UNANSWERED:
+    if result.unanswered:
         warn(f"no document seems to answer ({result.answerable:.0%})")
     if call.as_json:
         _print_json(result.to_dict(), indent=2)
@@ -331,7 +306,9 @@ def _explain(result: Result) -> None:
         text = " ".join(segment.text.split())
         if verdict.stage:
             write(f"  - {text}", "dim")
-            write(f"      {verdict.stage.split('(')[0]}{score}: {verdict.reason}", "red")
+            known = score.strip() in verdict.reason
+            stage = verdict.stage.split("(")[0] + ("" if known else score)
+            write(f"      {stage}: {verdict.reason}", "red")
         else:
             write(f"  + {text}{score and ' '}{score}", "green")
     console.print()

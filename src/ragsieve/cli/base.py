@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ragsieve.cli.completion import complete_datasets
+from ragsieve.batch import Done
 from ragsieve.errors import InputError, RagsieveError
-from ragsieve.evaluate.run import Done
 from ragsieve.many import cores
 from ragsieve.text import safe
 
@@ -27,16 +26,9 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 COUNT = click.IntRange(1)
-_DATA: dict[str, Any] = {
-    "envvar": "RAGSIEVE_DATA",
-    "show_envvar": True,
-    "help": "Folder of data sets; the Hugging Face hub where none is named.",
-}
-Data = Annotated[Path | None, EXISTING_FOLDER, _DATA]
 Cache = Annotated[Path | None, FILE, {"help": "Remember model replies here."}]
 Count = Annotated[int | None, COUNT]
 Json = Annotated[bool, {"flags": ["--json"], "help": "Print one JSON object."}]
-Questions = Annotated[tuple[str, ...], {"metavar": "DATA...", "shell_complete": complete_datasets}]
 WORKERS = max(16, 2 * cores())  # enough for a server of LLMs, and for every core
 Workers = Annotated[int, COUNT, {"help": "Questions at once."}]
 
@@ -87,31 +79,6 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         grid.add_row(*(Text(printable(cell)) for cell in row))
     width = None if Console().is_terminal else 200
     Console(highlight=False, width=width).print(grid)
-
-
-def figures(rows: Mapping[str, Mapping[str, float | None]]) -> None:
-    """Print numbers by row under their names: counts as they are, others to three digits."""
-    keys = dict.fromkeys(key for row in rows.values() for key in row)
-    cells = [[name, *(_number(row.get(key)) for key in keys)] for name, row in rows.items()]
-    table(["", *(key.replace("_", " ") for key in keys)], cells)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def means(
-    name: str, rows: Mapping[Any, Mapping[str, Any]], costs: Mapping[Any, Mapping[str, float]]
-) -> None:
-    """Print means with intervals by row and measure, then what each row costs."""
-    from ragsieve.evaluate.formatting import value_text  # an extra
-
-    heads = [*next(iter(rows.values())), *next(iter(costs.values()))]
-    cells = [
-        [row, *map(value_text, own.values()), *(f"{cost:.1f}" for cost in costs[row].values())]
-        for row, own in rows.items()
-    ]
-    table([name, *heads], cells)
 
 
 def progress() -> Progress:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import click
 
 from ragsieve.cli.base import COUNT, info, progress
-from ragsieve.cli.opening import SystemOptions
 from ragsieve.errors import InputError
+from ragsieve.spec import SystemSpec
 from ragsieve.text import counted
 
 
@@ -63,7 +63,7 @@ def local_file(flag: str, place: Path | str | None) -> Path | None:
 def run_on_ray(
     source: str,
     output: str,
-    options: SystemOptions,
+    options: SystemSpec,
     cluster: Cluster,
     label: str,
     answering: bool,

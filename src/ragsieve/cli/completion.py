@@ -1,4 +1,4 @@
-"""Completion of values in a shell: systems, options of a system, models, data sets."""
+"""Completion of values in a shell: systems, options of a system, models."""
 
 from __future__ import annotations
 
@@ -6,56 +6,51 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from ragsieve import artifacts, datasets, models, systems
-from ragsieve.artifacts import building
+from ragsieve import models, systems
 from ragsieve.errors import RagsieveError
+from ragsieve.spec import entry
+from ragsieve.systems.base import PARTS, SystemEntry
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def _starting(names: Iterable[str], start: str) -> list[str]:
+def starting(names: Iterable[str], start: str) -> list[str]:
+    """Names that begin with what was typed."""
     return sorted(name for name in names if name.startswith(start))
 
 
 def complete_systems(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
     """Systems by name."""
-    return _starting(systems.SYSTEMS, start)
-
-
-def complete_datasets(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
-    """Data sets by name."""
-    return _starting(datasets.DATASETS, start)
+    return starting(systems.SYSTEMS, start)
 
 
 def complete_option(ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
     """``KEY=`` of each option of the system."""
-    entry = _entry(ctx)
-    names = [name for name in entry.options if name not in building.MODELS] if entry else []
-    return _starting((f"{name}=" for name in names), start)
+    known = _entry(ctx)
+    names = [name for name in known.options if name not in PARTS] if known else []
+    return starting((f"{name}=" for name in names), start)
 
 
 def complete_role(ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
     """``ROLE=`` of each model that the system takes."""
-    entry = _entry(ctx)
-    own = [name for name in entry.options if name in building.MODELS] if entry else []
-    return _starting((f"{name}=" for name in [*own, *(entry.roles if entry else ())]), start)
+    known = _entry(ctx)
+    own = [name for name in known.options if name in PARTS] if known else []
+    return starting((f"{name}=" for name in [*own, *(known.roles if known else ())]), start)
 
 
 def complete_models(*kinds: str) -> Completer:
     """Models of the kinds: names, and prefixes that another part follows."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
-        forms = [(f"{prefix}:", kind) for prefix, (_, _, kind) in models.BACKENDS.items()]
-        forms += [(name, kind) for name, (_, _, kind) in models.FAKE.items()]
-        forms += [(name, models.BACKENDS[prefix][2]) for name, prefix in models.NAMED.items()]
-        return _starting((form for form, kind in forms if kind in kinds), start)
+        forms = models.forms().items()
+        return starting((form for form, kind in forms if kind in kinds), start)
 
     return complete
 
 
-def _entry(ctx: click.Context) -> systems.registry.SystemEntry | None:
+def _entry(ctx: click.Context) -> SystemEntry | None:
     name = ctx.params.get("system") or "finefilter"
     try:
-        return artifacts.entry(name)
+        return entry(name)
     except RagsieveError:
         return None

@@ -13,29 +13,14 @@ import msgspec
 import platformdirs
 
 from ragsieve.cli.base import Json, printable, table
-from ragsieve.cli.signature import command
-from ragsieve.schema import Schema, read_toml
+from ragsieve.cli.signature import command, is_table
+from ragsieve.schema import read_toml
+from ragsieve.spec import SystemSpec
 
 FILE = "ragsieve.toml"
 
 
-class _Settings(Schema, frozen=True, kw_only=True):
-    """Settings of a file: options of `filter`, `ask`, `serve` and `mcp`."""
-
-    system: str = ""
-    option: dict[str, Any] = msgspec.field(default_factory=dict)
-    model: dict[str, str] = msgspec.field(default_factory=dict)
-    llm: str = ""
-    llm_option: dict[str, Any] = msgspec.field(default_factory=dict)
-    embedder: str = ""
-    pruner: str = ""
-    keep_answer: float | None = None
-    max_tokens: int | None = None
-    on_error: str = ""
-
-
-_TABLES = {"option": "system_options", "model": "system_models", "llm_option": "llm_options"}
-_OF_SYSTEM = ("option", "model", "keep_answer")
+_OF_SYSTEM = ("options", "models", "keep_answer")
 
 
 class Setting(NamedTuple):
@@ -55,24 +40,25 @@ def settings() -> dict[str, Setting]:
     for path in (platformdirs.user_config_path("ragsieve", appauthor=False) / FILE, Path(FILE)):
         if path.is_file():
             known |= {name: Setting(value, str(path)) for name, value in read(path).items()}
-    for name in _Settings.__struct_fields__:
+    for name in SystemSpec.__struct_fields__:
         variable = f"RAGSIEVE_{name.upper()}"
-        if name not in _TABLES and (text := os.environ.get(variable)):
+        if not is_table(SystemSpec, name) and (text := os.environ.get(variable)):
             known[name] = Setting(text, variable)
     if url := os.environ.get("RAGSIEVE_BASE_URL"):
-        before = known["llm_option"].value if "llm_option" in known else {}
-        known["llm_option"] = Setting({**before, "base_url": url}, "RAGSIEVE_BASE_URL")
+        before = known["llm_options"].value if "llm_options" in known else {}
+        known["llm_options"] = Setting({**before, "base_url": url}, "RAGSIEVE_BASE_URL")
     return known
 
 
 def read(path: Path) -> Mapping[str, Any]:
-    """Settings of a file.
+    """Settings of a file: fields of `SystemSpec`, those that differ from its own.
 
     Raises:
         InputError: If it cannot be read, is no TOML, or sets what there is not.
     """
-    values = msgspec.structs.asdict(read_toml(_Settings, path))
-    return {name: value for name, value in values.items() if value not in ("", {}, None)}
+    values = msgspec.structs.asdict(read_toml(SystemSpec, path))
+    usual = msgspec.structs.asdict(SystemSpec())
+    return {name: value for name, value in values.items() if value != usual[name]}
 
 
 def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -84,7 +70,7 @@ def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
     if any(word.partition("=")[0] == "--system" for word in arguments):
         known = {name: value for name, value in known.items() if name not in _OF_SYSTEM}
     values = {
-        _TABLES.get(name, name): _pairs(value) if name in _TABLES else value
+        name: _pairs(value) if is_table(SystemSpec, name) else value
         for name, value in known.items()
     }
     serve = {**values, "names": [values["system"]]} if "system" in values else values
@@ -105,11 +91,12 @@ def config_command(*, as_json: Json = False) -> None:
       system = "finefilter"                             or RAGSIEVE_SYSTEM
       keep_answer = 0.9                                 or RAGSIEVE_KEEP_ANSWER
       llm = "openai:NAME"                               or RAGSIEVE_LLM
-      llm_option = {base_url = "http://host:8000/v1"}   or RAGSIEVE_BASE_URL
+      llm_options = {base_url = "http://host:8000/v1"}   or RAGSIEVE_BASE_URL
       max_tokens = 1000                                 or RAGSIEVE_MAX_TOKENS
 
-    Also embedder, pruner, on_error, and the tables option and model. A ragsieve.toml can send your
-    questions to another server: look at those of folders that are not yours.
+    Also embedder, pruner, on_error, source, and the tables options, models and source_options. A
+    ragsieve.toml can send your questions to another server: look at those of folders that are not
+    yours.
     """
     known = settings()
     shown = {name: _shown(setting.value) for name, setting in known.items()}

@@ -8,50 +8,52 @@ from typing import Any
 
 import click
 
-from ragsieve.cli.base import EXISTING_FOLDER
-from ragsieve.cli.opening import CHANGES, SystemOptions
+from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import from_options, options_of
 from ragsieve.errors import InputError
+from ragsieve.sources import named_source
+from ragsieve.spec import SystemSpec
 
-_OTHERS = ("index", "retrieve", "by", "sources", "router", "max_tokens")
-_PARAMS = options_of(SystemOptions, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}})
+_OTHERS = ("source", "source_options", "max_tokens")
+_PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}})
 
 
 @click.command("mcp", short_help="Serve tools for agents by MCP.", params=_PARAMS)
 @click.option(
-    "--index",
-    "indexes",
+    "--source",
+    "sources",
     multiple=True,
-    type=EXISTING_FOLDER,
-    help="Search this index (`ragsieve index build`) by the tool search_index, under the name of "
-    "its folder; may come several times.",
+    metavar="KIND:PLACE",
+    help="Search this, as index:FOLDER of `ragsieve index build`, by the tool search_index, under "
+    "the name of its folder; may come several times.",
 )
 @click.option("--http", is_flag=True, help="Serve at http://127.0.0.1:PORT/mcp, not over stdio.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, help="Of --http.")
-def mcp_command(indexes: Sequence[Path], http: bool, port: int, **options: Any) -> None:
+def mcp_command(sources: Sequence[str], http: bool, port: int, **options: Any) -> None:
     """Serve filter_documents, search_index and show_dropped to agents.
 
     A model reads the sentences that matter, and asks for what was dropped by a handle.
 
     \b
       ragsieve mcp
-      ragsieve mcp --index my-index --keep-answer 0.9
+      ragsieve mcp --source index:my-index --keep-answer 0.9
       ragsieve mcp --http --port 8765
 
     \b
       {"mcpServers": {"ragsieve": {"command": "ragsieve", "args": ["mcp"]}}}
     """
     from ragsieve.integrations.mcp import create_server  # the extra "mcp"
-    from ragsieve.systems.indexes import open_index
 
-    names = [folder.resolve().name for folder in indexes]
+    names = [Path(source.partition(":")[2]).resolve().stem for source in sources]
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"--index must name folders of different names, got {repeated!r} twice")
-    system = from_options(SystemOptions, options).with_llm()
+        raise InputError(f"--source must be places of different names, got {repeated!r} twice")
+    system = from_options(SystemSpec, options).with_llm()
     system.check()
-    corpora = {name: open_index(folder) for name, folder in zip(names, indexes, strict=True)}
-    with system.opened(callers=1, cache=None) as built:
-        server = create_server(built, corpora)
+    kinds = [named_source(source, {}) for source in sources]
+    for kind in kinds:
+        kind.check()
+    with system.opened() as built:
+        server = create_server(built, dict(zip(names, kinds, strict=True)))
         if http:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)
             server.run("streamable-http", host="127.0.0.1", port=port)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ragsieve.artifacts import building
 from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
 from ragsieve.cli.completion import complete_systems
-from ragsieve.cli.opening import CHANGES, KEEP_ANSWER, SystemOptions
+from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
 from ragsieve.server.settings import Limits, Settings, Upstream
+from ragsieve.spec import KEEP_ANSWER, SystemSpec, check
 
 if TYPE_CHECKING:
     from ragsieve.pipeline import System
@@ -32,7 +32,7 @@ _Variable = Annotated[str | None, {"metavar": "NAME"}]
 _JOIN_S = 0.002  # until calls that were answered together have come again
 _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 _PARAMS = [
-    *options_of(SystemOptions, ("system",), _KEPT),
+    *options_of(SystemSpec, ("system",), _KEPT),
     *options_of(Limits, ("workers",), prefix="limit_"),
 ]
 
@@ -93,21 +93,19 @@ def serve_command(
         warm=True,
     )
     names = tuple(dict.fromkeys(names))
-    system = replace(from_options(SystemOptions, options), system=names[0])
-    if len(names) > 1 and (system.system_options or system.system_models):
+    system = from_options(SystemSpec, options).replaced(system=names[0])
+    if len(names) > 1 and (system.options or system.models):
         raise InputError("--option and --model go with one --system")
     if len(names) > 1 and system.keep_answer is not None:
         raise InputError("--keep-answer goes with one --system; a request may name keep_answer")
-    if system.index and system.sources:
-        raise InputError("name --index or --sources, not both")
-    system = system.with_llm()
-    chosen = [replace(system, system=name) for name in names]
+    system = system.with_llm(*names)
+    chosen = [system.replaced(system=name) for name in names]
     for one in chosen:
         one.check()
     _serve(chosen, host, port, settings)
 
 
-def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Settings) -> None:
+def _serve(chosen: Sequence[SystemSpec], host: str, port: int, settings: Settings) -> None:
     from ragsieve.server import create_app  # fastapi and uvicorn are an extra
     from ragsieve.server.running import run
 
@@ -115,14 +113,12 @@ def _serve(chosen: Sequence[SystemOptions], host: str, port: int, settings: Sett
         systems = {one.system: one.built(loaded) for one in chosen}
 
         @cache
-        def rebuilt(options: SystemOptions) -> System:
-            return options.built(loaded)
+        def rebuilt(name: str, percent: int) -> System:
+            return chosen[0].replaced(system=name, keep_answer=percent / 100).built(loaded)
 
         def keeping(name: str, keep_answer: float) -> System:
-            options = replace(chosen[0], system=name, keep_answer=keep_answer)
-            building.check(name, {KEEP_ANSWER: keep_answer}, {})
-            percent = math.ceil(round(keep_answer * 100, 6))  # 20 of each system at most
-            return rebuilt(replace(options, keep_answer=percent / 100))
+            check(name, {KEEP_ANSWER: keep_answer}, {})
+            return rebuilt(name, math.ceil(round(keep_answer * 100, 6)))  # 20 of each at most
 
         app = create_app(systems, settings=settings, keeping=keeping)
         busy = run(app, host, port, settings, on_start=click.echo)

@@ -9,6 +9,10 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
+from msgspec import Meta
+
+from ragsieve.cli.base import pairs, values
+from ragsieve.schema import MOST
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
@@ -61,14 +65,16 @@ def _option(
         "flags": ["--" + name.replace("_", "-")],
         "type": click_type(hint),
         "is_flag": click_type(hint) is bool,
-        "multiple": _is_tuple(hint),
+        "multiple": _is_tuple(hint) or _is_table(hint),
         "show_default": True,
         "help": text,
     }
     if parameter.default is parameter.empty:
         values["required"] = True
-    else:
+    elif not _is_table(hint):
         values["default"] = parameter.default
+    else:
+        values["metavar"] = "KEY=VALUE"
     values |= {**_changes(hint), **changes}
     return click.Option([name, *values.pop("flags")], **values)
 
@@ -81,6 +87,15 @@ def _changes(hint: Any) -> Mapping[str, Any]:
 
 def _is_tuple(hint: Any) -> bool:
     return get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) is tuple
+
+
+def _is_table(hint: Any) -> bool:
+    return get_origin(hint) is dict
+
+
+def is_table(api: Api, name: str) -> bool:
+    """Whether a parameter of ``api`` is a table of names and values."""
+    return _is_table(get_type_hints(api)[name])
 
 
 def command(
@@ -155,11 +170,29 @@ def click_type(hint: Any) -> Any:
         return click.Choice(inner)
     if origin is Annotated:
         own = next((one for one in inner if isinstance(one, click.ParamType)), None)
+        rule = next((one for one in inner if isinstance(one, Meta)), None)
+        if rule and inner[0] is int:
+            most = None if rule.le in (None, MOST) else int(rule.le)
+            return click.IntRange(None if rule.ge is None else int(rule.ge), most)
         return own or click_type(inner[0])
+    if origin is dict:
+        return str
     return click_type(inner[0]) if origin is tuple else hint
 
 
 def from_options(api: Api, options: dict[str, Any], prefix: str = "") -> Any:
-    """The result of ``api`` for those of the options that it has; they are taken out."""
+    """The result of ``api`` for those of the options that it has; they are taken out.
+
+    Raises:
+        InputError: If an item of a table is not ``KEY=VALUE``.
+    """
     names = [name for name in signature(api).parameters if prefix + name in options]
-    return api(**{name: options.pop(prefix + name) for name in names})
+    given = {name: options.pop(prefix + name) for name in names}
+    for name, hint in get_type_hints(api).items():
+        if name in given and _is_table(hint):
+            flag = f"--{name.removesuffix('s').replace('_', '-')}"
+            named = get_args(hint)[1] is str
+            given[name] = (
+                pairs(flag, given[name], "ROLE=MODEL") if named else values(flag, given[name])
+            )
+    return api(**given)

@@ -5,6 +5,8 @@ const LABELS = {
   price: "what one more must be worth", max_similarity: "most that two may be alike",
 };
 
+const PROMISED = "how often the answer survives (keep_answer)";
+
 // Right of a slider's handle is what stays, so that to the right is always less to read.
 const BARS = {
   "at least": "Each bar: how many spans have this score. Green ones stay.",
@@ -12,6 +14,7 @@ const BARS = {
   worth: "Each bar: what the best …, 2, 1, 0 spans are worth, less a price for each. The green one is the highest.",
   distinct: "Each bar: how many pairs of spans are this much alike, the most alike on the left. Of a grey pair one goes.",
 };
+const PROMISES = "Each bar: how many spans stay at this promise. The green one is the chosen one.";
 const UNSCORED = "Each bar: a span, the first on the right; nothing has scored them. Green ones stay.";
 const FALLING = new Set(["best", "distinct"]); // the larger the number, the more stays
 
@@ -21,7 +24,7 @@ function controlsOf(view) {
   const drops = (control) => view.spans.filter((span) => view.steps[span.step] === control.step).length;
   return view.steps.flatMap((step, number) => {
     const cuts = (step.cuts || []).filter((cut) => cut.keeps !== "distinct" || cut.near.length);
-    const one = cuts.every((cut) => cut.at === cuts[0].at);
+    const one = cuts.every((cut) => cut.at === cuts[0].at || (promiseOf(cut) && promiseOf(cut) === promiseOf(cuts[0])));
     const groups = one ? (cuts.length ? [cuts] : []) : cuts.map((cut) => [cut]);
     return groups.map((group, g) => ({ step, cuts: group, names: group.map((cut) => number + "/" + step.cuts.indexOf(cut)),
       label: one ? "" : " (set " + (g + 1) + ")" }));
@@ -30,6 +33,7 @@ function controlsOf(view) {
 
 // Cut at the run's numbers, or at those of a link: {"step/cut": number}.
 function reset(run, at = {}) {
+  for (const control of run.controls) control.promise = undefined;
   run.view.steps.forEach((step, number) => (step.cuts || []).forEach((cut, n) => {
     const key = number + "/" + n;
     run.at[key] = Number.isFinite(at[key]) ? at[key] : cut.at;
@@ -46,34 +50,66 @@ function drawControls(run) {
     run.parts.banner);
 }
 
+// The promise that a cut kept in the run; undefined of one that was not chosen by a promise.
+function promiseOf(cut) {
+  return cut.promises && cut.promises.numbers.length > 1 ? cut.promises.keep_answer : undefined;
+}
+
+// A control by promises moves between those that are known, others show their numbers as they are.
+function numberAt(cut, promise) {
+  return cut.promises.numbers.find(([known]) => known === promise)[1];
+}
+
+// Of known promises the least that is as careful as a number typed.
+function careful(cut, typed) {
+  const known = cut.promises.numbers.map(([promise]) => promise);
+  return known.find((promise) => promise >= typed - 1e-9) ?? known[known.length - 1];
+}
+
+// What the slider of a control is at: its promise, or its number. A link has numbers alone.
+function shownAt(run, control) {
+  const [cut] = control.cuts, at = run.at[control.names[0]];
+  if (promiseOf(cut) === undefined) return at;
+  const chosen = control.promise ?? cut.promises.keep_answer;
+  if (numberAt(cut, chosen) === at) return chosen;
+  return cut.promises.numbers.reduce((best, one) => (Math.abs(one[1] - at) < Math.abs(best[1] - at) ? one : best))[0];
+}
+
+function setControl(run, control, value) {
+  if (!Number.isFinite(value)) return;
+  const promised = promiseOf(control.cuts[0]) !== undefined;
+  if (promised) control.promise = careful(control.cuts[0], value);
+  control.names.forEach((key, n) => { run.at[key] = promised ? numberAt(control.cuts[n], control.promise) : value; });
+  paint(run);
+}
+
 function drawControl(run, control) {
   const cut = control.cuts[0];
+  const promised = promiseOf(cut) !== undefined;
   const [low, high, step] = rangeOf(control);
   const id = run.id + "-cut" + run.controls.indexOf(control);
-  const set = (value) => {
-    if (!Number.isFinite(value)) return;
-    for (const key of control.names) run.at[key] = value;
-    paint(run);
-  };
-  const slider = el("input", { type: "range", id, min: low, max: high, step, dir: FALLING.has(cut.keeps) ? "rtl" : "ltr", "aria-describedby": id + "-says" });
-  const field = el("input", { type: "number", step: "any", "aria-label": "Number of " + stageName(control.step) + control.label });
+  const slider = el("input", { type: "range", id, min: low, max: high, step, dir: promised || FALLING.has(cut.keeps) ? "rtl" : "ltr", "aria-describedby": id + "-says" });
+  const field = el("input", { type: "number", step: promised ? step : "any", min: promised && low, max: promised && high, "aria-label": "Number of " + stageName(control.step) + control.label });
   slider.addEventListener("input", () => {
     const value = Number(slider.value);
     const near = step === "any" && Math.abs(value - cut.at) < (high - low) / 200;
-    set(near ? cut.at : step === "any" ? Number(value.toPrecision(4)) : value);
+    setControl(run, control, near ? cut.at : step === "any" ? Number(value.toPrecision(4)) : value);
   });
-  field.addEventListener("input", () => { if (field.value !== "") set(Number(field.value)); });
+  field.addEventListener("input", () => { if (field.value !== "") setControl(run, control, Number(field.value)); });
+  field.addEventListener("change", () => { field.value = shownAt(run, control); });
   Object.assign(control, { slider, field, says: el("output", { id: id + "-says", for: id }), chart: el("div", { class: "chart" }), low, high });
   const by = cut.keeps === "at least" && cut.score ? ", by “" + oneLine(cut.score, 40) + "”" : "";
+  const label = promised ? PROMISED : (LABELS[cut.option] || cut.option) + by;
   return el("div", { class: "control" },
-    el("div", { class: "head" }, el("label", { for: id }, el("b", {}, stageName(control.step) + control.label), ": " + (LABELS[cut.option] || cut.option) + by), field),
+    el("div", { class: "head" }, el("label", { for: id }, el("b", {}, stageName(control.step) + control.label), ": " + label), field),
     control.chart, slider,
     el("div", { class: "ends" }, el("span", { "aria-hidden": "true" }, "keep more"), control.says, el("span", { "aria-hidden": "true" }, "read less")),
-    el("p", { class: "soft" }, cut.keeps === "best" && !cut.score ? UNSCORED : BARS[cut.keeps]));
+    el("p", { class: "soft" }, promised ? PROMISES : cut.keeps === "best" && !cut.score ? UNSCORED : BARS[cut.keeps]));
 }
 
 function rangeOf(control) {
   const [cut] = control.cuts;
+  if (promiseOf(cut) !== undefined) return [cut.promises.numbers[0][0], cut.promises.numbers[cut.promises.numbers.length - 1][0], 0.01];
   if (cut.keeps === "best") return [0, control.cuts.reduce((most, c) => Math.max(most, c.given.length), 1), 1];
   if (cut.keeps === "worth") return [0, Math.min(1, Math.max(0.3, 3 * cut.at)), "any"];
   if (cut.keeps === "distinct") return [cut.least, 1, "any"];
@@ -85,25 +121,32 @@ function rangeOf(control) {
 
 function paintControls(run) {
   for (const control of run.controls) {
-    const cut = control.cuts[0], at = run.at[control.names[0]];
-    if (document.activeElement !== control.field || Number(control.field.value) !== at) control.field.value = Number(at.toPrecision(6));
-    control.slider.value = at;
-    const sums = [control.cuts.reduce((sum, c) => sum + c.given.length, 0),
-      control.cuts.reduce((sum, c) => sum + cutAgain(c, c.values, at).length, 0)];
+    const cut = control.cuts[0], at = run.at[control.names[0]], shown = shownAt(run, control);
+    if (document.activeElement !== control.field || Number(control.field.value) !== shown) control.field.value = Number(shown.toPrecision(6));
+    control.slider.value = shown;
+    const sums = [control.cuts.reduce((sum, c) => sum + c.given.length, 0), staying(control, at)];
     const flow = run.now.flow.get(run.view.steps.indexOf(control.step));
     const [given, kept] = control.step.cuts.length === 1 && flow ? flow : sums;
+    const was = promiseOf(cut) === undefined ? "cut at " + num(cut.at, 4) : "promised " + num(promiseOf(cut), 4);
     control.says.textContent = kept + " of " + count(given, "span") + " stay" + (kept === 1 ? "s" : "") + ", "
-      + count(tokensNow(run), "token") + " in all" + (at === cut.at ? "" : "; the run cut at " + num(cut.at, 4));
-    control.slider.setAttribute("aria-valuetext", num(at, 4) + ", " + control.says.textContent);
-    control.chart.replaceChildren(chart(control, at));
+      + count(tokensNow(run), "token") + " in all" + (at === cut.at ? "" : "; the run " + was);
+    control.slider.setAttribute("aria-valuetext", num(shown, 4) + ", " + control.says.textContent);
+    control.chart.replaceChildren(chart(control, at, shown));
   }
 }
 
+// How many spans stay where each cut of a control is at a number, or at a promise.
+function staying(control, at, promise) {
+  return control.cuts.reduce((sum, cut) =>
+    sum + cutAgain(cut, cut.values, promise === undefined ? at : numberAt(cut, promise)).length, 0);
+}
+
 // Bars above a slider: how many scores lie where, or the best in order, or what K of them are worth.
-function chart(control, at) {
+function chart(control, at, shown) {
   const [cut] = control.cuts;
-  const bars = barsOf(control, at);
-  if (cut.keeps !== "at least") bars.reverse();
+  const promised = promiseOf(cut) !== undefined;
+  const bars = promised ? cut.promises.numbers.map(([promise]) => ({ size: staying(control, at, promise), on: promise === shown })) : barsOf(control, at);
+  if (promised || cut.keeps !== "at least") bars.reverse();
   const most = Math.max(...bars.map((bar) => bar.size), 1e-12);
   const wide = 100 / Math.max(1, bars.length);
   return svg("svg", { class: "bars", viewBox: "0 0 100 30", preserveAspectRatio: "none", "aria-hidden": "true", "data-keeps": cut.keeps },

@@ -161,11 +161,13 @@ function paintStats(run) {
   const less = num(100 - 100 * after / before, after && after < before / 50 ? 1 : 0) + "% less";
   const stat = (label, value, more, bar) => el("div", { class: "stat" }, el("dt", {}, label),
     el("dd", {}, el("span", { class: "big" }, value), bar, el("span", { class: "soft" }, more)));
-  run.parts.stats.replaceChildren(
+  const cached = sum("cached") ? num(sum("cached")) + " from a cache" : num(sum("tokens_in")) + " tokens read";
+  run.parts.stats.replaceChildren(...[
+    typeof view.answerable === "number" && stat("Answerable", num(100 * view.answerable, 0) + "%",
+      view.unanswered ? el("b", { class: "bad" }, "no document seems to answer") : "that some document answers", gauge(view.answerable)),
     stat("Tokens" + (about && ", about"), num(after), "of " + num(before) + (before ? ": " + (after <= before ? less : "more") : ""), gauge(before ? Math.min(1, after / before) : 0)),
     stat("Spans kept", num(run.now.kept.length), "of " + num(view.spans.length)),
-    stat("Model calls", num(sum("calls")), sum("cached") ? "and " + num(sum("cached")) + " from a cache" : num(sum("tokens_in")) + " tokens read"),
-    stat("Time", num(sum("seconds"), 2) + " s", "all stages"));
+    stat("Time", num(sum("seconds"), 2) + " s", count(sum("calls"), "model call") + ", " + cached)].filter(Boolean));
   run.parts.cost.hidden = !(price > 0);
   run.parts.cost.textContent = "Context of 1,000 such questions: " + money(before * price / 1000) + " → " + about + money(after * price / 1000) + ".";
 }

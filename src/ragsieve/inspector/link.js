@@ -8,7 +8,7 @@ function linked() {
   try { said = JSON.parse(decodeURIComponent(location.hash.slice(1))); } catch { /* no link of ours */ }
   const text = (value) => (typeof value === "string" ? value : "");
   const list = (value) => (Array.isArray(value) ? value : []);
-  return { question: text(said?.question), documents: text(said?.documents), ask: said?.ask === true,
+  return { question: text(said?.question), documents: text(said?.documents), ask: said?.ask === true, divided: said?.divided === true,
     systems: list(said?.systems).map(text), at: list(said?.at).map((at) => (at && typeof at === "object" ? at : {})) };
 }
 

@@ -2,23 +2,34 @@
 
 const MOST_SYSTEMS = 2;
 
-// Documents as typed: JSON, a JSON object a line, or blocks with blank lines between.
-function readDocuments(text) {
+// Documents as typed: JSON, a JSON value a line, or text: one document, unless blank lines divide it.
+function readDocuments(text, divided) {
   const said = text.trim();
   if (!said) return { documents: [], form: "no documents" };
-  if (said.startsWith("[")) {
-    try {
-      const list = JSON.parse(said);
-      if (Array.isArray(list)) return { documents: list, form: "JSON" };
-    } catch { /* a text may begin so, too: it is read as one */ }
-  }
+  const whole = jsonOf(said);
+  if (whole) return { documents: Array.isArray(whole) ? whole.map(asDocument) : [asDocument(whole, said)], form: "JSON" };
   const rows = said.split("\n").filter((line) => line.trim());
-  if (rows.every((line) => line.trim().startsWith("{"))) {
-    try {
-      return { documents: rows.map((line) => JSON.parse(line)), form: "JSON lines" };
-    } catch { /* the same */ }
+  const lines = rows.map((line) => line.trim().startsWith("{") && jsonOf(line));
+  if (lines.every(Boolean)) return { documents: lines.map(asDocument), form: "JSON lines" };
+  const blocks = said.split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
+  if (divided) return { documents: blocks, form: "text, a blank line between", blocks: blocks.length };
+  return { documents: [said], form: "text", blocks: blocks.length };
+}
+
+// An object or an array; null of other texts, which may begin like one.
+function jsonOf(text) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" ? value : null;
+  } catch {
+    return null;
   }
-  return { documents: said.split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean), form: "text, a blank line between" };
+}
+
+// A JSON value as the server takes a document: what has no text of its own, as an API's reply, is one.
+function asDocument(value, said) {
+  if (typeof value === "string" || typeof value?.text === "string") return value;
+  return typeof said === "string" ? said : JSON.stringify(value);
 }
 
 const form = {};
@@ -29,6 +40,7 @@ function drawLive(box) {
     question: el("input", { id: "q", type: "text", required: true, autocomplete: "off", value: link.question }),
     documents: el("textarea", { id: "docs", rows: "7", spellcheck: "false", "aria-describedby": "docs-says", value: link.documents }),
     says: el("p", { id: "docs-says", class: "soft" }),
+    divided: el("input", { id: "divided", type: "checkbox", checked: link.divided }),
     systems: el("fieldset", { hidden: true }),
     ask: el("input", { id: "ask", type: "checkbox", checked: link.ask }),
     token: el("input", { id: "token", type: "password", autocomplete: "off" }),
@@ -38,7 +50,13 @@ function drawLive(box) {
     at: link.at,
   });
   form.wants = el("div", { class: "field", hidden: true }, el("label", { for: "token" }, "Token"), form.token);
+  form.blocks = el("label", { for: "divided", class: "check", hidden: true }, form.divided, " Blank lines divide documents");
   form.documents.addEventListener("input", countDocuments);
+  form.documents.addEventListener("paste", () => { // another text: nobody asked to divide this one
+    const { selectionStart, selectionEnd, value } = form.documents;
+    if (selectionEnd - selectionStart === value.length) form.divided.checked = false;
+  });
+  form.divided.addEventListener("change", countDocuments);
   form.token.addEventListener("change", listSystems);
   form.box = el("details", { class: "panel live", open: true }, el("summary", {}, "Question and documents"),
     el("form", { novalidate: true, "aria-label": "Inspect a question", onsubmit: (event) => {
@@ -47,7 +65,7 @@ function drawLive(box) {
     } },
       el("h1", {}, "What does it keep, and why?"),
       el("div", { class: "field" }, el("label", { for: "q" }, "Question"), form.question),
-      el("div", { class: "field" }, el("label", { for: "docs" }, "Documents"), form.documents, form.says),
+      el("div", { class: "field" }, el("label", { for: "docs" }, "Documents"), form.documents, form.says, form.blocks),
       form.systems, form.wants, form.error,
       el("div", { class: "row" }, form.button,
         el("button", { type: "button", onclick: tryExample }, "Try an example"),
@@ -58,19 +76,20 @@ function drawLive(box) {
 }
 
 function countDocuments() {
-  const { documents, form: how } = readDocuments(form.documents.value);
+  const { documents, form: how, blocks = 0 } = readDocuments(form.documents.value, form.divided.checked);
   form.says.textContent = documents.length ? count(documents.length, "document") + ", read as " + how
-    : "Texts with a blank line between, JSON, or JSON lines.";
+    : "A text, JSON, or JSON lines.";
+  form.blocks.hidden = blocks < 2;
 }
 
 const EXAMPLE = ["Who drew the first design of the Eiffel Tower?", `The Eiffel Tower stands on the Champ de Mars in Paris. It was built for the World's Fair of 1889. More than six million people visit it in a normal year.
 
 Maurice Koechlin was a structural engineer from Alsace. In 1884 he and his colleague Émile Nouguier drew the first design of the Eiffel Tower. He also worked out the iron frame inside the Statue of Liberty.
 
-The Garabit viaduct is a railway bridge in the south of France. It opened to traffic in 1885. Trains still cross it.`];
+The Garabit viaduct is a railway bridge in the south of France. It opened to traffic in 1885. Trains still cross it.`, true];
 
 function tryExample() {
-  [form.question.value, form.documents.value] = EXAMPLE;
+  [form.question.value, form.documents.value, form.divided.checked] = EXAMPLE;
   form.at = [];
   countDocuments();
   inspect();
@@ -78,7 +97,8 @@ function tryExample() {
 
 // The form as a link keeps it; never the token.
 function formState() {
-  return { question: form.question.value, documents: form.documents.value, systems: form.chosen, ask: form.ask.checked };
+  return { question: form.question.value, documents: form.documents.value, divided: form.divided.checked,
+    systems: form.chosen, ask: form.ask.checked };
 }
 
 async function request(path, body) {
@@ -134,7 +154,7 @@ function limitSystems() {
 }
 
 async function inspect() {
-  const { documents } = readDocuments(form.documents.value);
+  const { documents } = readDocuments(form.documents.value, form.divided.checked);
   const wrong = !form.question.value.trim() ? "Type a question." : !form.chosen.length ? "Choose a system." : "";
   form.error.textContent = wrong;
   if (wrong) return;

@@ -136,7 +136,7 @@ function paintWhys(run) {
   const flush = () => {
     if (!same.length) return;
     const { why, by } = same[same.length - 1];
-    why.textContent = by + ": " + oneLine(merged(same.map((one) => one.reason)), 200);
+    why.textContent = why.title = by + ": " + oneLine(merged(same.map((one) => one.reason)), 200);
     why.hidden = false;
     same = [];
   };
@@ -262,7 +262,11 @@ function fate(run, span) {
   }
   const now = run.now.gone.has(span.segment) ? run.now.gone.get(span.segment) : outer(run, span.segment);
   if (!run.changed || now === undefined || (now === span.step && !cutsElsewhere(run, now))) return { by: own, reason: span.reason || "" };
-  const cuts = (run.view.steps[now].cuts || []).map((cut, n) => cut.option + " = " + num(run.at[now + "/" + n], 4));
+  const cuts = (run.view.steps[now].cuts || []).map((cut, n) => {
+    const control = run.controls.find((one) => one.names.includes(now + "/" + n));
+    return control && promiseOf(cut) !== undefined ? "keep_answer = " + num(shownAt(run, control), 4)
+      : cut.option + " = " + num(run.at[now + "/" + n], 4);
+  });
   return { by: stageName(run.view.steps[now]), reason: [...new Set(cuts)].join(", ") };
 }
 

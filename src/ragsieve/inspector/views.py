@@ -11,7 +11,7 @@ from typing import Any
 
 from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
-from ragsieve.retrieve.route import SOURCE_KEY
+from ragsieve.retriever import SOURCE_KEY
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Document, Segment, rounded
@@ -45,6 +45,8 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
         "name": name,
         "question": result.query.text,
         "answer": result.answer.text if result.answer else None,
+        "answerable": result.answerable,
+        "unanswered": result.unanswered,
         "tokens": {"before": result.tokens.before, "after": result.tokens.after},
         "documents": numbers.documents,
         "spans": spans,
@@ -188,6 +190,7 @@ def _cut(cutoff: Cutoff, numbers: _ViewNumbers) -> dict[str, Any]:
         "worth": cutoff.worth,
         "near": cutoff.near,
         "least": cutoff.least,
+        "promises": cutoff.promises and cutoff.promises._asdict(),
     }
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
-from ragsieve import artifacts, models
-from ragsieve.artifacts import building
+from ragsieve import models, spec
+from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, check_range, one_line
 from ragsieve.pipeline import OnError, System
 from ragsieve.prompts import joined
@@ -36,8 +36,9 @@ class Kept(NamedTuple):
         text: The kept spans as the reader reads them: those that do not touch, joined by a space.
         score: The best of the spans' last scores; None where nothing scored them.
         about: JSON values for the metadata: ``spans``, each with ``start``, ``end`` and ``scores``
-            by name; where a model wrote the text, ``written_by`` and ``parents``, a list of
-            ``[id, start, end]``.
+            by name; ``answerable``, the probability that some document answers the question, None
+            where nothing tells it; where a model wrote the text, ``written_by`` and ``parents``, a
+            list of ``[id, start, end]``.
     """
 
     document: Document
@@ -51,6 +52,30 @@ class Kept(NamedTuple):
         """Metadata of a document that the framework did not bring."""
         document = self.document
         return {**document.metadata, "title": document.title, "source": document.source}
+
+    @property
+    def extent(self) -> tuple[int, int] | None:
+        """The characters of the document that are the text; None where some between are left out.
+
+        Parts of a document that were joined as they stand there are one.
+        """
+        spans = self.about["spans"]
+        start, end = min(s["start"] for s in spans), max(s["end"] for s in spans)
+        return (start, end) if self.document.text[start:end] == self.text else None
+
+    def marked(self, metadata: Mapping[str, Any], offset: str = "") -> dict[str, Any]:
+        """Metadata of the whole document as those of the text, with what was kept under `KEY`.
+
+        Args:
+            metadata: What the framework's document has.
+            offset: The key under which a framework's splitter puts the document's place in what it
+                was cut from: it becomes that of the text, None where the text has more than one.
+        """
+        start = metadata.get(offset)
+        moved: dict[str, int | None] = {}
+        if type(start) is int and start >= 0:  # LangChain puts -1 where it does not know
+            moved = {offset: start + self.extent[0] if self.extent else None}
+        return {**metadata, **moved, KEY: self.about}
 
 
 @dataclass(frozen=True)
@@ -69,11 +94,10 @@ class Filtered(Generic[T]):
 
     @property
     def report(self) -> dict[str, Any]:
-        """Tokens before and after, the whole trace, and ``error``, as JSON values."""
-        if self.result is None:
-            return {"tokens": None, "trace": None, "error": self.error}
-        values = self.result.to_dict()
-        return {"tokens": values["tokens"], "trace": values["trace"], "error": self.error}
+        """Tokens before and after, ``answerable``, the whole trace, ``error``, as JSON values."""
+        values = self.result.to_dict() if self.result else {}
+        known = {name: values.get(name) for name in ("tokens", "answerable", "trace")}
+        return {**known, "error": self.error}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +141,9 @@ class Adapter:
             return
         if not isinstance(self.system, str):
             raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
-        if artifacts.entry(self.system).knows:
+        if spec.entry(self.system).knows:
             raise InputError(f"system must not need gold answers, got {self.system!r}")
-        building.check(self.system, self.options, {})
+        spec.check(self.system, self.options, {})
         for model, kind in ((self.llm, "LLM"), (self.embedder, "embedder")):
             if model is not None:
                 models.check(model, kind)
@@ -153,7 +177,8 @@ class Adapter:
     ) -> Filtered[T]:
         """The documents of which something is kept, in the order in which they are to be read.
 
-        Those that cannot be read come last, as they were.
+        Those that cannot be read come last, as they were. Of two with one id and one text only the
+        first is there.
 
         Args:
             question: The question.
@@ -167,9 +192,11 @@ class Adapter:
             unread = [d for n, d in enumerate(documents) if n not in texts]
             named = [{**text, "id": text.get("id") or str(n)} for n, text in texts.items()]
             result = self.loaded(question, named)
+            given = [*texts]
+            places = [given[document.rank] for document in as_documents(named)]
             written = [
                 write(None if one.place is None else documents[one.place], one)
-                for one in kept(result, [*texts])
+                for one in kept(result, places)
             ]
             if on_result:
                 on_result(result)
@@ -205,7 +232,7 @@ class Adapter:
     def _load(self) -> System:
         system = self.system
         if isinstance(system, str):
-            system = artifacts.load(system, self.llm, self.embedder, options=self.options)
+            system = spec.load(system, self.llm, self.embedder, options=self.options)
         if self.max_tokens is not None:
             system = system.with_budget(self.max_tokens)
         return system.lenient() if self.on_error == "keep" else system
@@ -234,7 +261,7 @@ def kept(result: Result, places: Sequence[int]) -> list[Kept]:
 
     Args:
         result: What a system made of documents.
-        places: Where each of them stands among the framework's.
+        places: Where each of them stands among the framework's, as the system took them.
     """
     documents = result.documents[: len(places)]
     place = {document.id: n for document, n in zip(documents, places, strict=True)}
@@ -242,16 +269,23 @@ def kept(result: Result, places: Sequence[int]) -> list[Kept]:
     for segment in result.kept:
         document = segment.document
         spans.setdefault((document.id, document.written_by), []).append(segment)
-    return [_kept(None if by else place.get(name), of) for (name, by), of in spans.items()]
+    chance = probability(result)
+    return [_kept(None if by else place.get(name), of, chance) for (name, by), of in spans.items()]
 
 
-def _kept(place: int | None, spans: Sequence[Segment]) -> Kept:
+def probability(result: Result) -> float | None:
+    """A result's ``answerable`` as JSON has it."""
+    return None if result.answerable is None else round(result.answerable, 4)
+
+
+def _kept(place: int | None, spans: Sequence[Segment], answerable: float | None) -> Kept:
     document = spans[0].document
     about: dict[str, Any] = {
         "spans": [
             {"start": s.start, "end": s.end, "scores": {k: float(v) for k, v in s.scores.items()}}
             for s in spans
-        ]
+        ],
+        "answerable": answerable,
     }
     if document.written_by:
         parents = [list(parent.key) for parent in document.parents]

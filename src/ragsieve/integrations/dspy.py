@@ -49,7 +49,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         of the prediction that are as long, such as ``indices``, hold the same passages' items, None
         where a model wrote the passage. ``ragsieve`` has for each passage what
         `ragsieve.integrations.base.Kept` says of it, and its ``place`` among the retrieved ones,
-        from 0; ``report`` has the tokens, the trace and what failed.
+        from 0; ``report`` has the tokens, ``answerable``, the trace and what failed.
         """
         return self._filtered(query, self.retriever(query))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragsieve.errors import MissingExtra
-from ragsieve.integrations.base import KEY, Adapter, Kept, read_document
+from ragsieve.integrations.base import Adapter, Kept, read_document
 from ragsieve.pipeline import OnError, System
 
 try:
@@ -21,9 +21,10 @@ class RagsieveFilter:
     """Keeps of the retrieved documents what matters to the question.
 
     Documents keep id, meta and what else they hold; ``meta["ragsieve"]`` says which spans of the
-    content that came in were kept, with their scores (`ragsieve.integrations.base.Kept`). A
-    document's score is the best of its spans'. Documents of which nothing is kept are left out;
-    those without content come last, as they were.
+    content that came in were kept, with their scores, and how probable it is that some document
+    answers (`ragsieve.integrations.base.Kept`). A splitter's ``split_idx_start`` becomes that of
+    the kept text, None where several parts are kept. A document's score is the best of its spans'.
+    Documents of which nothing is kept are left out; those without content come last, as they were.
 
     From Haystack 3 on, a pipeline that was written down is read by
     ``Pipeline.loads(text, allowed_modules=["ragsieve.integrations.haystack"])``.
@@ -54,7 +55,8 @@ class RagsieveFilter:
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
         """Filter ``documents``; return what is kept, in reading order.
 
-        Beside it a ``report``: ``tokens`` before and after, the ``trace`` of what was dropped, why,
+        Beside it a ``report``: ``tokens`` before and after, ``answerable`` (the probability that
+        some document answers, None where nothing tells it), the ``trace`` of what was dropped, why,
         and what all cost, and how the filter failed, an ``error`` in a line.
         """
         filtered = self._adapter(query, documents, _read, _write)
@@ -82,5 +84,5 @@ def _read(document: Document) -> dict[str, Any] | None:
 def _write(document: Document | None, kept: Kept) -> Document:
     original = document or Document(id=kept.document.id, meta=kept.metadata)
     score = original.score if kept.score is None else kept.score
-    meta = {**(original.meta or {}), KEY: kept.about}
+    meta = kept.marked(original.meta or {}, "split_idx_start")
     return replace(original, content=kept.text, meta=meta, score=score)

@@ -25,8 +25,10 @@ class RagsieveCompressor(AdapterFields, BaseDocumentCompressor):
 
     A document compressor, for `ContextualCompressionRetriever` and wherever one fits. Documents
     keep id and metadata; ``metadata["ragsieve"]`` says which spans of the text that came in were
-    kept, with their scores (`ragsieve.integrations.base.Kept`). Documents of which nothing is kept
-    are left out. Asynchronous calls run in a thread. Arguments and errors are `AdapterFields`'s.
+    kept, with their scores, and how probable it is that some document answers
+    (`ragsieve.integrations.base.Kept`). A splitter's ``start_index`` becomes that of the kept text,
+    None where several parts are kept. Documents of which nothing is kept are left out. Asynchronous
+    calls run in a thread. Arguments and errors are `AdapterFields`'s.
     """
 
     def compress_documents(
@@ -43,7 +45,7 @@ def _read(document: Document) -> dict[str, Any] | None:
 def _write(document: Document | None, kept: Kept) -> Document:
     if document is None:
         document = Document(id=kept.document.id, page_content="", metadata=kept.metadata)
-    metadata = {**document.metadata, KEY: kept.about}
+    metadata = kept.marked(document.metadata, "start_index")
     return document.model_copy(update={"page_content": kept.text, "metadata": metadata})
 
 
@@ -63,7 +65,8 @@ def filter_tool_messages(
 
     A filtered message's artifact has, beside what it held, ``"ragsieve"``: ``kept`` and
     ``dropped``, spans with ``part`` (the place in a content of several parts, else None),
-    ``start``, ``end``, ``text`` and ``score``, of those dropped also ``stage`` and ``reason``.
+    ``start``, ``end``, ``text`` and ``score``, of those dropped also ``stage`` and ``reason``; and
+    ``answerable``, the probability that some of all results answers, None where nothing tells it.
     A text that a model wrote from several results stands at the end of the last one, whose
     ``written`` says what it was written from (`ragsieve.integrations.base.Kept`).
 

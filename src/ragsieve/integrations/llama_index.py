@@ -20,10 +20,12 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
     """Keeps of the retrieved nodes what matters to the question.
 
     Nodes keep id, metadata and what else they hold; ``metadata["ragsieve"]`` says which spans of
-    the text that came in were kept, with their scores (`ragsieve.integrations.base.Kept`); neither
-    LLM nor embedder reads it. A node's score is the best of its spans'. Nodes of which nothing is
-    kept are left out; those without text, such as images, come last, as they were. Asynchronous
-    calls run in a thread. Arguments and errors are `AdapterFields`'s.
+    the text that came in were kept, with their scores, and how probable it is that some node
+    answers (`ragsieve.integrations.base.Kept`); neither LLM nor embedder reads it.
+    ``start_char_idx`` and ``end_char_idx`` become those of the kept text, None where several parts
+    are kept. A node's score is the best of its spans'. Nodes of which nothing is kept are left out;
+    those without text, such as images, come last, as they were. Asynchronous calls run in a thread.
+    Arguments and errors are `AdapterFields`'s.
     """
 
     @classmethod
@@ -55,8 +57,20 @@ def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:
         retrieved = NodeWithScore(node=TextNode(id_=kept.document.id, text="", metadata=known))
     node = retrieved.node
     unread = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-    changes = {name: [*dict.fromkeys([*getattr(node, name), KEY])] for name in unread}
-    metadata = {**node.metadata, KEY: kept.about}
-    copy = node.model_copy(update={**changes, "metadata": metadata})
+    changes: dict[str, Any] = {n: [*dict.fromkeys([*getattr(node, n), KEY])] for n in unread}
+    changes |= {"metadata": kept.marked(node.metadata), **_indices(node, kept)}
+    copy = node.model_copy(update=changes)
     copy.set_content(kept.text)
     return NodeWithScore(node=copy, score=retrieved.score if kept.score is None else kept.score)
+
+
+def _indices(node: BaseNode, kept: Kept) -> dict[str, int | None]:
+    """Where the kept text begins and ends in what the node was cut from; None where unknown."""
+    names = ("start_char_idx", "end_char_idx")
+    whole = kept.document.text
+    if not isinstance(node, TextNode) or kept.text == whole:
+        return {}
+    start, end = node.start_char_idx, node.end_char_idx
+    if kept.extent is None or start is None or end not in (None, start + len(whole)):
+        return dict.fromkeys(names)
+    return dict(zip(names, (start + at for at in kept.extent), strict=True))

@@ -1,33 +1,44 @@
 """An MCP server: filter documents, search indexes, and give back what was dropped.
 
 A model that calls `filter_documents` or `search_index` reads the kept text only. Each result has a
-handle; `show_dropped` with it gives the whole documents back, span by span, with the reason of each
-that was left out. Handles are random, so that no client can guess another's.
+handle; `show_dropped` with it gives back what was left out, with the reasons, page by page or by
+words that are looked for. Handles are random, so that no client can guess another's.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Annotated, Any
 
+from msgspec.structs import replace
+
+from ragsieve import models
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
+from ragsieve.integrations.dropped import DroppedPage, dropped_page, dropped_spans
+from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.retrieve.corpus import Corpus, Search
+from ragsieve.sources import SourceKind
+from ragsieve.text import safe
 
 with needs_extra("mcp"):
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 _HANDLES = 256  # results that are remembered
+_PAGE = 8000  # tokens
 _INSTRUCTIONS = (
     "Pass long documents through filter_documents before you read them, or ask search_index. "
     "Both return verbatim sentences that matter to the question. What they left out is behind "
-    "show_dropped, by the handle of the result."
+    "show_dropped, by the handle of the result: page by page, or what has the words of a query."
 )
 
 
@@ -45,54 +56,90 @@ class FilteredDocuments:
     answerable: float | None
 
 
-@dataclass(frozen=True)
-class DocumentSpan:
-    """A span of a document, ``text[start:end]``; ``reason`` is empty where it was kept."""
+class PassedDocument(BaseModel):
+    """A document: its text, and where it has them, its id and title."""
 
-    document: str
-    start: int
-    end: int
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
     text: str
-    kept: bool
-    reason: str
+    id: str | None = None
+    title: str = ""
 
 
-def create_server(system: System, indexes: Mapping[str, Corpus] | None = None) -> MCPServer[Any]:
+def _as_object(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+AnyPassed = Annotated[
+    PassedDocument, BeforeValidator(_as_object, json_schema_input_type=str | PassedDocument)
+]
+"""A document as a text alone, or as an object."""
+
+
+def create_server(
+    system: System, sources: Mapping[str, SourceKind] | None = None
+) -> MCPServer[Any]:
     """An MCP server with the tools of this module's docstring; `MCPServer.run` serves it.
 
     Args:
         system: Filters.
-        indexes: What `search_index` may search, by name; each is a resource,
-            ``ragsieve://indexes/NAME``. The tool is there where an index is.
+        sources: What `search_index` may search, by name, as `ragsieve.sources.named_source` gives
+            them; each is a resource, ``ragsieve://indexes/NAME``. The tool is there where one is.
     """
-    server: MCPServer[Any] = MCPServer("ragsieve", instructions=_INSTRUCTIONS, log_level="ERROR")
-    tools = _Tools(system, indexes or {})
+    server = _Server(
+        "ragsieve", version=version("ragsieve"), instructions=_INSTRUCTIONS, log_level="ERROR"
+    )
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
+    tools = _Tools(system, sources or {})
     server.tool()(tools.filter_documents)
     server.tool()(tools.show_dropped)
-    if indexes:
+    if sources:
         server.tool()(tools.search_index)
-        for name, corpus in indexes.items():
-            _add_resource(server, name, corpus)
+        for name, source in sources.items():
+            _add_resource(server, name, source)
     return server
 
 
+class _Server(MCPServer[Any]):
+    """A server that refuses arguments which a tool does not have, and says what is wrong in a line.
+
+    MCP's own passes over such arguments.
+    """
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> Any:
+        """See `MCPServer`."""
+        tools = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
+        known = tools.get(name, arguments)
+        if unknown := [argument for argument in arguments if argument not in known]:
+            raise ToolError(f"{unknown[0]:.80} is not known; known are {', '.join(known)}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(_line(error.__cause__)) from error.__cause__
+            raise
+
+
 class _Tools:
-    def __init__(self, system: System, indexes: Mapping[str, Corpus]) -> None:
+    def __init__(self, system: System, sources: Mapping[str, SourceKind]) -> None:
         self._system = system
-        self._indexes = indexes
+        self._sources = sources
+        self._load = cache(models.defer)
         self._results: LRU[str, Result] = LRU(_HANDLES)
 
     async def filter_documents(
-        self, question: str, documents: list[str], max_tokens: int | None = None
+        self, question: str, documents: list[AnyPassed], max_tokens: int | None = None
     ) -> FilteredDocuments:
         """Keep the sentences of documents that matter to a question, verbatim.
 
         Args:
             question: What the documents are read for.
-            documents: Their texts, best first.
+            documents: Texts, or objects with text, id and title; best first.
             max_tokens: The kept text is never longer.
         """
-        return await self._filtered(self._system, question, documents, max_tokens)
+        passed = [document.model_dump(exclude_none=True) for document in documents]
+        return await self._filtered(self._system, question, passed, max_tokens)
 
     async def search_index(
         self, question: str, index: str, k: int = 20, max_tokens: int | None = None
@@ -105,35 +152,58 @@ class _Tools:
             k: Passages that are searched for.
             max_tokens: The kept text is never longer.
         """
-        if (corpus := self._indexes.get(index)) is None:
-            raise ToolError(f"index must be one of {', '.join(self._indexes)}, got {index!r}")
-        by = "hybrid" if corpus.about().embedder else "bm25"
+        if (source := self._sources.get(index)) is None:
+            raise ToolError(f"index must be one of {', '.join(self._sources)}, got {index!r}")
+        if hasattr(source, "k"):
+            source = replace(source, k=k)  # type: ignore[type-var]
+        llm = getattr(self._system.reader, "llm", None)
         try:
-            system = self._system.with_source(Search(corpus, k, by))  # type: ignore[arg-type]
+            found = source.open(llm, self._load, lambda model: model)
         except InputError as error:
             raise ToolError(str(error)) from error
+        system = self._system.with_source(found)
         return await self._filtered(system, question, None, max_tokens)
 
-    async def show_dropped(self, handle: str, document: str = "") -> list[DocumentSpan]:
-        """Show all spans of the documents of a result, with why each was left out.
+    async def show_dropped(
+        self,
+        handle: str,
+        query: str = "",
+        document: str = "",
+        cursor: str = "",
+        max_tokens: int = _PAGE,
+    ) -> DroppedPage:
+        """Show what was left out of the documents of a result, and why: a page of it.
 
         Args:
             handle: Of the result.
-            document: Only this document, by its id.
+            query: Show only what has a word of this, the best first.
+            document: Show only what is of this document, by its id.
+            cursor: Of the page before, to read on.
+            max_tokens: The page is never longer.
         """
         if (result := self._results.find([handle]).get(handle)) is None:
-            raise ToolError(f"handle must be of one of the last {_HANDLES} results, got {handle!r}")
-        rows = [row for row in result.rows if not document or row["document"] == document]
-        if not rows:
-            ids = ", ".join(one.id for one in result.documents)
-            raise ToolError(f"document must be one of {ids}, got {document!r}")
-        return [
-            DocumentSpan(**{field.name: row[field.name] for field in fields(DocumentSpan)})
-            for row in rows
-        ]
+            rule = f"handle must be of one of the last {_HANDLES} results"
+            raise ToolError(f"{rule}, got {handle!r:.80}")
+
+        def tokens(page: DroppedPage) -> int:
+            text = json.dumps(asdict(page), indent=2, ensure_ascii=False)
+            return self._system.reader.count([text])[0]
+
+        def page() -> DroppedPage:
+            spans = dropped_spans(result, document, query)
+            return dropped_page(spans, cursor, max_tokens, tokens)
+
+        try:
+            return await in_thread(page)
+        except RagsieveError as error:
+            raise ToolError(one_line(error)) from error
 
     async def _filtered(
-        self, system: System, question: str, documents: list[str] | None, max_tokens: int | None
+        self,
+        system: System,
+        question: str,
+        documents: Sequence[Mapping[str, Any]] | None,
+        max_tokens: int | None,
     ) -> FilteredDocuments:
         try:
             result = await system.with_budget(max_tokens).acall(question, documents)
@@ -143,17 +213,26 @@ class _Tools:
         self._results.keep({handle: result})
         return FilteredDocuments(
             handle=handle,
-            text=result.text,
+            text=safe(result.text),
             tokens_before=result.tokens.before,
             tokens_after=result.tokens.after,
             answerable=result.answerable,
         )
 
 
-def _add_resource(server: MCPServer[Any], name: str, corpus: Corpus) -> None:
+def _line(error: ValidationError) -> str:
+    """The first rules that arguments break, each with its place and the value."""
+    lines = []
+    for one in error.errors()[:3]:
+        where = ".".join(map(str, one["loc"]))
+        value = "" if isinstance(one["input"], dict | list) else f", got {one['input']!r:.80}"
+        lines.append(f"{where}: {one['msg']}{value}")
+    return one_line("; ".join(lines))
+
+
+def _add_resource(server: MCPServer[Any], name: str, source: SourceKind) -> None:
     def about() -> str:
-        contents = corpus.about()
-        return json.dumps({"documents": contents.documents, "passages": contents.chunks})
+        return json.dumps(source.about())
 
     uri = f"ragsieve://indexes/{name}"
     described = f"The index {name!r}, which search_index searches."

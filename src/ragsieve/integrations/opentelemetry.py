@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any
 
 from ragsieve.errors import needs_extra
@@ -31,7 +32,7 @@ def instrument(tracer: trace.Tracer | None = None, *, content: bool = False) -> 
     Returns:
         A function that ends it.
     """
-    spans = tracer or trace.get_tracer("ragsieve")
+    spans = tracer or trace.get_tracer("ragsieve", version("ragsieve"))
 
     @contextmanager
     def around(step: Step) -> Iterator[None]:

@@ -6,13 +6,15 @@ Messages are mappings as chat completions have them (``role: tool``), or items o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ragsieve.integrations.base import Adapter, Kept
+from ragsieve.documents import unused_id
+from ragsieve.integrations.base import Adapter, Kept, probability
 from ragsieve.result import Result
 
 NOTHING = "[nothing in this result matters to the question]"
@@ -28,7 +30,7 @@ class ToolText(NamedTuple):
     Args:
         message: The place of its message; -1 of a text that a model wrote.
         place: Its place in the message's content; None where that is a string.
-        call: The id of the tool's call.
+        call: The id of the tool's call; of a further text of the same call ``ID#2`` …
         text: The text.
         about: What was kept of it; see `ragsieve.integrations.base.Kept`.
     """
@@ -105,8 +107,10 @@ def filtered(
     """
     if not tool_texts:
         return {}
-    passed = sieve(question, tool_texts, _read, _write, on_result)
-    return _changes(tool_texts, passed.documents, passed.result) if passed.result else {}
+    used: Counter[str] = Counter()  # each has its own: a copy of a text is a result, too
+    named = [part._replace(call=unused_id(part.call, used)) for part in tool_texts]
+    passed = sieve(question, named, _read, _write, on_result)
+    return _changes(named, passed.documents, passed.result) if passed.result else {}
 
 
 def is_chosen(name: str, patterns: Sequence[str]) -> bool:
@@ -164,7 +168,8 @@ def _changes(
     spans = {name: [*group] for name, group in groupby(rows, itemgetter("document"))}
     changes: dict[int, tuple[dict[int | None, str], dict[str, Any]]] = {}
     for part, document in zip(tool_texts, result.documents, strict=False):  # stages may find more
-        contents, about = changes.setdefault(part.message, ({}, {"kept": [], "dropped": []}))
+        empty: dict[str, Any] = {"kept": [], "dropped": [], "answerable": probability(result)}
+        contents, about = changes.setdefault(part.message, ({}, empty))
         contents[part.place] = own.get((part.message, part.place), NOTHING)
         for row in spans.get(document.id, ()):
             more = () if row["kept"] else ("stage", "reason")

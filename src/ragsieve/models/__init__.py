@@ -1,4 +1,4 @@
-"""Models, one file per backend, which is imported with the first model of it.
+"""Models by name, one file a backend, which is imported with the first model of it.
 
 Another package adds a backend by an entry point of the group ``ragsieve.models``, which names a
 class or function that is decorated by `backend`, or a module of them.
@@ -6,15 +6,15 @@ class or function that is decorated by `backend`, or a module of them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from typing import Any, TypeVar
 
-from ragsieve.errors import InputError, nearest
-from ragsieve.plugins import load_group
+from ragsieve.errors import InputError, MissingExtra, nearest
+from ragsieve.registry import Registry, more
 
 GROUP = "ragsieve.models"
 """Group of the entry points by which other packages add backends."""
@@ -28,42 +28,51 @@ KINDS = (
     "token classifier",
 )
 
-_log = logging.getLogger(__name__)
+DEFERRED = "deferred:"
+"""Prefix of an LLM that nobody named, before its own name: see `ragsieve.models.deferred`."""
 
 Make = TypeVar("Make", bound=Callable[..., Any])
 
-BACKENDS = {  # prefix: (module, class, kind)
-    "transformers": ("transformers", "Transformers", "LLM"),
-    "seq2seq": ("seq2seq", "Seq2Seq", "LLM"),
-    "openai": ("openai", "OpenAI", "LLM"),
-    "vllm": ("vllm", "VLLM", "LLM"),
-    "deferred": ("deferred", "Deferred", "LLM"),
-    "sentence_transformers": ("sentence_transformers", "SentenceTransformer", "embedder"),
-    "cross_encoder": ("sentence_transformers", "LocalCrossEncoder", "cross-encoder"),
-    "dot": ("sentence_transformers", "DotProduct", "cross-encoder"),
-    "crag": ("sentence_transformers", "CRAGEvaluator", "cross-encoder"),
-    "cohere": ("rerank", "Cohere", "cross-encoder"),
-    "rerank": ("rerank", "Rerank", "cross-encoder"),
-    "jina_bert": ("jina_bert", "JinaBert", "embedder"),
-    "provence": ("provence", "Provence", "sentence pruner"),
-    "pruner": ("pruner", "Pruner", "sentence pruner"),
-    "pe_rank": ("pe_rank", "PERank", "listwise reranker"),
-    "token_classifier": ("token_classifier", "LocalTokenClassifier", "token classifier"),
-}
-NAMED = {
-    "smollm2": "transformers",
-    "minilm": "sentence_transformers",
-    "pruner": "pruner",
-}
-FAKE = {  # for trying a pipeline without weights
-    "fake:echo": ("fake", "echo", "LLM"),
-    "fake:hashing": ("fake", "HashingEmbedder", "embedder"),
-    "fake:overlap": ("fake", "OverlapCrossEncoder", "cross-encoder"),
-    "fake:pruner": ("fake", "OverlapPruner", "sentence pruner"),
-}
+
+@dataclass(frozen=True)
+class Backend:
+    """The models of a prefix, or a short name.
+
+    Args:
+        make: What makes ``PREFIX:MODEL`` of ``MODEL`` and options, or where it is, as
+            ``"package.module:name"``; empty where there is a short name alone.
+        kind: One of `KINDS`.
+        calls: Calls of the models where importing their library takes seconds: they are deferred.
+        alias: The full name that the name alone stands for; empty where it stands for none.
+        whole: Whether the name is that of a model, which is made of options alone.
+    """
+
+    make: Callable[..., Any] | str = ""
+    kind: str = ""
+    calls: frozenset[str] = frozenset()
+    alias: str = ""
+    whole: bool = False
 
 
-_others: dict[str, tuple[Callable[..., Any], str]] = {}  # of other packages, by prefix
+BACKENDS: Registry[Backend] = Registry("model", GROUP, Backend, names=r"[A-Za-z_]\w*(:[a-z]+)?")
+"""Backends by prefix, and short names."""
+
+for _prefix, _where, _kind in (
+    ("openai", "openai:OpenAI", "LLM"),
+    ("deferred", "deferred:unnamed", "LLM"),
+    ("cohere", "rerank:Cohere", "cross-encoder"),
+    ("rerank", "rerank:Rerank", "cross-encoder"),
+):
+    BACKENDS.register(_prefix, Backend(f"{__name__}.{_where}", _kind))
+for _name, _where, _kind in (  # for trying a pipeline without weights
+    ("fake:echo", "echo", "LLM"),
+    ("fake:hashing", "HashingEmbedder", "embedder"),
+    ("fake:overlap", "OverlapCrossEncoder", "cross-encoder"),
+    ("fake:pruner", "OverlapPruner", "sentence pruner"),
+):
+    BACKENDS.register(_name, Backend(f"{__name__}.fake:{_where}", _kind, whole=True))
+_pruner = Backend(f"{__name__}.pruner:Pruner", "sentence pruner", alias="pruner:pruner")
+BACKENDS.register("pruner", _pruner)
 
 
 def backend(prefix: str, kind: str) -> Callable[[Make], Make]:
@@ -76,30 +85,21 @@ def backend(prefix: str, kind: str) -> Callable[[Make], Make]:
     Raises:
         InputError: If ``prefix`` is another backend's or no identifier, or ``kind`` is unknown.
     """
-    if not prefix.isidentifier() or prefix in BACKENDS or prefix == "fake":
+    taken = prefix in BACKENDS.entries() and isinstance(BACKENDS.entries()[prefix].make, str)
+    if not prefix.isidentifier() or taken or prefix == "fake":
         raise InputError(f"prefix must be a name of its own, of a-z, 0-9 and _, got {prefix!r}")
     if kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
 
     def register(make: Make) -> Make:
-        _others[prefix] = (make, kind)
+        BACKENDS.register(prefix, Backend(make, kind), make)
         return make
 
     return register
 
 
-@cache
-def _import_others() -> None:
-    """Import what other packages register; what cannot be imported is logged as a warning."""
-
-    def registered(target: Any) -> bool:
-        return not callable(target) or any(make is target for make, _ in _others.values())
-
-    load_group(GROUP, registered, "decorated by ragsieve.models.backend")
-
-
 def load(name: str, **options: Any) -> Any:
-    """The model that ``name`` says: ``PREFIX:MODEL``, or a name of `ragsieve models list`.
+    """The model that ``name`` says: ``PREFIX:MODEL``, or a short name.
 
     Args:
         name: ``"smollm2"``, ``"minilm"``, ``"pruner"``, ``"openai:gpt-5-mini"``,
@@ -112,14 +112,13 @@ def load(name: str, **options: Any) -> Any:
         InputError: If there is no such model, or it does not take the options.
         MissingExtra: If the backend's packages are not installed.
     """
-    make, _, arguments = _find(name)
-    _log.info("loading %s", name)
+    make, arguments = _maker(name)
     try:
-        return make()(*arguments, **options)
+        return make(*arguments, **options)
     except TypeError as error:
         if not options:
             raise
-        known = [p.name for p in signature(make()).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        known = [p.name for p in signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
         if unknown := sorted({*options} - {*known}):
             takes, near = ", ".join(known) or "none", nearest(unknown[0], known)
             message = f"{name} cannot take options {unknown}: its options are {takes}{near}"
@@ -129,33 +128,85 @@ def load(name: str, **options: Any) -> Any:
         ) from error
 
 
+def defer(name: str, **options: Any) -> Any:
+    """The model that `load` gives; one whose library takes seconds is imported when it is called.
+
+    See `ragsieve.models.deferred`. With options a model is loaded at once: its class checks them.
+
+    Raises:
+        InputError, MissingExtra: As `load`.
+    """
+    if options or not local_calls(name):
+        return load(name, **options)
+    _find(name)
+    _check_torch()
+    return import_module(f"{__name__}.deferred").deferred(name)
+
+
+def _check_torch() -> None:
+    if find_spec("torch") is None:  # of all that the extra brings, what says most
+        raise MissingExtra("torch", extra="local")
+
+
+def kind_of(name: str) -> str:
+    """One of `KINDS`: that of the model ``name``; no backend is imported.
+
+    Raises:
+        InputError: If there is no such model.
+    """
+    return _find(name)[0].kind
+
+
+def local_calls(name: str) -> frozenset[str]:
+    """The calls of a model whose library takes seconds to import; none of another."""
+    entry = BACKENDS.get(full_name(name).partition(":")[0])
+    return entry.calls if entry else frozenset()
+
+
+def full_name(name: str) -> str:
+    """``PREFIX:MODEL``, of a short name too."""
+    return (BACKENDS[name].alias or name) if ":" not in name and name in BACKENDS else name
+
+
 def check(name: str, *kinds: str) -> None:
     """Raise `InputError` unless ``name`` names a model of one of ``kinds``, which are of `KINDS`.
 
-    No backend of ragsieve is imported.
+    No backend is imported.
     """
-    if (kind := _find(name)[1]) not in kinds:
+    if (kind := kind_of(name)) not in kinds:
         raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {kind}")
 
 
-def _find(name: str) -> tuple[Callable[[], Callable[..., Any]], str, tuple[str, ...]]:
-    """An importer of the function or class that makes the model, its kind, and the arguments."""
-    if name in FAKE:
-        return _importing(*FAKE[name][:2]), FAKE[name][2], ()
-    full = f"{NAMED[name]}:{name}" if name in NAMED else name
-    prefix, _, model = full.partition(":")
-    if model and prefix in BACKENDS:
-        return _importing(*BACKENDS[prefix][:2]), BACKENDS[prefix][2], (model,)
-    _import_others()
-    if model and prefix in _others:
-        make, kind = _others[prefix]
-        return lambda: make, kind, (model,)
-    prefixes = [*BACKENDS, *_others]
-    forms = ", ".join([*NAMED, *(f"{known}:MODEL" for known in prefixes), *FAKE])
-    near = nearest(name, [*NAMED, *FAKE, *(f"{known}:{model}" for known in prefixes if model)])
-    raise InputError(f"a model must be one of {forms}, got {name!r:.200}{near}")
+def forms() -> dict[str, str]:
+    """How models are named, with the kind of each: short names, prefixes with a colon, fakes."""
+    names: dict[str, str] = {}
+    for name, entry in BACKENDS.items():
+        if entry.alias or entry.whole:
+            names[name] = kind_of(name)
+        if entry.make and not entry.whole and f"{name}:" != DEFERRED:
+            names[f"{name}:"] = entry.kind
+    return names
 
 
-def _importing(module: str, maker: str) -> Callable[[], Callable[..., Any]]:
-    """Imports the module only when it is called."""
-    return lambda: getattr(import_module(f"ragsieve.models.{module}"), maker)
+def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
+    """The backend of a model, and what it is called with."""
+    if name in BACKENDS.entries() and BACKENDS[name].whole:
+        return BACKENDS[name], ()
+    prefix, _, model = full_name(name).partition(":")
+    entry = BACKENDS.get(prefix) if model else None
+    if entry is not None and entry.make:
+        return entry, (model,)
+    known = [f"{form}MODEL" if form.endswith(":") else form for form in forms()]
+    model = model or name.partition(":")[2]
+    near = nearest(name, [f"{form}{model}" if form.endswith(":") else form for form in forms()])
+    message = f"a model must be one of {', '.join(known)}, got {name!r:.200}{near}"
+    raise InputError(message + more(GROUP, "local"))
+
+
+def _maker(name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """The function or class that makes a model, imported, and what it is called with."""
+    entry, arguments = _find(name)
+    if not isinstance(entry.make, str):
+        return entry.make, arguments
+    module, _, member = entry.make.partition(":")
+    return getattr(import_module(module), member), arguments

@@ -35,7 +35,7 @@ def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
         InputError: If it is none of these.
     """
     if isinstance(model, str):
-        return models.load(model)  # type: ignore[no-any-return]
+        return models.defer(model)  # type: ignore[no-any-return]
     if hasattr(model, "complete") and hasattr(model, "count"):
         return model  # type: ignore[no-any-return]
     if getattr(model, "task", "") == "text-generation":
@@ -61,7 +61,7 @@ def as_embedder(model: Any) -> Embedder:
         InputError: If it is none of these.
     """
     if isinstance(model, str):
-        return models.load(model)  # type: ignore[no-any-return]
+        return models.defer(model)  # type: ignore[no-any-return]
     if hasattr(model, "embed"):
         return model  # type: ignore[no-any-return]
     if hasattr(model, "encode"):
@@ -82,7 +82,7 @@ def as_cross_encoder(model: Any) -> CrossEncoder:
         InputError: If it is none of these.
     """
     if isinstance(model, str):
-        return models.load(model)  # type: ignore[no-any-return]
+        return models.defer(model)  # type: ignore[no-any-return]
     if hasattr(model, "score"):
         return model  # type: ignore[no-any-return]
     score = getattr(model, "predict", model)

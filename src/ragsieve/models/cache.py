@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from ragsieve.errors import check_range
 from ragsieve.models.base import ClassifiedToken, Nats, Pruned
+from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.trace import Usage, collect_step, note, record_usage
@@ -108,7 +109,7 @@ class Cached(Wrapper):
         return [entry.value for entry in entries]
 
     def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
-        parts = [_VERSION, self.identity, method, item, options]
+        parts = [_VERSION, identity_of(self), method, item, options]
         return hashlib.sha256(canonical(parts)).digest()
 
     def _known(self, method: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:

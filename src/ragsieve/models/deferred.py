@@ -1,50 +1,136 @@
-"""An LLM that is loaded with its first call; until then a tokenizer file counts tokens."""
+"""Models whose library is imported with their first call: it takes seconds, or is not installed.
+
+Looking at such a model imports nothing: its calls are a row of its backend, its
+identity is its name until it is open, and it is printed, copied and pickled by its name. What its
+weights say of it (``context``, ``min_score``) opens it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+from typing import Any, ClassVar
 
-from ragsieve.models import load
-from ragsieve.models.base import Prompt, streamed
+from ragsieve.models import BACKENDS, GROUP, check, full_name, load, local_calls
+from ragsieve.models.base import LLM, Prompt, streamed
 from ragsieve.models.once import once
-from ragsieve.models.pruner import Pruner
-from ragsieve.models.wrap import Columns, Wrapper
+from ragsieve.models.reopen import Reopened
+from ragsieve.models.wrap import unwrap
+from ragsieve.registry import points
 
 
-class Deferred(Wrapper):
-    """The LLM ``name``, loaded with its first call; tokens are the bundled pruner's.
-
-    So documents are filtered where no packages for local LLMs are installed.
+@dataclass(frozen=True)
+class Deferred(Reopened):
+    """A model by its name, imported with its first call.
 
     Args:
-        name: As `ragsieve.models.load` takes it.
+        name: Of a model whose backend has calls; see `ragsieve.models.Backend`.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._lock = threading.RLock()
-        self._counter = Pruner()
+    name: str
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for call in self._calls:
+            object.__setattr__(self, call, partial(self._ask, call))
+
+    @property
+    def identity(self) -> str:
+        """The model's own once it is open, which results depend on; until then its full name."""
+        opened: str = self.opened.identity if "opened" in vars(self) else full_name(self.name)
+        return opened
 
     @once
-    def model(self) -> Any:
-        """The LLM itself."""
+    def opened(self) -> Any:
+        """The model itself."""
         return load(self.name)
 
+    @property
+    def _calls(self) -> frozenset[str]:
+        return local_calls(self.name)
+
+    def _ask(self, call: str, *args: Any, **options: Any) -> Any:
+        return getattr(self.opened, call)(*args, **options)
+
+
+@dataclass(frozen=True)
+class DeferredPruner(Deferred):
+    """A sentence pruner by its name, imported with its first call."""
+
+    relative = property(attrgetter("opened.relative"))
+    min_score = property(attrgetter("opened.min_score"))
+
+
+@dataclass(frozen=True)
+class DeferredLLM(Deferred, LLM):
+    """An LLM by its name, imported with its first call.
+
+    Args:
+        bundled: Whether tokens are counted by the bundled sentence pruner's tokenizer, so that
+            counting does not import it.
+    """
+
+    bundled: bool = False
+    complete: ClassVar[Any]  # of each instance its own
+
+    @property
+    def _calls(self) -> frozenset[str]:
+        return local_calls(self.name) or frozenset({"complete"})  # of a package that is not here
+
+    context = property(attrgetter("opened.context"))
+    is_small = property(attrgetter("opened.is_small"))
+
+    @property
+    def can(self) -> frozenset[str]:
+        """See `ragsieve.models.base.LLM.can`."""
+        return self._calls
+
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text in the tokenizer of the bundled sentence pruner."""
-        return self._counter.count(texts)
+        """Tokens of each text."""
+        counts: list[int] = (self._counter if self.bundled else self.opened).count(texts)
+        return counts
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.streamed`."""
-        return streamed(self.model, prompt, max_tokens=max_tokens)
+        return streamed(self.opened, prompt, max_tokens=max_tokens)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Deferred, (self.name,)
+    @once
+    def _counter(self) -> Any:
+        from ragsieve.models.pruner import Pruner  # whose runtime not every reader needs
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
+        return Pruner()
 
-    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
-        return self._inner(method, columns, options)
+
+def deferred(name: str) -> Deferred:
+    """The model ``name``, not imported yet."""
+    calls = local_calls(name)
+    kind = DeferredLLM if "complete" in calls else DeferredPruner if "prune" in calls else Deferred
+    return kind(name)
+
+
+def unnamed(name: str) -> Any:
+    """The LLM ``name`` where nobody named one, so that it may never be asked.
+
+    Documents are filtered where no packages for local LLMs are installed: tokens are the bundled
+    pruner's. One that is not local is loaded at once.
+    """
+    make: Any = DeferredLLM
+    absent = name not in BACKENDS and ":" not in name and not points(GROUP)
+    if not absent:
+        check(name, "LLM")
+    return make(name, bundled=True) if absent or local_calls(name) else load(name)
+
+
+def opened(model: Any) -> Any:
+    """The model inside all wrappers, imported where it was deferred."""
+    inner = unwrap(model)
+    return inner.opened if isinstance(inner, Deferred) else inner
+
+
+def identity_of(model: Any) -> str:
+    """The identity that results depend on, for which a deferred model is imported."""
+    opened(model)
+    return str(model.identity)

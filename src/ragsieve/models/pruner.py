@@ -3,7 +3,8 @@
 It is a folder: ``config.json`` of the encoder, ``tokenizer.json``, ``model.onnx`` with two logits a
 token, and ``pruner.json`` with the sizes of windows. The first logit says that the token is
 evidence; a sentence's logit is the mean over its tokens. The second one, of the first token, says
-that the question can be answered from the passage. `ragsieve.train.export` makes such a folder.
+that the question can be answered from the passage. `ragsieve_research.train.export` makes such a
+folder.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ import msgspec
 
 from ragsieve.errors import InputError, ModelError, check_range
 from ragsieve.many import cores
-from ragsieve.models import store
+from ragsieve.models import files
 from ragsieve.models.base import Passage
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder
@@ -92,7 +93,7 @@ class Pruner(WindowPruner):
     @once
     def settings(self) -> Mapping[str, Any]:
         """Contents of ``pruner.json``."""
-        with store.loading(self.model):
+        with files.loading(self.model):
             values = json.loads(self._read(SETTINGS))
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
@@ -141,7 +142,7 @@ class Pruner(WindowPruner):
 
     @once
     def _tokenizer(self) -> WindowTokenizer:
-        with store.loading(self.model):
+        with files.loading(self.model):
             layout = Layout(**self.settings["layout"])
             most = json.loads(self._read(CONFIG)).get("max_position_embeddings", layout.size)
             if layout.size > most:
@@ -150,17 +151,18 @@ class Pruner(WindowPruner):
 
     @once
     def _net(self) -> Encoder:
-        with store.loading(self.model):
+        files.log_loading(self.model)
+        with files.loading(self.model):
             return Encoder(self._read(NET))
 
     @once
     def folder(self) -> Path:
         """Folder of its files."""
         if self.model in BUNDLED:
-            return Path(str(files("ragsieve") / "weights" / self.model))
-        return store.fetched(self.model, FILES)
+            return Path(str(resources.files("ragsieve") / "weights" / self.model))
+        return files.fetched(self.model, FILES)
 
     def _read(self, name: str) -> bytes:
-        with store.loading(self.model):
+        with files.loading(self.model):
             folder: Path = self.folder
             return (folder / name).read_bytes()

@@ -17,8 +17,12 @@ from string import Template
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Message, Prompt
+from ragsieve.registry import points
 from ragsieve.trace import note
 from ragsieve.types import Segment
+
+GROUP = "ragsieve.prompts"
+"""Group of the entry points by which other packages add templates; each names a package."""
 
 FRAME = 64  # tokens of the chat format around the contents, at most
 WORD = 8  # characters that count as a word, where a text has no spaces
@@ -40,9 +44,10 @@ def render(name: str, **values: str) -> Prompt:
 
 @cache
 def _turns(name: str) -> tuple[tuple[str, Template], ...]:
-    path = files(__package__) / f"{name}.md"
-    if not path.is_file():
-        raise InputError(f"prompt must name a file of ragsieve/prompts, got {name!r}")
+    packages = (__package__, *(point.value for point in points(GROUP)))
+    paths = (files(package) / f"{name}.md" for package in packages)
+    if (path := next((path for path in paths if path.is_file()), None)) is None:
+        raise InputError(f"prompt must name a file of {', '.join(packages)}, got {name!r}")
     parts = _TURN.split(path.read_text(encoding="utf-8"))
     return tuple(
         (role, Template(text.strip())) for role, text in zip(parts[1::2], parts[2::2], strict=True)

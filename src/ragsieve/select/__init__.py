@@ -1,34 +1,5 @@
 """Scored segments → kept segments: drops or reorders, never scores."""
 
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-from ragsieve.select.adaptive import Adaptive
-from ragsieve.select.cut import Cut
-from ragsieve.select.extract import Extract
-from ragsieve.select.order import Order
-from ragsieve.select.threshold import Threshold
-from ragsieve.select.top import Budget, TopK
-from ragsieve.select.truncate import Truncate
-
-if TYPE_CHECKING:
-    from ragsieve.select.distinct import Distinct
-
-__all__ = [
-    "Adaptive",
-    "Budget",
-    "Cut",
-    "Distinct",
-    "Extract",
-    "Order",
-    "Threshold",
-    "TopK",
-    "Truncate",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Distinct":  # needs scikit-learn
-        from ragsieve.select.distinct import Distinct
-
-        return Distinct
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
+from ragsieve.integrations.base import probability
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
@@ -60,7 +61,7 @@ def chats(service: Service) -> APIRouter:
         too, where the server says of which tools. A field ``ragsieve`` may name ``system``,
         ``max_tokens`` and ``trace``: then a reply that is no stream has the filter's result under
         that name. Where the filter fails, all documents are forwarded, and ``X-Ragsieve-Error``
-        says why.
+        says why; ``X-Ragsieve-Ignored`` names fields of documents that nothing reads.
         """
         return await _replied(service, request, "/chat/completions", "messages")
 
@@ -139,6 +140,8 @@ async def _filtered(
         chat = documents_of(body, service.settings.filter_tools)
         if not chat:
             return None, {}, None
+        if chat.unread:
+            headers["X-Ragsieve-Ignored"] = ", ".join(chat.unread)
         service.check_documents(chat.documents)
         system = service.systems[name]
         if max_tokens is not None:
@@ -158,7 +161,9 @@ async def _filtered(
 def _counts(result: Result) -> dict[str, str]:
     steps = [step.to_dict() for step in result.trace.steps]
     kept = {segment.document.id for segment in result.kept}
+    chance = probability(result)
     return {
+        **({} if chance is None else {"X-Ragsieve-Answerable": str(chance)}),
         "X-Ragsieve-Tokens-Before": str(result.tokens.before),
         "X-Ragsieve-Tokens-After": str(result.tokens.after),
         "X-Ragsieve-Documents": f"{len(kept)}/{len(result.documents)}",

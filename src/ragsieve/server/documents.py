@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from ragsieve.documents import as_documents, listed_in_json, unused_id
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import kept
 from ragsieve.integrations.tools import (
@@ -26,7 +28,6 @@ _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
 _SPACE = re.compile(r"\s*")
 _END = "</document>"
 _MARKUP = re.compile(r"<(?=/?documents?\b)", re.IGNORECASE)
-_TEXTS = ("text", "content", "snippet", "contents", "body")
 _HEAD = "Answer from these documents where they help.\n"
 
 Kept = Mapping[int, str]
@@ -58,16 +59,18 @@ class ChatDocuments:
         query: The last user message without its documents.
         documents: What there is to filter, as `System.__call__` takes it; results of tools last.
         fill: The request with kept texts in the documents' places, and texts that no place is for.
+        unread: Names of fields of documents that neither the filter nor the upstream reads.
     """
 
     body: dict[str, Any]
     query: str
     documents: tuple[dict[str, Any], ...]
     fill: Callable[[Kept, Sequence[str]], dict[str, Any]]
+    unread: tuple[str, ...] = ()
 
     def filtered(self, result: Result) -> dict[str, Any]:
         """The request with what a system kept; texts that a model wrote stand at the end."""
-        parts = kept(result, range(len(self.documents)))
+        parts = kept(result, [document.rank for document in as_documents(self.documents)])
         known = {part.place: part.text for part in parts if part.place is not None}
         return self.fill(known, [part.text for part in parts if part.place is None])
 
@@ -121,12 +124,19 @@ def _with_results(
             contents.setdefault(result.message, {})[result.place] = text or NOTHING
         return {**filled, "messages": with_contents(filled["messages"], contents)}
 
-    tool_results = [{"id": result.call, "text": result.text} for result in results]
-    return ChatDocuments(body, chat.query if chat else question, (*before, *tool_results), fill)
+    used = Counter([one.get("id", "") for one in before])  # a copy of a text is a result, too
+    tool_results = [{"id": unused_id(one.call, used), "text": one.text} for one in results]
+    documents = (*before, *tool_results)
+    unread = chat.unread if chat else ()
+    return ChatDocuments(body, chat.query if chat else question, documents, fill, unread)
 
 
 def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
-    documents = tuple(_of_value(value, place) for place, value in enumerate(values))
+    documents = tuple(listed_in_json(values))
+    read = {"id", "title", "text", "metadata"}
+    unread = sorted(
+        {k for one in documents for k, v in one.items() if k not in read and v is not None}
+    )
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
         tagged = [(_tag(documents[n]), _escaped(text)) for n, text in kept.items()]
@@ -136,25 +146,7 @@ def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -
         rest = {k: v for k, v in body.items() if k != "documents"}
         return {**rest, "messages": messages}
 
-    return ChatDocuments(body, question, documents, fill)
-
-
-def _of_value(value: Any, place: int) -> dict[str, Any]:
-    """A string, ``{text, …}``, or Cohere's ``{id, data}``, whose data may have any fields."""
-    data = value.get("data", value) if isinstance(value, dict) else value
-    title = None
-    if isinstance(data, str):
-        text = data
-    elif isinstance(data, dict):
-        title = data.get("title")
-        fields = [(k, v) for k, v in data.items() if k not in ("id", "title")]
-        lines = "\n".join(f"{k}: {v}" for k, v in fields if isinstance(v, str | int | float))
-        text = next((data[k] for k in _TEXTS if isinstance(data.get(k), str)), lines)
-    else:
-        raise InputError(f"documents must be strings or objects, got {data!r:.80} at {place}")
-    name = value.get("id") if isinstance(value, dict) else None
-    document = {"id": str(place) if name is None else str(name), "text": text}
-    return {**document, "title": title} if isinstance(title, str) else document
+    return ChatDocuments(body, question, documents, fill, tuple(unread))
 
 
 def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:

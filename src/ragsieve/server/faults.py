@@ -12,13 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from ragsieve.errors import (
-    ContextOverflow,
-    InputError,
-    ModelError,
-    RagsieveError,
-    SourceError,
-)
+from ragsieve.errors import ContextOverflow, InputError, ModelError, RagsieveError, SourceError
 from ragsieve.inspector.views import clean
 from ragsieve.text import safe
 

@@ -9,8 +9,8 @@ from ragsieve.result import Result
 from ragsieve.types import Document, Segment
 
 
-def ranked(result: Result, documents: int) -> list[tuple[int, float]]:
-    """The first so many documents as places from 0 with relevance in [0, 1], best first.
+def ranked(result: Result, places: Sequence[int]) -> list[tuple[int, float]]:
+    """Documents of a request as places from 0 with relevance in [0, 1], best first.
 
     A document is worth what its best span is. Those of which something was kept come first, then
     by score, then by the place given. No relevance is over the one before it, so that sorting by
@@ -20,11 +20,11 @@ def ranked(result: Result, documents: int) -> list[tuple[int, float]]:
 
     Args:
         result: The run.
-        documents: How many of its documents to rank.
+        places: Of each document of the request, its place among those of the result.
     """
-    places = {d.id: n for n, d in enumerate(result.documents[:documents])}
-    kept = _best(result.kept, places)
-    dropped = _best([v.segment for v in result.verdicts if v.stage], places)
+    own = {result.documents[place].id: place for place in places}
+    kept = _best(result.kept, own)
+    dropped = _best([v.segment for v in result.verdicts if v.stage], own)
     values = [v for scores in (kept, dropped) for v in scores.values() if v is not None]
     plain = all(-1 <= value <= 1 for value in values)
 
@@ -34,10 +34,10 @@ def ranked(result: Result, documents: int) -> list[tuple[int, float]]:
             return 1.0 if place in kept else 0.0
         return max(0.0, value) if plain else _logistic(value)
 
-    order = sorted(range(documents), key=lambda n: (n not in kept, -worth(n), n))
+    found = [(place not in kept, -worth(place), n) for n, place in enumerate(places)]
     ranking: list[tuple[int, float]] = []
-    for place in order:
-        ranking.append((place, min(worth(place), ranking[-1][1] if ranking else 1.0)))
+    for _, value, n in sorted(found):
+        ranking.append((n, min(-value, ranking[-1][1] if ranking else 1.0)))
     return ranking
 
 

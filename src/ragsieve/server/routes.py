@@ -12,13 +12,14 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
+from ragsieve.documents import documents_and_places
 from ragsieve.inspector import view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, as_json, fault_of, json_response
 from ragsieve.server.ranking import ranked
-from ragsieve.server.service import Service, result_dict
+from ragsieve.server.service import Service, plain_documents, result_dict
 from ragsieve.server.strict import StrictRoute
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -80,7 +81,10 @@ def api(service: Service) -> APIRouter:
     @router.post("/rerank", response_model=shapes.RerankOut, include_in_schema=False)
     @router.post("/v1/rerank", response_model=shapes.RerankOut)
     async def rerank(body: shapes.RerankIn) -> Response:
-        """All documents ranked, as clients of Cohere and Jina ask; also at /v2/rerank, /rerank."""
+        """All documents ranked, as clients of Cohere and Jina ask; also at /v2/rerank, /rerank.
+
+        `meta.warnings` names the fields of the request that are ignored.
+        """
         lenient = not service.settings.strict_models and body.model not in service.systems
         name = service.named(None if lenient else body.model)
         system = service.systems[name]
@@ -91,16 +95,17 @@ def api(service: Service) -> APIRouter:
 
 def _rerank_reply(result: Result, name: str, body: shapes.RerankIn) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
-    for index, score in ranked(result, len(body.documents))[: body.top_n]:
+    _, places = documents_and_places(plain_documents(body.documents))
+    for index, score in ranked(result, places)[: body.top_n]:
         results.append({"index": index, "relevance_score": score})
         if body.return_documents:
-            results[-1]["document"] = {"text": result.documents[index].text}
+            results[-1]["document"] = {"text": result.documents[places[index]].text}
     read = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
     meta = {
         "api_version": {"version": "2"},
         "billed_units": {"search_units": 1},
         "tokens": {"input_tokens": read},
-        "warnings": result.trace.warnings,
+        "warnings": [*body.warnings, *result.trace.warnings],
     }
     usage = {"total_tokens": read, "prompt_tokens": read}
     return {

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ragsieve import artifacts
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.pipeline import System
@@ -17,6 +16,7 @@ from ragsieve.server.metrics import Metrics
 from ragsieve.server.settings import Settings
 from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, RerankIn
 from ragsieve.server.work import Work
+from ragsieve.spec import entry
 
 logger = logging.getLogger(__name__)
 
@@ -132,9 +132,7 @@ class Service:
         """Documents of a request as `System.__call__` takes them; not more tokens than may be."""
         if request.documents is None:
             return None
-        plain: list[AnyDocument] = [
-            one.plain if isinstance(one, DocumentIn) else one for one in request.documents
-        ]
+        plain = plain_documents(request.documents)
         most = self.settings.limits.max_tokens
         texts = [document.text for document in as_documents(plain)]
         tokens = sum(map(len, texts)) * _UTF8  # at most
@@ -142,6 +140,11 @@ class Service:
             message = f"max_tokens must be at most {most}, got {tokens} in the documents"
             raise Fault(413, "too_many_tokens", message)
         return plain
+
+
+def plain_documents(documents: Sequence[Any]) -> list[AnyDocument]:
+    """Documents of a request as `System.__call__` takes them."""
+    return [one.plain if isinstance(one, DocumentIn) else one for one in documents]
 
 
 def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
@@ -154,6 +157,6 @@ def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
 
 def _summary(name: str) -> str:
     try:
-        return artifacts.entry(name).summary
+        return entry(name).summary
     except InputError:  # somebody's own
         return ""

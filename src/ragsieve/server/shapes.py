@@ -123,11 +123,25 @@ class InspectIn(BaseModel):
     ask: bool = False
 
 
+_WARNINGS = 10  # lines about fields of a request
+_READ_WHOLE = "documents are read whole"
+_IGNORED = {
+    **dict.fromkeys(("max_tokens_per_doc", "max_chunks_per_doc"), _READ_WHOLE),
+    **dict.fromkeys(("truncate_prompt_tokens", "truncate", "truncation"), _READ_WHOLE),
+    "rank_fields": "documents are ranked by title and text",
+}
+
+
 class RerankIn(BaseModel):
-    """Cohere's and Jina's request; other fields of theirs are ignored."""
+    """Cohere's and Jina's request; of other fields of theirs the reply says that they are ignored.
+
+    A list of fields to rank by, or a limit on what is read of a document, is such a field.
+    """
 
     model_config = ConfigDict(
-        **_example(model="finefilter", query=QUESTION, documents=DOCUMENTS, top_n=1), strict=True
+        **_example(model="finefilter", query=QUESTION, documents=DOCUMENTS, top_n=1),
+        strict=True,
+        extra="allow",
     )
     query: QuestionText
     documents: DocumentsIn
@@ -136,6 +150,14 @@ class RerankIn(BaseModel):
     )
     top_n: int | None = Field(None, ge=1, lt=2**31, description="Results at most; else all.")
     return_documents: bool = False
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each of the first fields that are ignored; null says nothing, and is fine."""
+        named = [name for name, value in (self.model_extra or {}).items() if value is not None]
+        lines = [f"{n:.80} is ignored: {_IGNORED.get(n, 'it is not known')}" for n in named]
+        more = [f"{len(lines) - _WARNINGS} other fields are ignored"][: len(lines) > _WARNINGS]
+        return lines[:_WARNINGS] + more
 
 
 class ChatOptions(BaseModel):

@@ -1,8 +1,5 @@
 """Documents → segments, and segments → finer segments; every segment is a span of its text."""
 
-from ragsieve.split.blocks import Blocks
-from ragsieve.split.semantic import Semantic
-from ragsieve.split.sentences import Sentences
-from ragsieve.split.windows import Windows
+import lazy_loader
 
-__all__ = ["Blocks", "Semantic", "Sentences", "Windows"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

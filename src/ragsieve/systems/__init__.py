@@ -1,40 +1,28 @@
 """Whole methods, each a composition of stages: one function a method, its entry beside it.
 
 `SYSTEMS` has them by name and `build` makes them; a function is imported from its module, as in
-``from ragsieve.systems.chunkrag import chunkrag``.
+``from ragsieve.systems.baselines import top_sentences``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
-from ragsieve.systems.registry import ROLES, SYSTEMS, check_options, find, preset, system
-
-if TYPE_CHECKING:
-    from ragsieve.systems.winnowrag import Winnow
+from ragsieve.systems.base import ROLES, SYSTEMS, check_options, find, preset, system
 
 __all__ = [
     "SYSTEMS",
-    "Winnow",
     "build",
     "check_options",
     "find",
     "preset",
     "system",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """The stage `Winnow`, whose module is imported on demand."""
-    if name == "Winnow":
-        return import_module("ragsieve.systems.winnowrag").Winnow
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def build(

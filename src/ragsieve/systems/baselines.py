@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ragsieve import score, select, split
-from ragsieve.answer import Reader, read_demonstrations
+from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.registry import preset, system
+from ragsieve.systems.base import preset, system
 
 
 @system("top-documents")
@@ -14,8 +14,6 @@ def top_documents(
     llm: LLM,
     *,
     k: int | None = 5,
-    shots: int = 0,
-    examples: str = "",
     max_tokens: int | None = None,
 ) -> System:
     """Keep the first 5 documents as they were retrieved, whole.
@@ -23,32 +21,16 @@ def top_documents(
     Args:
         llm: The generator.
         k: How many stay; all where None. At 0 the generator answers by itself.
-        shots: Questions with their answers that stand before the question.
-        examples: A file of such questions, as `ragsieve.answer.read_demonstrations` takes it;
-            ragsieve's own where empty.
-        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
+        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
-        InputError: If an option or a line of the file breaks its rule.
-
-    Source: With examples: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot
-        demonstrations.
-    Differs: Examples are not the data set's training set where no file is named.
+        InputError: If an option breaks its rule.
     """
-    reader = Reader(llm, examples=read_demonstrations(shots, examples))
-    return System(Pipeline(*([] if k is None else [select.TopK(k)])), reader, max_tokens)
+    return System(Pipeline(*([] if k is None else [select.TopK(k)])), Reader(llm), max_tokens)
 
 
 preset("closed-book", top_documents, "Keep no document: the model by itself", k=0)
 preset("all", top_documents, "Keep every document whole", k=None)
-preset(
-    "icl",
-    top_documents,
-    "Keep every document whole, after worked questions with their answers",
-    paper="arXiv 2406.13629",
-    k=None,
-    shots=2,
-)
 
 
 @system("nearest-documents", needs="embedder")

@@ -1,17 +1,14 @@
-"""FineFilter: keep the sentences that answer, in one pass or as the paper prints it."""
+"""FineFilter in one pass: keep the sentences that the answer may need."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
-from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.models.base import LLM, SentencePruner
+from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.order import By
+from ragsieve.systems.base import system
 from ragsieve.systems.by_language import ByLanguage
-from ragsieve.systems.registry import preset, system
 
 
 @system("finefilter", needs="sentence pruner", paper="arXiv 2502.11811v4")
@@ -52,7 +49,7 @@ def finefilter_one_pass(
     Differs: A trained encoder gives probabilities where the paper's LLM writes clues out, and the
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
-    cutting = cut or select.Threshold(pruner.threshold(keep_answer), min_keep, pruner.relative)
+    cutting = cut or select.Threshold.promised(pruner, keep_answer, min_keep)
     return System(
         Pipeline(
             split.Blocks(),
@@ -65,81 +62,3 @@ def finefilter_one_pass(
         Reader(llm),
         max_tokens,
     )
-
-
-@system("finefilter-point", needs="LLM, embedder", paper="arXiv 2502.11811v4")
-def finefilter(
-    llm: LLM,
-    embedder: Embedder,
-    *,
-    extractor: LLM | None = None,
-    reranker: CrossEncoder | Literal["cosine", "bm25", "none"] = "cosine",
-    truncator: LLM | select.Cut | Literal["llm", "none"] = "llm",
-    mode: Literal["point", "write"] = "point",
-    min_keep: int = 0,
-    order: By = "document",
-    max_tokens: int | None = None,
-) -> System:
-    """Have an LLM name clue sentences by number; rank them, keep the fewest that answer.
-
-    Args:
-        llm: The generator; extracts and truncates too, unless others are given.
-        embedder: Ranks the clues.
-        extractor: Names the clues; ``llm`` where None.
-        reranker: Ranks them: a cross-encoder, cosine, BM25, or none: as the extractor named them.
-        truncator: Chooses how many of the ranked clues stay, or reads it off their scores;
-            ``"llm"`` asks the generator; with ``"none"`` all stay.
-        mode: How clues are named; see `select.Extract`.
-        min_keep: At least this many clues stay; the paper's 0 lets the generator answer by itself.
-        order: In which the generator reads them; the paper's is ``"score"``.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If an option breaks its rule.
-
-    Source: FineFilter (arXiv 2502.11811v4), section 4.
-    """
-    return System(
-        Pipeline(
-            split.Sentences(),
-            select.Extract(extractor or llm, mode=mode, min_keep=min_keep),
-            *_ranking(reranker, embedder),
-            *_cutting(llm if truncator == "llm" else truncator, min_keep),
-            select.Order(order),
-        ),
-        Reader(llm),
-        max_tokens,
-    )
-
-
-preset(
-    "finefilter-write",
-    finefilter,
-    "The same as printed in the paper: clues are written out, and read best first",
-    mode="write",
-    order="score",
-)
-
-
-def _ranking(reranker: CrossEncoder | str, embedder: Embedder) -> tuple[Stage, ...]:
-    if not isinstance(reranker, str):
-        return (score.Pair(reranker),)
-    known: dict[str, tuple[Stage, ...]] = {
-        "cosine": (score.Cosine(embedder),),
-        "bm25": (score.BM25(),),
-        "none": (),
-    }
-    if reranker not in known:
-        options = ", ".join(known)
-        raise InputError(f"reranker must be a cross-encoder or one of {options}, got {reranker!r}")
-    return known[reranker]
-
-
-def _cutting(truncator: LLM | select.Cut | str, min_keep: int) -> tuple[Stage, ...]:
-    if isinstance(truncator, select.Cut):
-        return (truncator,)
-    if not isinstance(truncator, str):
-        return (select.Truncate(truncator, min_keep=min_keep),)
-    if truncator == "none":
-        return ()
-    raise InputError(f"truncator must be an LLM, a cut, llm or none, got {truncator!r}")

@@ -1,9 +1,0 @@
-"""Kept segments → prompt → answer."""
-
-from ragsieve.answer.agent import Agent
-from ragsieve.answer.critic import Critic
-from ragsieve.answer.demonstrations import Demonstration, read_demonstrations
-from ragsieve.answer.reader import Reader
-from ragsieve.answer.reasoning import Reasoning
-
-__all__ = ["Agent", "Critic", "Demonstration", "Reader", "Reasoning", "read_demonstrations"]

@@ -1,0 +1,106 @@
+"""Your own JSONL: one question a line, with its documents."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ragsieve.documents import as_documents, listed_in_json
+from ragsieve.errors import InputError
+from ragsieve.types import Example, Query
+
+MAX_LINE = 1 << 27
+"""Bytes of a line, unpacked, at most: 128 MiB."""
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
+
+    Raises:
+        InputError: If the file cannot be read, ends before its ``.gz`` does, or has a line of more
+            than `MAX_LINE` bytes: a small ``.gz`` can hold one that fills the memory.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+                if len(line) > MAX_LINE:
+                    raise InputError(f"line {number} of {path} must have at most {MAX_LINE} bytes")
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"{path} cannot be read: {reason}") from error
+
+
+def parse_record(line: bytes) -> Example:
+    """A question with its documents, from a line of JSON; see `as_example`.
+
+    Raises:
+        InputError: If the line is not UTF-8, not JSON, or breaks the schema.
+    """
+    return as_example(parse_json(line))
+
+
+def is_question(value: Any) -> bool:
+    """Whether a JSON value is a question with documents, and not a document itself."""
+    known = {*value} if isinstance(value, dict) else set()
+    return "documents" in known and "text" not in known and bool(known & {"question", "query"})
+
+
+def as_example(record: Mapping[str, Any]) -> Example:
+    """A question with its documents, from a JSON object.
+
+    The keys are ``question`` (or ``query``), ``documents`` (strings, or objects with ``text``, and
+    where known ``id``, ``title``, ``source``; of others see `ragsieve.documents.from_json`), and
+    where known ``id``, ``answers`` and ``metadata``.
+
+    Raises:
+        InputError: If it breaks the schema.
+    """
+    question = record.get("question", record.get("query"))
+    documents = record.get("documents", [])
+    answers = record.get("answers") or []
+    metadata = record.get("metadata") or {}
+    if question is None:
+        raise InputError(f"a record must have a question, got the keys {sorted(record)!r:.200}")
+    if not isinstance(documents, list):
+        raise InputError(f"documents must be a list, got {documents!r:.80}")
+    if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
+        raise InputError(f"answers must be a list of strings, got {answers!r:.80}")
+    if not isinstance(metadata, dict):
+        raise InputError(f"metadata must be an object, got {metadata!r:.80}")
+    name = "" if record.get("id") is None else str(record["id"])
+    query = Query(question, id=name, time=str(metadata.get("query_time") or ""))
+    return Example(query, as_documents(listed_in_json(documents)), tuple(answers), metadata)
+
+
+def parse_json(line: bytes) -> Mapping[str, Any]:
+    """A JSON object from a line of UTF-8.
+
+    Raises:
+        InputError: As `load_json`, or if it is no object.
+    """
+    value = load_json(line)
+    if not isinstance(value, dict):
+        raise InputError(f"must be a JSON object, got a {type(value).__name__}")
+    return value
+
+
+def load_json(text: bytes) -> Any:
+    """A value from JSON in UTF-8.
+
+    Raises:
+        InputError: If the text is not UTF-8, not JSON, or nests too deep.
+    """
+    try:
+        return json.loads(text.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 at byte {error.start}: {text[error.start]:#04x}") from error
+    except RecursionError as error:
+        raise InputError("not JSON that can be read: it nests too deep") from error
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}") from error

@@ -1,0 +1,184 @@
+"""Files to documents: text, Markdown, HTML, PDF, Word, JSON and JSONL."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ragsieve.documents import as_documents, from_json
+from ragsieve.errors import InputError
+from ragsieve.files import read_bytes
+from ragsieve.questions import as_example, is_question, lines, load_json
+from ragsieve.read.office import docx_text, pdf_pages
+from ragsieve.read.web import charset, page_text
+from ragsieve.types import Document, Example
+
+READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx")
+"""Endings of the files that are read of a folder."""
+
+_JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_documents(
+    paths: Sequence[str], others: Counter[str] | None = None
+) -> tuple[Document, ...]:
+    """Documents of the files and folders, in order; ``-`` is standard input.
+
+    ``.html``, ``.htm`` and ``.docx`` become text, a ``.pdf`` one document a page with the id
+    ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an array
+    of them, each any JSON (`from_json`); other files are text as they are. Folders are read
+    recursively, files by name; hidden ones are left out. Standard input is JSON where it is an
+    object or an array, JSONL where it begins with an object, HTML where it begins with a tag, else
+    text.
+
+    Args:
+        paths: Files and folders.
+        others: Files of folders that were left out, by ending, are counted here.
+
+    Raises:
+        InputError: If a file cannot be read, is not UTF-8, is no JSON though it should be, or holds
+            questions.
+    """
+    if list(paths).count("-") > 1:
+        raise InputError("standard input can be read once, got - twice")
+    others = Counter() if others is None else others
+    return tuple(d for name in paths for path in files_of(name, others) for d in _documents(path))
+
+
+def files_of(name: str, others: Counter[str], without: Path | None = None) -> Iterable[str]:
+    """The files of a name: those of a folder, else itself."""
+    return _walk(Path(name), others, without) if Path(name).is_dir() else [name]
+
+
+def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[str]:
+    """Files to read in a folder and all below it, by name; hidden ones are left out.
+
+    Args:
+        folder: The folder.
+        others: Files of other kinds are counted here, by ending.
+        without: A folder to leave out.
+    """
+    for here, folders, files in os.walk(folder, onerror=_unreadable):
+        visible = sorted(name for name in folders if not name.startswith("."))
+        apart = without and without.resolve()
+        folders[:] = [name for name in visible if Path(here, name).resolve() != apart]
+        for name in sorted(files):
+            if name.lower().endswith(READ) and not name.startswith("."):
+                yield str(Path(here, name))
+            elif not name.startswith("."):
+                others[Path(name).suffix.lower() or "no ending"] += 1
+
+
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+
+
+def _documents(path: str) -> Iterator[Document]:
+    for number, item in items(path):
+        if isinstance(item, Example):
+            reason = "this is a question with documents: pass it by --input"
+            place = "item" if path.lower().endswith(".json") else "line"
+            raise InputError(f"{name_of(path)} {place} {number}: {reason}")
+        yield item
+
+
+def items(path: str) -> Iterator[tuple[int, Document | Example]]:
+    """The items of a file, each with the number of its line; 1 where a file is one document."""
+    if "\0" in path:
+        raise InputError(f"{path} cannot be read: a file's name has no null byte")
+    raw = _read(path) if path == "-" else b""
+    kind = _guess(raw) if path == "-" else Path(path.removesuffix(".gz")).suffix.lower()
+    if kind == ".jsonl":
+        numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path))
+        for number, line in numbered:
+            if line.strip():
+                place = f"{name_of(path)} line {number}"
+                yield number, _item(_json(line, place), f"{name_of(path)}:{number}", place, line)
+    else:
+        yield from _whole(path, kind, raw if path == "-" else _read(path))
+
+
+def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | Example]]:
+    """The items of a file that is read as a whole."""
+    name = name_of(path)
+    if kind == ".json":
+        yield from _array(raw, name)
+        return
+    if kind == ".pdf":
+        for number, page in enumerate(pdf_pages(raw, name), 1):
+            at = f"{path}#page={number}"
+            yield number, Document(at, page, source=name, metadata={"page": number})
+        return
+    if kind == ".docx":
+        yield 1, Document(path, docx_text(raw, name), source=name)
+        return
+    is_page = kind in (".html", ".htm")
+    encoding = charset(raw) if is_page else "utf-8-sig"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
+        known = f", or end in one of {' '.join(READ)}" if kind not in READ else ""
+        byte = f"byte {error.start} is {raw[error.start]:#04x}"
+        raise InputError(f"{name} must be {rule}{known}; {byte}") from error
+    title, text = page_text(text, name=name) if is_page else ("", text)
+    yield 1, Document(path, text, title, source=name)
+
+
+def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:
+    """The items of a JSON file: those of an array, or one, which is all of it."""
+    value = _json(raw, name)
+    items, text = (value, b"") if isinstance(value, list) else ([value], raw)
+    for number, item in enumerate(items, 1):
+        yield number, _item(item, f"{name}:{number}", f"{name} item {number}", text)
+
+
+def _json(text: bytes, place: str) -> Any:
+    try:
+        return load_json(text)
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+
+
+def _item(value: Any, id_: str, place: str, text: bytes) -> Document | Example:
+    """A question with documents, if it is one without a text of its own, or any JSON as a document.
+
+    Args:
+        value: The item.
+        id_: The document's id, where it has none.
+        place: Where it stands, for errors.
+        text: The item's JSON as it stands, in UTF-8; empty where that is not known.
+    """
+    try:
+        if is_question(value):
+            return as_example(value)
+        document = from_json(value, text.decode("utf-8-sig").strip())
+        unnamed = document.get("id") in (None, "")
+        return as_documents([{**document, "id": id_} if unnamed else document])[0]
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+
+
+def name_of(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _read(path: str) -> bytes:
+    return sys.stdin.buffer.read() if path == "-" else read_bytes(Path(path))
+
+
+def _guess(raw: bytes) -> str:
+    begin = raw.removeprefix(_BOM)[:1024].lstrip()
+    if not _JSON.match(begin):
+        return ".html" if _TAG.match(begin) else ".txt"
+    try:
+        load_json(raw)
+    except InputError:  # more than one value
+        return ".jsonl" if begin.startswith(b"{") else ".txt"
+    return ".json"

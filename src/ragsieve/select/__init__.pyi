@@ -1,0 +1,5 @@
+from .cut import Cut as Cut
+from .order import Order as Order
+from .threshold import Threshold as Threshold
+from .top import Budget as Budget
+from .top import TopK as TopK

@@ -1,0 +1,54 @@
+"""Sources by name, as ``index:FOLDER``: their kinds are other packages'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from ragsieve.errors import InputError
+from ragsieve.models.sharing import Share
+from ragsieve.pipeline import Source
+from ragsieve.registry import Registry
+from ragsieve.schema import read
+
+Load = Callable[[str], Any]
+"""A model by its specification, the same each time."""
+
+
+class SourceKind(Protocol):
+    """A kind of source by name, as ``index:FOLDER``: a schema with ``place`` and its options."""
+
+    def check(self) -> None:
+        """Raise `InputError` where it cannot be used; loads no model."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """The inputs that results depend on: contents, not places."""
+
+    def about(self) -> Mapping[str, Any]:
+        """What it holds, in a few values of JSON."""
+
+    def open(self, llm: Any, load: Load, share: Share) -> Source:
+        """The source; its models are loaded when they are needed.
+
+        Args:
+            llm: The generator, where the source asks one.
+            load: Loads the other models.
+            share: Wraps models that it loads itself.
+        """
+
+
+SOURCES: Registry[type[Any]] = Registry("source", "ragsieve.sources", type)
+"""Kinds of sources by name: a class each, as `SourceKind`."""
+
+
+def named_source(name: str, options: Mapping[str, Any]) -> SourceKind:
+    """The source ``KIND:PLACE`` with its options.
+
+    Raises:
+        InputError: If there is no such kind or option, or an option breaks its rule.
+    """
+    kind, _, place = name.partition(":")
+    if not place:
+        raise InputError(f"source must be KIND:PLACE, as index:FOLDER, got {name!r}")
+    source: SourceKind = read(SOURCES.find(kind), {**options, "place": place}, f"source {kind}")
+    return source

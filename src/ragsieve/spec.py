@@ -1,0 +1,395 @@
+"""A system as somebody names it: checked, opened, identified.
+
+`SystemSpec` is the one form: options of commands, ``ragsieve.toml``, a server's systems, rows of a
+benchmark and the fields of adapters are read off it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache as cached
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from ragsieve import models, systems
+from ragsieve.errors import InputError, nearest
+from ragsieve.models.adapt import as_embedder, as_llm
+from ragsieve.models.sharing import Share, sharing
+from ragsieve.pipeline import OnError, Source, System
+from ragsieve.registry import points
+from ragsieve.schema import Amount, Schema, fits
+from ragsieve.sources import Load, named_source
+from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
+
+PRUNE = "prune"
+"""An option of systems that search: another system by its name, which filters what is found."""
+
+KEEP_ANSWER = "keep_answer"
+"""The option of systems that `SystemSpec.keep_answer` sets."""
+
+USUAL = {"embedder": "minilm", "pruner": "pruner"}
+"""Models of `ragsieve.systems.base.ROLES` where nobody names others."""
+
+
+class Models(NamedTuple):
+    """Models that systems are made of, wrapped as many callers need them.
+
+    Args:
+        share: Wraps a model.
+        load: A model by its specification, the same each time.
+    """
+
+    share: Share
+    load: Load
+
+
+class SystemSpec(Schema, frozen=True, kw_only=True):
+    """A system with its models and its source, by their names.
+
+    Args:
+        system: One that `ragsieve systems` lists, or a trained filter: its folder or hub id.
+        options: An option of the system, as k=3 of top-sentences, clusters=5 of winnowrag.
+        models: A model of its own for a part of the system, as critic=openai:gpt-5-mini of
+            winnowrag or chunkrag, where a critic that differs from --llm is worth most,
+            extractor=openai:gpt-5-mini of finefilter-point.
+        source: Search this in place of documents: index:FOLDER of `ragsieve index build`,
+            sources:FILE of a TOML file of sources.
+        source_options: An option of the source, as k=50 or by=bm25 of index, router=FOLDER of
+            sources.
+        llm: smollm2, transformers:ID_OR_FOLDER, openai:NAME; fake:echo needs no weights.
+        llm_options: An option of the LLM, as base_url=http://127.0.0.1:8000/v1.
+        embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
+        pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
+            provence:ID; fake:pruner needs no weights.
+        keep_answer: Of the system finefilter: the probability that the answer survives, 0.8 to
+            0.99; more keeps more.
+        max_tokens: Budget, in the LLM's tokens.
+        on_error: keep: a stage that fails is skipped, and a warning says so.
+    """
+
+    system: str = "finefilter"
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    models: dict[str, str] = msgspec.field(default_factory=dict)
+    source: str | None = None
+    source_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    llm: str | None = None
+    llm_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    embedder: str = "minilm"
+    pruner: str = "pruner"
+    keep_answer: float | None = None
+    max_tokens: Amount | None = None
+    on_error: OnError = "raise"
+
+    def replaced(self, **changes: Any) -> SystemSpec:
+        """The same with other fields."""
+        return msgspec.structs.replace(self, **changes)
+
+    def with_llm(self, *others: str, answering: bool = False) -> SystemSpec:
+        """The same with an LLM: the one that a trained filter learnt from where none is named.
+
+        Args:
+            others: Systems that share it.
+            answering: Whether it answers.
+        """
+        asking = answering or bool(self.llm_options)
+        asking = asking or any(entry(name).needs_llm for name in others)
+        return self.replaced(llm=self.llm or generator(self.system, asking=asking))
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Options of the system itself."""
+        kept = {} if self.keep_answer is None else {KEEP_ANSWER: self.keep_answer}
+        return {**self.options, **kept}
+
+    @property
+    def named(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Names of models: of parts that have one of their own, and of the roles it needs."""
+        roles = roles_of(self.system, self.own)
+        parts = {part: model for part, model in self.models.items() if part not in roles}
+        return parts, {role: self.models.get(role, getattr(self, role)) for role in roles}
+
+    def check(self, *, gold: bool = False) -> None:
+        """Check all that can be known before a model is loaded.
+
+        Args:
+            gold: Whether the caller knows gold answers, as a benchmark does.
+
+        Raises:
+            InputError: If options break a rule, or do not go together.
+        """
+        if entry(self.system).knows and not gold:
+            raise InputError(
+                f"system {self.system!r} needs gold answers, which only `ragsieve bench` knows"
+            )
+        if self.source_options and not self.source:
+            raise InputError(f"source_options go with a source, got {self.source_options!r:.80}")
+        if self.llm is not None:
+            models.check(self.llm, "LLM")
+        needed = roles_of(self.system, self.options)
+        for role, kind in ROLES.items():
+            if role in needed or getattr(self, role) != USUAL[role]:
+                models.check(getattr(self, role), kind)
+        if self.keep_answer is not None and KEEP_ANSWER in self.options:
+            raise InputError(f"name {KEEP_ANSWER} or the option {KEEP_ANSWER}, not both")
+        check(self.system, self.own, self.models)
+        if self.source:
+            named_source(self.source, self.source_options).check()
+
+    @property
+    def identity(self) -> str:
+        """What results depend on, by contents and not by places, without keys of servers."""
+        public = {k: v for k, v in self.llm_options.items() if k != "api_key"}
+        roles = roles_of(self.system, self.options)
+        parts: dict[str, Any] = {"system": identity(self.system), "llm": self.llm}
+        parts |= {role: getattr(self, role) for role in roles}
+        if "pruner" in roles:
+            parts["pruner"] = models.load(self.pruner).identity
+        parts |= {"max_tokens": self.max_tokens, "llm_options": public, "options": self.options}
+        parts |= {"models": self.models, "on_error": self.on_error}
+        if self.source:
+            found = named_source(self.source, self.source_options)
+            parts["source"] = {self.source.partition(":")[0]: found.identity()}
+        parts["keep_answer"] = self.keep_answer
+        shown = {name: value for name, value in parts.items() if value not in (None, {})}
+        return " ".join(f"{name}={_text(value)}" for name, value in shown.items())
+
+    @contextmanager
+    def loaded(
+        self, callers: int = 1, cache: Path | None = None, inner: Share | None = None
+    ) -> Iterator[Models]:
+        """What gives models to systems, each once, for so many callers at a time."""
+        with sharing(callers, cache=cache, inner=inner) as share:
+
+            @cached
+            def load(model: str) -> Any:  # the LLM by its name is the one with its options
+                own = self.llm_options if model == self.llm else {}
+                return share(models.defer(model, **own))
+
+            yield Models(share, load)
+
+    @contextmanager
+    def opened(self, callers: int = 1, cache: Path | None = None) -> Iterator[System]:
+        """The system with models of its own."""
+        with self.loaded(callers, cache) as own:
+            yield self.built(own)
+
+    def built(self, own: Models, *, source: Source | None = None, **others: Any) -> System:
+        """The system, its models imported when they are asked.
+
+        Args:
+            own: Its models.
+            source: Finds evidence in place of `source`.
+            others: What else it needs, as gold answers.
+
+        Raises:
+            InputError: If there is no such system, option or model.
+        """
+        llm = own.load(self.llm or "")
+        if source is None and self.source:
+            found = named_source(self.source, self.source_options)
+            source = found.open(llm, own.load, own.share)
+        parts, roles = (
+            {name: own.load(model) for name, model in some.items()} for some in self.named
+        )
+        options = {**self.own, **parts}
+        system = build(self.system, llm, options, source=source, share=own.share, **roles, **others)
+        if self.max_tokens is not None:
+            system = system.with_budget(self.max_tokens)
+        return system.lenient() if self.on_error == "keep" else system
+
+
+def load(
+    name: str | Path,
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: Mapping[str, Any] | None = None,
+    share: Share = lambda model: model,
+) -> System:
+    """A system, or a trained filter as one: it filters, and the generator answers.
+
+    Of a trained filter's folder, JSON and safetensors are read; no code of it is run, no pickle
+    opened. Models are loaded when they are first needed, each once.
+
+    Args:
+        name: A system of `ragsieve.systems`, or a trained filter: a folder, or a hub id,
+            ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
+        llm: The generator: a name (`ragsieve.models.load`), a model, or anything that
+            `ragsieve.models.adapt.as_llm` takes, as a function from prompts to replies; where None,
+            ``"smollm2"``, or the one that a trained filter learnt from, which may be a server's
+            (``"openai:…"``). Trained parts keep their own model.
+        embedder: Embeds where the system needs it, or the filter has not trained its own: a name, a
+            model, or anything that `ragsieve.models.adapt.as_embedder` takes.
+        pruner: Sentence pruner of a system that needs one: a model, or a name, as of one that
+            `ragsieve train pruner` made, ``"pruner:FOLDER"``.
+        options: Options other than their defaults, or than the folder says, also in place of
+            trained parts.
+        share: Wraps every model that is loaded here, as `ragsieve.models.sharing` does.
+
+    Raises:
+        InputError: If there is no such system, filter or option, or it breaks a rule.
+        ModelError: If a model here is not the one that the filter was trained with.
+        StoreError: If the hub or the package index cannot give what is missing.
+        MissingExtra: If a model needs a package that is not installed.
+    """
+    llm, embedder = _own(llm, as_llm, share), _own(embedder, as_embedder, share)
+    if not isinstance(name, str) or name not in SYSTEMS:
+        system: System = _trained(name).load(name, llm, embedder, options, share)
+        return system
+    if isinstance(pruner, str):
+        models.check(pruner, ROLES["pruner"])
+        pruner = share(models.defer(pruner))
+    elif pruner is not None and not hasattr(pruner, "prune"):
+        raise InputError(f"a pruner must be a model's name, or have prune(), got {pruner!r:.80}")
+    roles = {"embedder": embedder, "pruner": pruner}
+    roles = {role: model for role, model in roles.items() if model is not None}
+    for role in roles_of(name, options or {}):
+        if role not in roles:
+            roles[role] = share(models.defer(USUAL[role]))
+    return build(name, llm or share(models.defer(generator(name))), options, share=share, **roles)
+
+
+def build(
+    name: str,
+    llm: Any,
+    options: Mapping[str, Any] | None = None,
+    *,
+    source: Any = None,
+    share: Share = lambda model: model,
+    **roles: Any,
+) -> System:
+    """A system by its name, as `ragsieve.systems.build` makes it, or a trained filter.
+
+    Args:
+        name: One of `ragsieve.systems`, or a trained filter.
+        llm: Its generator.
+        options: Options other than their defaults, or than a trained filter's folder says;
+            ``prune`` may name a system.
+        source: Finds evidence where the caller passes no documents.
+        share: Wraps the models of a trained filter.
+        roles: What it needs of `ragsieve.systems.base.ROLES`, and gold answers.
+
+    Raises:
+        InputError: If there is no such system or option, or something is missing.
+    """
+    if isinstance(prune := (options or {}).get(PRUNE), str):
+        inner = build(prune, llm, share=share, **roles)
+        options = {**(options or {}), PRUNE: inner.stage}
+    if name in SYSTEMS:
+        return systems.build(name, llm, options=options, source=source, **roles)
+    systems.check_options(name, entry(name), options)
+    return load(name, llm, options=options, share=share).with_source(source)
+
+
+def entry(name: str) -> SystemEntry:
+    """Entry of a system by its name: one of `ragsieve.systems`, or a trained filter.
+
+    Raises:
+        InputError: If there is neither; of the hub, it is not looked for.
+    """
+    if name in SYSTEMS:
+        return SYSTEMS[name]
+    known: SystemEntry = _trained(name).entry(name)
+    return known
+
+
+def generator(name: str, *, asking: bool = False) -> str:
+    """The LLM that a trained filter learnt from; ``"smollm2"`` of any other system.
+
+    Where no LLM is needed to filter, it is one that nobody named: see `ragsieve.models.deferred`.
+
+    Args:
+        name: A system, or a trained filter.
+        asking: Whether it is asked anyhow, or has options, so that its own tokens count.
+
+    Raises:
+        InputError: If there is no such filter, or it breaks a rule.
+    """
+    known = entry(name)
+    if name not in SYSTEMS:
+        learnt: str = _trained(name).generator(name)
+        return learnt
+    return "smollm2" if asking or known.needs_llm else f"{models.DEFERRED}smollm2"
+
+
+def identity(name: str) -> str:
+    """A trained filter's name with twelve hex digits of what its files hold; a system's name.
+
+    Raises:
+        InputError: If there is neither.
+    """
+    if name in SYSTEMS:
+        return name
+    known: str = _trained(name).identity(name)
+    return known
+
+
+def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Models of `ragsieve.systems.base.ROLES` that a system needs, with what prunes for it."""
+    prune = options.get(PRUNE)
+    needed = {*entry(name).roles, *(entry(prune).roles if isinstance(prune, str) else ())}
+    return tuple(role for role in ROLES if role in needed)
+
+
+def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None:
+    """Raise `InputError` unless a system takes these options and models; loads nothing.
+
+    Args:
+        name: One of `ragsieve.systems`, or a trained filter.
+        options: Options other than their defaults, by name, as JSON has them.
+        own: Models of its own, as `ragsieve.models.load` takes them, by part or role.
+    """
+    known = entry(name)
+    systems.check_options(name, known, options)
+    hints = get_type_hints(known.function)
+    for option, value in options.items():
+        if option == PRUNE and isinstance(value, str):
+            if entry(value).knows:
+                raise InputError(f"{PRUNE} of {name} must not know gold answers, got {value!r}")
+        elif not fits(value, hints[option]):
+            raise InputError(
+                f"{option} of {name} {_rule(option, hints[option])}, got {value!r:.80}"
+            )
+    kinds = {part: kinds for part, kinds in PARTS.items() if part in known.options}
+    kinds |= {role: (ROLES[role],) for role in roles_of(name, options)}
+    for part, model in own.items():
+        if part not in kinds:
+            parts, near = ", ".join(kinds) or "none", nearest(part, kinds)
+            raise InputError(f"models of {name} are {parts}, got {part!r}{near}")
+        if part in options:
+            raise InputError(f"{part} of {name} must be an option or a model, got both")
+        models.check(model, *kinds[part])
+
+
+def _rule(option: str, hint: Any) -> str:
+    """The rule of an option's value, where its type is not all of it."""
+    if option == PRUNE:
+        return "must be the name of a system"
+    if option in PARTS:
+        return "is a model's: name one for it, as --model or models = {…} do"
+    if get_origin(hint) is Literal:
+        return f"must be one of {', '.join(map(repr, get_args(hint)))}"
+    return f"must be of type {hint.__name__ if isinstance(hint, type) else hint}"
+
+
+def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:
+    """A caller's model as one of ours; shared where it is loaded here."""
+    if model is None:
+        return None
+    return share(adapt(model)) if isinstance(model, str) else adapt(model)
+
+
+def _trained(name: str | Path) -> Any:
+    """The module that loads trained filters: ``entry``, ``generator``, ``identity``, ``load``."""
+    for point in points("ragsieve.loaders"):
+        return point.load()
+    raise InputError(SYSTEMS.unknown(str(name)))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

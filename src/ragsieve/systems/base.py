@@ -1,0 +1,167 @@
+"""Systems by name: an entry stands beside the function that makes it, `SYSTEMS` finds them.
+
+    @system("chunkrag", needs="LLM, embedder", paper="arXiv 2410.19572")
+    def chunkrag(llm: LLM, embedder: Embedder, *, …) -> System: …
+
+    preset("chunkrag-likelihood", chunkrag, "The same for small LLMs …", rating="likelihood")
+
+Another package adds systems by an entry point of the group ``ragsieve.systems``; see
+`ragsieve.registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter, signature
+from typing import Any, TypeVar
+
+from ragsieve.errors import InputError, nearest
+from ragsieve.pipeline import System
+from ragsieve.registry import Registry
+
+ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
+"""Models that systems may need beside a generator, by the name of the argument: their kind."""
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "extractor": ("LLM",),
+    "truncator": ("LLM",),
+    "reranker": ("cross-encoder",),
+    "critic": ("LLM",),
+    "evaluator": ("cross-encoder", "LLM"),
+    "ranker": ("LLM", "listwise reranker"),
+    "classifier": ("token classifier",),
+    "predictor": ("LLM",),
+    "judge": ("LLM",),
+    "pruner": ("LLM",),
+    "writer": ("LLM",),
+}
+"""Options of systems that name a model of a part's own: the kinds that it may be of."""
+
+GROUP = "ragsieve.systems"
+"""Group of the entry points by which other packages add systems."""
+
+_DEFAULT = "finefilter"
+
+Make = TypeVar("Make", bound=Callable[..., System])
+
+
+@dataclass(frozen=True)
+class SystemEntry:
+    """A system by name.
+
+    Args:
+        make: Makes it from a generator, then what ``needs`` names of `ROLES`; keywords are options.
+        summary: What it does, in a line.
+        needs: Models it runs before the generator reads.
+        paper: Where it is from; empty for plain ones.
+    """
+
+    make: Callable[..., System]
+    summary: str
+    needs: str
+    paper: str = ""
+
+    @property
+    def function(self) -> Callable[..., System]:
+        """The function that makes it, without the options of a preset."""
+        return self.make.func if isinstance(self.make, partial) else self.make
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Models of `ROLES` that it needs, in the order in which ``make`` takes them."""
+        return tuple(role for role, kind in ROLES.items() if kind in self.needs.split(", "))
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether it may ask an LLM to filter."""
+        return not {"LLM", "its own models"}.isdisjoint(self.needs.split(", "))
+
+    @property
+    def knows(self) -> bool:
+        """Whether it needs the gold answers, which only a benchmark has."""
+        return "gold answers" in self.needs.split(", ")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Its options by name, with their defaults; a source is none of them."""
+        parameters = signature(self.make).parameters.values()
+        keywords = [p for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
+        return {p.name: p.default for p in keywords if p.name != "source"}
+
+    @property
+    def searches(self) -> bool:
+        """Whether it asks a source in a way of its own."""
+        return "source" in signature(self.make).parameters
+
+
+def system(
+    name: str, summary: str = "", *, needs: str = "nothing", paper: str = ""
+) -> Callable[[Make], Make]:
+    """Register the function below as the system ``name``; its arguments are those of `SystemEntry`.
+
+    Its summary is the first line of its docstring where ``summary`` is empty.
+
+    Raises:
+        InputError: If the name is another system's, or is not of small letters, digits and dashes.
+    """
+
+    def register(make: Make) -> Make:
+        line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
+        SYSTEMS.register(name, SystemEntry(make, summary or line, needs, paper), make)
+        return make
+
+    return register
+
+
+def preset(
+    name: str,
+    make: Callable[..., System],
+    summary: str,
+    *,
+    needs: str = "",
+    paper: str = "",
+    **options: Any,
+) -> None:
+    """Register a function of `system` under another name, with other defaults of its options.
+
+    Args:
+        name: The other name.
+        make: The function.
+        summary: What the preset does, in a line.
+        needs: Models it runs before the generator reads; the function's where empty.
+        paper: Where it is from; as the function where empty.
+        options: The defaults that differ.
+
+    Raises:
+        InputError: If the name is another system's, or the function is no system or has no such
+            option.
+    """
+    known = [entry for entry in SYSTEMS.entries().values() if entry.make is make]
+    if not known:
+        raise InputError(f"preset {name!r} must be of a function registered by system, got {make}")
+    check_options(name, known[0], options)
+    configured = partial(make, **options) if options else make
+    entry = SystemEntry(configured, summary, needs or known[0].needs, paper or known[0].paper)
+    SYSTEMS.register(name, entry, make)
+
+
+def _rank(name: str) -> tuple[bool, bool, str]:
+    """The default first, then those of papers, then plain ones, by name."""
+    return name.partition("-")[0] != _DEFAULT, not SYSTEMS.entries()[name].paper, name
+
+
+SYSTEMS = Registry("system", GROUP, SystemEntry, package="ragsieve.systems", rank=_rank)
+"""Every system by its name; modules are imported on demand."""
+
+find = SYSTEMS.find
+
+
+def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
+    """Raise `InputError` where the system ``name`` has no such option."""
+    for option in options or ():
+        if option not in entry.options:
+            known = ", ".join(entry.options) or "none"
+            near = nearest(option, entry.options)
+            raise InputError(f"options of {name} are {known}, got {option!r}{near}")

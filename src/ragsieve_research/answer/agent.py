@@ -1,0 +1,134 @@
+"""An agent of a debate: answers from its own documents, and argues for its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve.errors import BadReply, check_range
+from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
+from ragsieve.prompts import begun, fitting, quoted, render, words_in
+from ragsieve.types import Query, Segment
+from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
+
+_PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An agent's answer, the evidence in its documents, and how that supports it."""
+
+    answer: str
+    evidence: str = ""
+    explanation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentLimits:
+    """Limits of a question's debate; a step that may go past a limit is not begun.
+
+    Args:
+        max_calls: LLM calls of agents and critic; each counts twice beforehand, as a second
+            request may be needed. No more clusters than this.
+        max_tokens: LLM tokens read and written, after which no step begins.
+        max_seconds: Seconds after which the debate ends, also in the middle of a reply
+            (`ragsieve.models.deadline`); only the agents' first answers are waited for.
+
+    Raises:
+        InputError: If a limit of calls or tokens is below 1, or one of seconds negative.
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        check_range(self, max_calls=(1, None), max_tokens=(1, None), max_seconds=(0, None))
+
+    def passed(self, calls: int, more: int, tokens: int, seconds: float) -> str:
+        """Limit that forbids up to so many more calls, for people; empty where none does."""
+        if self.max_calls is not None and calls + more > self.max_calls:
+            return f"up to {more} more calls after {calls} are past max_calls={self.max_calls}"
+        if self.max_tokens is not None and tokens >= self.max_tokens:
+            return f"{tokens} tokens have reached the limit of {self.max_tokens}"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return f"max_seconds={self.max_seconds:g} are over"
+        return ""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Answers from documents alone; every call asks for many sets of documents in one batch.
+
+    A document is a JSON string on a line of its own behind its number, so that nothing in it can
+    pass for another document or for the question. Where the documents do not fit the model's
+    context, each is read from its beginning as far as all fit, and the trace says so.
+
+    Args:
+        llm: Answers.
+        max_tokens: Tokens of an answer; at least 1.
+        max_argument: Tokens of evidence, explanation and answer; at least 1.
+        limits: What a question's debate may cost.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails; `ContextOverflow` if not even the question fits.
+
+    Source: WinnowRAG (arXiv 2511.04700), appendix D.1 and D.2.
+    """
+
+    llm: LLM
+    max_tokens: int = 64
+    max_argument: int = 512
+    limits: AgentLimits = AgentLimits()
+
+    def __post_init__(self) -> None:
+        check_range(self, max_tokens=(1, None), max_argument=(1, None))
+
+    def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
+        """The answer from each set of documents."""
+        prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
+        replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
+        return [strip_enclosing(" ".join(strip_thinking(reply).split())) for reply in replies]
+
+    def argument_prompt(
+        self, query: Query, group: Sequence[Segment], remark: str = "", /
+    ) -> Prompt:
+        """The prompt to argue from these documents, after a critic's remark if there is one.
+
+        Equal prompts have equal replies: one of them is enough.
+        """
+        quoted_remark = quoted(remark) if remark else "none"
+        return self._prompt("agent_argue", query, group, self.max_argument, remark=quoted_remark)
+
+    def argue(self, prompts: Sequence[Prompt], /) -> list[Argument | BadReply]:
+        """The argument in reply to each `argument_prompt`; the error of an unreadable reply."""
+        return complete_parsed(
+            self.llm,
+            prompts,
+            _argument,
+            max_tokens=self.max_argument,
+            schema=schema({name: {"type": "string", "maxLength": n} for name, n in _PARTS.items()}),
+        )
+
+    def _prompt(
+        self, name: str, query: Query, group: Sequence[Segment], reply: int, **more: str
+    ) -> Prompt:
+        def make(words: int) -> Prompt:
+            documents = "\n".join(
+                f"Document [{n}] (Title: {quoted(s.document.title)}): {begun(s.text, words)}"
+                for n, s in enumerate(group, 1)
+            )
+            return render(name, question=query.text, documents=documents, **more)
+
+        return fitting(self.llm, make, max(1, *(words_in(s.text) for s in group)), reply)
+
+
+def _argument(reply: str) -> Argument:
+    evidence, explanation, answer = parts(reply, [*_PARTS]).values()
+    stated = strip_enclosing(first_paragraph(answer, "Answer", reply))
+    if not stated:
+        raise BadReply("text as Answer, not blank", reply)
+    return Argument(
+        stated, text(evidence, "Evidence", reply), text(explanation, "Explanation", reply)
+    )

@@ -1,0 +1,109 @@
+"""`ragsieve annotate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+
+from ragsieve import models
+from ragsieve.answer import Reader
+from ragsieve.batch import Batch
+from ragsieve.cli.base import (
+    COUNT,
+    EXISTING_FILE,
+    FILE,
+    WORKERS,
+    Cache,
+    Count,
+    Workers,
+    info,
+    printable,
+    table,
+    watched,
+)
+from ragsieve.cli.signature import command
+from ragsieve.documents import as_documents
+from ragsieve.models.sharing import sharing
+from ragsieve.questions import lines, parse_record
+from ragsieve.score.embedding import Cosine
+from ragsieve.score.pruner import Pruner
+from ragsieve_research.train.targets import Annotator, LabelCounts
+
+
+@command("annotate", short_help="Label questions for training.")
+def annotate_command(
+    source: Annotated[Path, EXISTING_FILE],
+    output: Annotated[Path, FILE],
+    *,
+    llm: str = "smollm2",
+    embedder: str = "minilm",
+    pruner: str | None = None,
+    epsilon: Annotated[float, click.FloatRange(0, 2)] = 0.0,
+    max_clues: Annotated[int, COUNT] = 20,
+    limit: Count = None,
+    workers: Workers = WORKERS,
+    cache: Cache = None,
+    show: Annotated[int, click.IntRange(0)] = 0,
+) -> int:
+    """Label questions with what FineFilter's parts learn, by the generator's own word.
+
+    Which sentences hold a gold answer (clues), from which of them alone the generator answers, and
+    how many of the ranked clues it needs (K). A line of OUTPUT a question; goes on if interrupted.
+
+    \b
+      ragsieve annotate questions.jsonl labels.jsonl --show 5
+      ragsieve annotate questions.jsonl labels.jsonl --llm openai:NAME --epsilon 0.1
+
+    Args:
+        llm: The generator; see `ragsieve ask --help`.
+        embedder: Ranks clues; see `ragsieve ask --help`.
+        pruner: Rank all sentences by it, not the clues alone, by cosine.
+        epsilon: Sentences at most this cosine distance from one with an answer are clues, too.
+        max_clues: Of a question at most.
+        limit: Only the first questions.
+        show: Print so many labelled questions.
+    """
+    models.check(llm, "LLM")
+    models.check(embedder, "embedder")
+    if pruner is not None:
+        models.check(pruner, "sentence pruner")
+    parts = [f"llm={llm}", f"embedder={embedder}", f"epsilon={epsilon}", f"max_clues={max_clues}"]
+    parts += [f"pruner={pruner}"] if pruner is not None else []
+    summary, failed = LabelCounts(), 0
+    batch = Batch(source, output, label=" ".join(["annotate", *parts]))
+    with batch, sharing(workers, cache=cache) as share:
+        near: Any = share(models.defer(embedder)) if epsilon or not pruner else None
+        ranker = Pruner(share(models.defer(pruner))) if pruner else Cosine(near)
+        reader = Reader(share(models.defer(llm)))
+        annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(pruner))
+        done = batch.run(annotator, workers=workers, limit=limit)
+        for one in watched(done, batch.total(limit), str(source)):
+            failed += bool(one.error)
+            if not one.error:
+                summary.add(one.record)
+    info(f"{output}: {summary}")
+    _show(source, output, show)
+    return 1 if failed else 0
+
+
+def _show(source: Path, output: Path, count: int) -> None:
+    """Print the first labelled questions, each clue with its labels."""
+    records = [json.loads(line) for _, line in zip(range(count), output.open("rb"), strict=False)]
+    examples = {n: parse_record(line) for n, line in lines(source)} if records else {}
+    for record in records:
+        example = examples[record["line"]]
+        texts = {d.id: d.text for d in as_documents(example.documents)}
+        rows = [_row(place, record, texts) for place in record["ranking"]]
+        click.echo(printable(f"\n{example.query.text}  [{'; '.join(example.answers[:4])}]"))
+        table(("rank", "useful", "kept", "clue"), rows)
+
+
+def _row(place: int, record: dict[str, Any], texts: dict[str, str]) -> tuple[str, ...]:
+    rank = record["ranking"].index(place) + 1
+    useful = dict(zip(record["clues"], record["useful"], strict=True)).get(place, False)
+    name, start, end = record["sentences"][place]
+    kept = "yes" if rank <= record["k"] else "no"
+    return str(rank), "yes" if useful else "no", kept, " ".join(texts[name][start:end].split())

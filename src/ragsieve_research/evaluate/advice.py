@@ -1,0 +1,77 @@
+"""One sentence at the top of a report: which system to take, by how much, and at what cost."""
+
+from __future__ import annotations
+
+import math
+
+from ragsieve.systems.base import SYSTEMS
+from ragsieve.text import counted
+from ragsieve_research.evaluate.formatting import amount, number
+from ragsieve_research.evaluate.report import Report, Row
+
+MARGIN = 0.05  # a tie whose interval reaches further below the baseline says nothing
+
+
+def advice(report: Report) -> str:
+    """Advise which system to take, by the overall rows of a report or its first dataset.
+
+    The best of those that beat the baseline in the first metric, by p-values that Holm's method
+    adjusts; else, of those at most `MARGIN` worse with 95% confidence, the one that keeps the
+    fewest tokens; else the baseline. Systems named like those of ragsieve that know
+    the gold answers are left out.
+
+    Returns:
+        One sentence; it says so where the questions cannot tell, and is empty where there is no
+        baseline.
+    """
+    rows = [row for row in report.select(report.datasets[0]) if not _knows(row)]
+    base = next((row for row in rows if row.system == report.baseline), None)
+    metric = next((m for m in report.headline if base and m in base.metrics), "")
+    if base is None or not metric or metric == "tokens_kept":
+        return ""
+    rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
+    name = metric.replace("_", " ")
+    where = f", on {counted(base.questions, 'question')}"
+    if better := [row for row in rows if row.differences[metric].verdict == "better"]:
+        best = max(better, key=lambda row: row.metrics[metric].value)
+        return f"Take {best.label}: {_against(best, base, metric, name)}{where}."
+    smaller = [row for row in rows if _kept(row) < _kept(base)]
+    sure = [row for row in smaller if row.differences[metric].low >= -MARGIN]
+    if sure:
+        best = min(sure, key=_kept)
+        bound = f"at most {100 * MARGIN:.0f} points worse with 95% confidence"
+        return f"Take {best.label}: {_against(best, base, metric, name)}{where}, {bound}."
+    if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
+        least = max(ties, key=lambda row: row.differences[metric].low)
+        most = number(metric, -least.differences[metric].low)
+        return (
+            f"{counted(base.questions, 'question')} cannot tell: {least.label} ties with "
+            f"{base.label}, but may be {most} points of {name} worse."
+        )
+    return (
+        f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens{where}."
+    )
+
+
+def _knows(row: Row) -> bool:
+    """Whether a system is given the gold answers."""
+    entry = SYSTEMS.get(row.system.rpartition("/")[2])
+    return entry is not None and entry.knows
+
+
+def _kept(row: Row) -> float:
+    mean = row.metrics.get("tokens_kept")
+    return mean.value if mean else math.inf
+
+
+def _against(row: Row, base: Row, metric: str, name: str) -> str:
+    """Quality and cost of a system beside the baseline's."""
+    difference = row.differences[metric]
+    own, other = (number(metric, r.metrics[metric].value) for r in (row, base))
+    low, high = (number(metric, v, signed=True) for v in (difference.low, difference.high))
+    share = _kept(row) / _kept(base) if _kept(base) else math.nan
+    costs = [f"{share:.0%} of its tokens"] if math.isfinite(share) else []
+    if math.isfinite(seconds := row.figure("cost", "filter_seconds")):
+        costs.append(f"{amount(seconds)} s a question to filter")
+    cost = f", with {' and '.join(costs)}" if costs else ""
+    return f"{name} {own}% against {other}% of {base.label} [{low}, {high}]{cost}"

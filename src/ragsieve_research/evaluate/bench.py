@@ -1,0 +1,336 @@
+"""Systems × data sets × generators: a folder with a record of every example, resumable.
+
+RUN/run.json                what was run, where, with which models and questions
+RUN/questions/DATA.jsonl    the questions
+RUN/records/CELL.jsonl      a record for every question, in their order when the cell is done
+RUN/latency/CELL.jsonl      times of the first questions, asked one at a time without a cache
+RUN/cache/CELL.sqlite       replies of models until the cell is done
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from ragsieve import models
+from ragsieve.batch import Batch, Done, Failed, Process, replace_lines
+from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line
+from ragsieve.models.deferred import identity_of
+from ragsieve.models.reopen import Reopened
+from ragsieve.models.sharing import Share, sharing
+from ragsieve.pipeline import System
+from ragsieve.questions import lines, parse_record
+from ragsieve.result import Result
+from ragsieve.spec import Models, SystemSpec, entry, identity
+from ragsieve.systems.base import SYSTEMS
+from ragsieve.trace import Usage
+from ragsieve.types import Example
+from ragsieve_research import datasets
+from ragsieve_research.evaluate import evidence, questions
+from ragsieve_research.evaluate.answers import AnswerJudge, contained
+from ragsieve_research.evaluate.config import Cell, Config, cells
+from ragsieve_research.evaluate.header import header, without_keys
+from ragsieve_research.evaluate.metrics import (
+    METRICS,
+    Metric,
+    crag_metrics,
+    failed,
+    judged,
+    measure,
+    semantic_accuracy,
+)
+
+_HOPELESS = 10  # questions of a cell that may fail before any is answered
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A question of a cell that is done, in the pass of records or of times."""
+
+    cell: Cell
+    part: str
+    done: Done
+
+
+@dataclass
+class Bench:
+    """A run in a folder.
+
+    Args:
+        config: The run.
+        folder: Created where missing; records of an earlier start stay.
+        data: Where data sets lie; see `ragsieve_research.datasets.load`.
+        command: The command line, for the header.
+        retry: Ask again the questions that failed in an earlier start.
+
+    Raises:
+        InputError: In `run`, if an option breaks its rule, questions or a system have changed since
+            an earlier start, or the folder cannot be written.
+    """
+
+    config: Config
+    folder: Path
+    data: Path | None = None
+    command: Sequence[str] = ()
+    retry: bool = False
+    _models: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells of the run, in order."""
+        return list(cells(self.config))
+
+    def check(self) -> None:
+        """Raise `InputError` where data, an index or sources are missing; fetches nothing."""
+        for cell in self.cells:
+            datasets.load(cell.data.name, folder=self.data)
+            cell.data.check(cell.system.router, self.data)
+
+    def prepare(self) -> dict[str, int]:
+        """Write the questions and the header; the number of questions by questions file."""
+        try:
+            for part in ("questions", "records", "latency", "cache"):
+                (self.folder / part).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"output {self.folder} cannot be created: {reason}") from error
+        self.check()
+        about = {}
+        for cell in self.cells:
+            if cell.questions_file not in about:
+                path = self._questions(cell)
+                about[cell.questions_file] = questions.write(
+                    path, cell.data, cell.noise, self.config, self.data
+                )
+        used = {name: mark for cell in self.cells for name, mark in self._used(cell).items()}
+        for name in {c.system.name for c in self.cells} - {*SYSTEMS}:
+            used[name] = identity(name)
+        values = header(self.config, self.cells, about, used, self.command)
+        replace_lines(self.folder / "run.json", [json.dumps(values, indent=2).encode() + b"\n"])
+        return {name: counts["questions"] for name, counts in about.items()}
+
+    def run(self) -> Iterator[Progress]:
+        """Ask every question that has no record; one event a question, earlier ones included."""
+        for cell in self.cells:
+            yield from self._records(cell)
+            yield from self._times(cell)
+
+    def _records(self, cell: Cell) -> Iterator[Progress]:
+        cache = self.folder / "cache" / f"{cell.file}.sqlite"
+        limit, workers = cell.system.questions, self.config.workers
+        batch = self._batch(cell, "records")
+        with batch, sharing(workers, cache=cache) as wrap:
+            process, failed = self._processes(cell, wrap)
+            fresh = bad = 0
+            for done in batch.run(process, failed=failed, workers=workers, limit=limit):
+                fresh += not done.again
+                bad += done.error is not None and not isinstance(done.error, PeerError)
+                yield Progress(cell, "records", done)
+                if fresh == bad == _HOPELESS:
+                    raise ModelError(f"the first {bad} questions of {cell.file} failed: stopped")
+            if fresh:
+                batch.sort()
+        if not bad:
+            for path in cache.parent.glob(f"{cache.name}*"):
+                path.unlink()
+
+    def _processes(self, cell: Cell, wrap: Share) -> tuple[Process, Failed]:
+        """From questions to records, where the system answers and where it fails."""
+        system = self._system(cell, wrap)
+        metrics = self._metrics(wrap)
+        return (
+            lambda example: _record(example, self._ask(system, example), metrics),
+            lambda example, error: _failure(example, error, metrics),
+        )
+
+    def _times(self, cell: Cell) -> Iterator[Progress]:
+        limit = self._timed(cell)
+        if not limit:
+            return
+
+        @cache
+        def warm() -> System:
+            system = self._system(cell, _reopened)
+            self._call_of(system)("Is the sky blue?", ["The sky is blue. Grass is green."])
+            return system  # with all it needs loaded
+
+        def times(example: Example) -> dict[str, Any]:
+            system = warm()
+            return _times(lambda: self._ask(system, example))
+
+        with self._batch(cell, "latency") as batch:
+            for done in batch.run(times, workers=1, limit=limit):
+                yield Progress(cell, "latency", done)
+            batch.sort()
+
+    def _call_of(self, system: System) -> Callable[..., Result]:
+        """The call of a system: for an answer, or only to filter."""
+        return system.ask if self.config.answers else system
+
+    def _ask(self, system: System, example: Example) -> Result:
+        """The result of a question with its documents, or with those that a source finds."""
+        return self._call_of(system)(example.query, None if system.source else example.documents)
+
+    def _system(self, cell: Cell, wrap: Share) -> System:
+        """The cell's system, its models wrapped."""
+        generator = cell.generator
+
+        @cache
+        def load(name: str) -> Any:
+            return wrap(self._model(name, generator.options if name == generator.llm else None))
+
+        llm = load(generator.llm)
+        llm.count(["?"])  # a model that is not there shows here
+        found = cell.data.source(cell.system.router, self.data)
+        source = found.open(llm, load, wrap) if found else None
+        others = {"answers": self._answers(cell)} if entry(cell.system.name).knows else {}
+        return self._spec(cell).built(Models(wrap, load), source=source, **others)
+
+    def _spec(self, cell: Cell) -> SystemSpec:
+        row, generator = cell.system, cell.generator
+        return SystemSpec(
+            system=row.name,
+            options=row.options,
+            models=row.models,
+            llm=generator.llm,
+            llm_options=generator.options,
+            embedder=self.config.embedder,
+            pruner=self.config.pruner,
+        )
+
+    def _answers(self, cell: Cell) -> dict[str, tuple[str, ...]]:
+        """Gold answers by question; of a question that comes twice all that are known."""
+        answers: dict[str, tuple[str, ...]] = {}
+        for _, line in lines(self._questions(cell)):
+            example = parse_record(line)
+            text = example.query.text
+            answers[text] = answers.get(text, ()) + example.answers
+        return answers
+
+    def _metrics(self, wrap: Share) -> list[Metric]:
+        """Every metric, and those that need a model where the run says so."""
+        judge = AnswerJudge(wrap(self._model(self.config.judge))) if self.config.judge else None
+        more = [judged(judge), semantic_accuracy(judge)] if judge else []
+        rule = contained if self.config.crag else None
+        more += crag_metrics(judge or rule, everywhere=self.config.crag)
+        every = {**METRICS, **{metric.name: metric for metric in more}}.values()
+        return [metric for metric in every if self.config.answers or metric.group != "answer"]
+
+    def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
+        """The model of a specification, the same each time."""
+        key = json.dumps([spec, options or {}], sort_keys=True)
+        if key not in self._models:
+            self._models[key] = models.defer(spec, **(options or {}))
+        return self._models[key]
+
+    def _used(self, cell: Cell) -> dict[str, str]:
+        """The identities of a cell's models, by specification; a generator may be none of them."""
+        generator = cell.generator
+        parts, roles = self._spec(cell).named
+        names = [*parts.values(), *roles.values(), self.config.judge]
+        options = {generator.llm: generator.options} | {name: {} for name in names if name}
+        return {
+            name: identity_of(self._model(name, own))
+            for name, own in options.items()
+            if not name.startswith(models.DEFERRED)
+        }
+
+    def _label(self, cell: Cell) -> str:
+        """Everything that a cell's records depend on beside the questions, in a line."""
+        spec, generator = cell.system, cell.generator
+        used = self._used(cell)
+        filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
+        name = " ".join(map(identity, filters))
+        parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
+        parts += [used, False]  # an option that is gone: runs that began with it go on
+        parts += cell.data.identity(spec.router, self.data).values()
+        parts += ["crag"] if self.config.crag else []
+        parts += [] if self.config.answers else ["no answers"]
+        return json.dumps(without_keys(parts), sort_keys=True)
+
+    def _batch(self, cell: Cell, part: str) -> Batch:
+        output = self.folder / part / f"{cell.file}.jsonl"
+        retry = self.retry and part == "records"
+        return Batch(self._questions(cell), output, label=self._label(cell), retry=retry)
+
+    def _timed(self, cell: Cell) -> int:
+        """Questions that are timed."""
+        return min(self.config.latency, cell.system.questions or self.config.latency)
+
+    def _questions(self, cell: Cell) -> Path:
+        return self.folder / "questions" / f"{cell.questions_file}.jsonl"
+
+
+def _reopened(model: Any) -> Any:
+    """The same model with nothing in memory of the questions whose records were made."""
+    if not isinstance(model, Reopened):
+        return model
+    make, arguments = model.__reduce__()
+    return make(*arguments)
+
+
+def _times(ask: Callable[[], Result]) -> dict[str, Any]:
+    """Seconds of a question asked alone, in all and by stage."""
+    began = time.perf_counter()
+    result = ask()
+    seconds, steps = time.perf_counter() - began, result.trace.steps
+    generator = steps[-1].seconds if result.answer is not None else None
+    return {
+        "seconds": round(seconds, 4),
+        "filter_seconds": round(seconds - (generator or 0), 4),
+        "generator_seconds": generator and round(generator, 4),
+        "trace": {"steps": [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in steps]},
+    }
+
+
+class _Unmeasured(Exception):
+    """A metric failed, not the system: the question stays without a record."""
+
+
+def _record(example: Example, result: Result, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """The record of a question: its result, gold answers and metrics."""
+    try:
+        values = {
+            "answers": list(example.answers),
+            "metrics": measure(example, result, metrics),
+            "presence": [asdict(p) for p in evidence.presence(result, example.answers)],
+        }
+    except RagsieveError as error:
+        raise _Unmeasured(f"not measured: {error}") from error
+    return {**result.to_dict(), "trace": costed_trace(result), **values}
+
+
+def _failure(
+    example: Example, error: Exception, metrics: Sequence[Metric]
+) -> dict[str, Any] | None:
+    """The record of a question that failed; None where a metric did, not the system."""
+    if isinstance(error, _Unmeasured):
+        return None
+    line = one_line(f"{type(error).__name__}: {error}")
+    return {"error": line, "answers": list(example.answers), "metrics": failed(example, metrics)}
+
+
+def costed_trace(result: Result) -> dict[str, Any]:
+    """The trace, with calls and tokens that a cache has spared counted in: as without one."""
+    values = result.trace.to_dict()
+    for row, step in zip(values["steps"], result.trace.steps, strict=True):
+        del row["cached"]
+        vectors = sum(usage.embedded for usage in step.usages)
+        row |= _costs(step.usages)
+        row |= {"calls": row["calls"] - vectors, "embedded": vectors}
+        names = dict.fromkeys(usage.model for usage in step.usages)
+        row["models"] = {n: _costs([u for u in step.usages if u.model == n]) for n in names}
+    return values
+
+
+def _costs(usages: Sequence[Usage]) -> dict[str, int]:
+    return {
+        "calls": len(usages),
+        "tokens_in": sum(usage.tokens_in for usage in usages),
+        "tokens_out": sum(usage.tokens_out for usage in usages),
+    }

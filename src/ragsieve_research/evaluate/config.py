@@ -1,0 +1,296 @@
+"""The TOML file of a benchmark: a declared schema, checked before anything is loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from ragsieve import models, schema
+from ragsieve.errors import InputError
+from ragsieve.schema import Amount, Count, Probability, Schema
+from ragsieve.spec import check, entry
+from ragsieve.systems.base import ROLES
+from ragsieve_research.evaluate.noise import Kind, Noise, Position
+from ragsieve_research.evaluate.opening import EvidenceOptions
+
+
+class Data(EvidenceOptions, frozen=True, kw_only=True):
+    """A data set of the run, and where systems find evidence for its questions.
+
+    Args:
+        name: A name of `ragsieve_research.datasets.DATASETS`, or the path of one's own JSONL.
+        only: ``"answerable"``: questions of which a document holds a gold answer;
+            ``"unanswerable"``: those with gold answers of which none does.
+        poisoned: Whether the false documents that the data gives for a question (its metadata
+            ``poisoned_documents`` or ``counterfactual_documents``) stand among its documents, at
+            places drawn by the run's seed. A question without any stays as it is.
+        part: ``"train"``, ``"validation"`` or ``"test"`` of its questions; see
+            `ragsieve_research.datasets.parts.part_of`.
+        questions: How many; the run's number where None.
+    """
+
+    name: str
+    part: Literal["all", "train", "validation", "test"] = "all"
+    only: Literal["all", "answerable", "unanswerable"] = "all"
+    poisoned: bool = False
+    questions: Count | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
+        choices = [
+            self.part if self.part != "all" else "",
+            self.only if self.only != "all" else "",
+            "poisoned" if self.poisoned else "",
+            (self.by or "") if self.index else "",
+            f"{self.retrieve} of {Path(self.index).name}" if self.index else "",
+            f"from {Path(self.sources).stem}" if self.sources else "",
+        ]
+        names = ", ".join(filter(None, choices))
+        return f"{stem} ({names})" if names else stem
+
+
+class BenchSystem(Schema, frozen=True, kw_only=True):
+    """A system of the run.
+
+    Args:
+        name: One of `ragsieve.systems.SYSTEMS`, or a trained filter: its folder or hub id.
+        label: Its name in tables; its name where empty.
+        options: Its options other than their defaults.
+        models: Models of its own, as ``extractor = "transformers:ID"`` for a part that
+            `ragsieve.systems.base.PARTS` names, or as ``embedder = "minilm"`` in the run's place.
+        router: Chooses among a data set's sources: ``"all"``, ``"only:NAME,NAME"``, ``"llm"``, or a
+            trained router's folder.
+        questions: Asks only the first so many of each data set, where it is slow; it is compared
+            with others on these.
+    """
+
+    name: str
+    label: str = ""
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    models: dict[str, str] = msgspec.field(default_factory=dict)
+    router: str = "all"
+    questions: Count | None = None
+
+
+class Generator(Schema, frozen=True, kw_only=True):
+    """A generator of the run.
+
+    Args:
+        llm: As `ragsieve.models.load` takes it.
+        label: Its name in tables; ``llm`` where empty.
+        options: Options of its backend.
+    """
+
+    llm: str = "smollm2"
+    label: str = ""
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class NoiseGrid(Schema, frozen=True, kw_only=True):
+    """Noise to inject: every kind with every share and position; see
+    `ragsieve_research.evaluate.noise`.
+
+    Args:
+        kinds: Kinds of noise documents.
+        shares: Their shares of all documents, from 0 to 1.
+        positions: Where the documents with the answer stand among them.
+        documents: Noise documents at most.
+    """
+
+    kinds: list[Kind]
+    shares: list[Probability]
+    positions: tuple[Position, ...] = ("first",)
+    documents: Count = 10
+
+
+class Config(Schema, frozen=True, kw_only=True):
+    """Systems × data sets × generators, and how they are measured.
+
+    Args:
+        systems: The systems to compare.
+        data: Their questions.
+        generators: Their generators.
+        name: Of the run; the file's name where empty.
+        about: A line of description.
+        embedder: Ranks for systems; a name as `ragsieve.models.load` takes it.
+        pruner: Prunes sentences for systems.
+        judge: An LLM that says whether answers mean the same; none where empty.
+        crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
+            set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
+        answers: Whether generators answer; false measures filters alone: what they keep, in the
+            generator's tokens, and their seconds. Where then none is named, and no system needs
+            one to filter, tokens are those of the bundled sentence pruner.
+        baseline: Label of the system that the others are compared with.
+        max_tokens: Budget of every system's context, in the generator's tokens, where its own
+            options give none.
+        questions: The first so many of each data set; all where absent.
+        sample: Draws them by ``seed`` instead of taking the first.
+        noise: Noise to inject into every data set.
+        seed: Seed of every random choice.
+        workers: Questions at once.
+        latency: Questions that are timed: asked again, one at a time and without a cache.
+    """
+
+    systems: Annotated[list[BenchSystem], Meta(min_length=1)]
+    data: Annotated[list[Data], Meta(min_length=1)]
+    generators: Annotated[tuple[Generator, ...], Meta(min_length=1)] = (Generator(),)
+    name: str = ""
+    about: str = ""
+    embedder: str = "minilm"
+    pruner: str = "pruner"
+    judge: str = ""
+    crag: bool = False
+    answers: bool = True
+    baseline: str = ""
+    max_tokens: Count | None = None
+    questions: Count | None = None
+    sample: bool = False
+    noise: NoiseGrid | None = None
+    seed: int = 0
+    workers: Count = 8
+    latency: Amount = 20
+
+
+class Cell(NamedTuple):
+    """One system on one data set with one generator; ``noise`` where some is injected."""
+
+    data: Data
+    noise: Noise | None
+    system: BenchSystem
+    generator: Generator
+
+    @property
+    def questions_file(self) -> str:
+        """Name of the file of its questions."""
+        return _slug(self.data.label, str(self.noise or ""))
+
+    def question_count(self, questions: int) -> int:
+        """Its questions out of so many of the data set."""
+        return min(questions, self.system.questions or questions)
+
+    @property
+    def file(self) -> str:
+        """Name of its files of records and times."""
+        return _slug(self.questions_file, label(self.system), label(self.generator))
+
+
+def label(spec: BenchSystem | Generator) -> str:
+    """Its name in tables."""
+    if isinstance(spec, Generator):
+        return spec.label or spec.llm
+    return spec.label or Path(spec.name).name
+
+
+def cells(config: Config) -> Iterator[Cell]:
+    """Every cell of the run, the data sets slowest."""
+    grid = config.noise
+    noises: list[Noise | None] = [None]
+    if grid:
+        noises = [
+            Noise(kind, share, position, documents=grid.documents, seed=config.seed)
+            for kind in grid.kinds
+            for position in grid.positions
+            for share in grid.shares
+        ]
+    for data in config.data:
+        for noise in noises:
+            for generator in config.generators:
+                for system in config.systems:
+                    yield Cell(data, noise, system, generator)
+
+
+def read(path: Path, *, small: bool = False) -> Config:
+    """The configuration in a TOML file.
+
+    Args:
+        path: The file; a relative path of a data set in it starts where the program runs.
+        small: Whether the file's table ``[small]`` stands in for what it names.
+
+    Raises:
+        InputError: If the file cannot be read, or breaks a rule; names the place in it.
+    """
+    values = schema.read_toml(dict[str, Any], path)
+    variant = values.pop("small", None)
+    try:
+        if small and variant is None:
+            raise InputError("there is no table [small]")
+        values |= variant if small else {}
+        config = _budgeted(schema.read(Config, values))
+        if "generators" not in values:
+            config = _unasked(config)
+        _check(config)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    name = config.name or path.stem + ("-small" if small else "")
+    return msgspec.structs.replace(config, name=name)
+
+
+def _budgeted(config: Config) -> Config:
+    """The same with the run's budget among the options of each system, unless it has its own."""
+    if config.max_tokens is None:
+        return config
+    budget = {"max_tokens": config.max_tokens}
+    specs = [
+        msgspec.structs.replace(spec, options=budget | spec.options) for spec in config.systems
+    ]
+    return msgspec.structs.replace(config, systems=specs)
+
+
+def _unasked(config: Config) -> Config:
+    """The same with a generator that only counts tokens, where no system needs one to filter."""
+    if config.answers or any(entry(spec.name).needs_llm for spec in config.systems):
+        return config
+    (usual,) = config.generators
+    unasked = Generator(llm=f"{models.DEFERRED}{usual.llm}", label=usual.llm)
+    return msgspec.structs.replace(config, generators=(unasked,))
+
+
+def _check(config: Config) -> None:
+    """Everything that can be known before a model or a data set is loaded."""
+    labels = [label(system) for system in config.systems]
+    _check_distinct("systems", labels)
+    _check_distinct("generators", [label(generator) for generator in config.generators])
+    _check_distinct("data", [data.label for data in config.data])
+    if config.baseline and config.baseline not in labels:
+        known = ", ".join(labels)
+        raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
+    for data in config.data:
+        _check_documents(data, config.noise)
+    for system in config.systems:
+        if system.router != "all" and not any(data.sources for data in config.data):
+            raise InputError(f"router of {label(system)} needs data with sources")
+        check(system.name, system.options, system.models)
+    for generator in config.generators:
+        models.check(generator.llm, "LLM")
+    for role, kind in ROLES.items():
+        models.check(getattr(config, role), kind)
+    if config.judge:
+        models.check(config.judge, "LLM")
+
+
+def _check_distinct(kind: str, labels: list[str]) -> None:
+    if twice := sorted({name for name in labels if labels.count(name) > 1}):
+        raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
+
+
+def _check_documents(data: Data, noise: NoiseGrid | None) -> None:
+    """Documents come from one place: the questions, with noise or poison, an index, or sources."""
+    if noise and data.poisoned:
+        raise InputError("poisoned must be false where the run has noise, which replaces documents")
+    searched = {"index": data.index, "sources": data.sources}
+    for option, value in searched.items():
+        if value and (noise or data.poisoned):
+            raise InputError(f"{option} must be empty where documents are noise, got {value!r}")
+    if all(searched.values()):
+        raise InputError(f"index and sources exclude each other, got {searched!r}")
+
+
+def _slug(*parts: str) -> str:
+    return "--".join(re.sub(r"[^\w.+-]+", "-", part).strip("-") for part in parts if part)

@@ -1,0 +1,102 @@
+"""Costs of a question by system: calls, tokens, seconds, money, and when a filter pays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ragsieve.errors import needs_extra
+from ragsieve_research.evaluate.prices import Prices
+from ragsieve_research.evaluate.records import RecordTable
+from ragsieve_research.evaluate.stats import Values, group_mean
+
+with needs_extra("bench"):
+    from scipy import optimize
+
+
+def _tokens(cell: RecordTable, role: str) -> tuple[Values, Values]:
+    """Tokens that a role reads and writes."""
+    read, written = (cell.column("cost", f"{role}_tokens_{way}") for way in ("in", "out"))
+    return read, written
+
+
+def derived_costs(
+    cells: Sequence[RecordTable], baseline: Sequence[RecordTable], prices: Prices
+) -> dict[str, float]:
+    """Costs that are no mean of a column, by name; nan where they were not measured.
+
+    ``compression``: tokens before / tokens after, each summed over all questions.
+    ``filter_price``, ``generator_price``: of 1,000 questions.
+    ``p50``, ``p95``: quantiles of the seconds of questions asked alone.
+    ``saved_seconds``: mean seconds less than the baseline; below 0 where slower.
+    ``break_even``: document tokens from which on the filter's price is below what it saves; 0
+    where always, infinite where never.
+
+    Args:
+        cells: A system's records on one dataset or more.
+        baseline: The same of the baseline; may be empty.
+        prices: Prices of tokens.
+    """
+    seconds = np.concatenate([cell.known("cost", "seconds") for cell in cells])
+    p50, p95 = np.quantile(seconds, (0.5, 0.95)) if len(seconds) else (math.nan, math.nan)
+    saved = math.nan
+    if baseline and cells is not baseline:
+        own, other = ([c.known("cost", "seconds") for c in group] for group in (cells, baseline))
+        saved = group_mean(other) - group_mean(own)
+    prices_of = {"filter": (prices.filter, "llm"), "generator": (prices.generator, "generator")}
+    return {
+        "compression": _compression(cells),
+        **{
+            f"{name}_price": group_mean([_finite(price(*_tokens(c, role))) for c in cells]) / 1000
+            for name, (price, role) in prices_of.items()
+        },
+        "p50": float(p50),
+        "p95": float(p95),
+        "saved_seconds": saved,
+        "break_even": _break_even(cells, prices),
+    }
+
+
+def break_even(before: Values, spent: Values, kept: float, price_in: float) -> float:
+    """Document tokens from which on a filter is cheaper than what it saves; 0: always; inf: never.
+
+    With D document tokens, the filter's price is taken as ``a + b D``, fitted by least squares to
+    the questions and never falling (a, b >= 0; a = 0 where all questions are of one length), and
+    what it saves as ``price_in (1 - kept) D``. So it pays from ``a / (price_in (1 - kept) - b)``
+    on, never where b is at least what a token saves. Beyond the lengths measured this is an
+    extrapolation, and it leaves out what the answers' length costs.
+
+    Args:
+        before: Document tokens of each question.
+        spent: The filter's price of each question.
+        kept: Share of the tokens that the generator still reads.
+        price_in: Price of a token that the generator reads.
+    """
+    if not len(before) or math.isnan(kept):
+        return math.nan
+    slope, fixed = optimize.nnls(np.column_stack([before, np.ones_like(before)]), spent)[0]
+    gain = price_in * (1 - kept) - slope
+    return float(fixed / gain) if gain > 0 else math.inf
+
+
+def _break_even(cells: Sequence[RecordTable], prices: Prices) -> float:
+    before = np.concatenate([cell.column("cost", "tokens_before") for cell in cells])
+    spent = np.concatenate([prices.filter(*_tokens(cell, "llm")) for cell in cells])
+    known = np.isfinite(before) & np.isfinite(spent) & (before > 0)
+    return break_even(before[known], spent[known], 1 / _compression(cells), prices.price_in)
+
+
+def _compression(cells: Sequence[RecordTable]) -> float:
+    before, after = (
+        sum(float(cell.known("cost", name).sum()) for cell in cells)
+        for name in ("tokens_before", "tokens_after")
+    )
+    if not after:
+        return math.inf if before else math.nan
+    return before / after
+
+
+def _finite(values: Values) -> Values:
+    return values[np.isfinite(values)]

@@ -1,0 +1,91 @@
+"""The header of a run: settings and versions, enough to repeat it and to explain differences."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import distributions, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ragsieve_research.evaluate.config import Cell, Config, label
+
+_PACKAGES = ("numpy", "torch", "transformers", "sentence-transformers", "tokenizers", "bm25s")
+
+
+def header(
+    config: Config,
+    cells: Sequence[Cell],
+    questions: Mapping[str, Any],
+    identities: Mapping[str, str],
+    command: Sequence[str],
+) -> dict[str, Any]:
+    """The header as JSON values.
+
+    Args:
+        config: The run; API keys in it are left out.
+        cells: Its cells, in order.
+        questions: Counts and checksums of `ragsieve_research.evaluate.questions.write`, by
+            questions file.
+        identities: Identities of the models, with the weights' checksums, by specification.
+        command: The command line.
+    """
+    return {
+        "name": config.name,
+        "about": config.about,
+        "ragsieve": version("ragsieve"),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": [re.sub(r"(?i)((?:key|token|secret)\w*=).*", r"\1…", c) for c in command],
+        "seed": config.seed,
+        "workers": config.workers,
+        "baseline": config.baseline,
+        "config": without_keys(msgspec.to_builtins(config)),
+        "datasets": dict(questions),
+        "models": dict(identities),
+        "versions": {d.name: d.version for d in distributions() if d.name in _PACKAGES},
+        "machine": _machine(),
+        "cells": [_cell(cell, questions[cell.questions_file]["questions"]) for cell in cells],
+    }
+
+
+def _cell(cell: Cell, questions: int) -> dict[str, Any]:
+    noise = cell.noise and msgspec.to_builtins(cell.noise)
+    return {
+        "dataset": cell.data.label,
+        "system": label(cell.system),
+        "generator": label(cell.generator),
+        "noise": noise,
+        "questions": f"questions/{cell.questions_file}.jsonl",
+        "asked": cell.question_count(questions),
+        "file": f"records/{cell.file}.jsonl",
+        "latency": f"latency/{cell.file}.jsonl",
+    }
+
+
+def without_keys(value: Any) -> Any:
+    """JSON values without API keys."""
+    if isinstance(value, dict):
+        return {k: "…" if k == "api_key" else without_keys(v) for k, v in value.items()}
+    return [without_keys(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    try:
+        match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    except OSError:
+        match = None
+    return match.group(1) if match else platform.processor()

@@ -1,0 +1,48 @@
+"""Warnings against misreading a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+from ragsieve.text import counted
+from ragsieve_research.evaluate.records import RecordTable
+
+
+def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> Iterator[str]:
+    """One line each.
+
+    Args:
+        cells: All of a report.
+        base: The baseline; empty where there is none.
+        overall: Datasets that the overall rows are over; empty where there are no such rows.
+    """
+    unfinished = [cell for cell in cells if len(cell.keys) < cell.expected]
+    names = [
+        f"{c.system} on {c.dataset}{f' ({c.noise})' if c.noise else ''} "
+        f"({len(c.keys)} of {counted(c.expected, 'question')})"
+        for c in unfinished
+    ]
+    if names:
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        yield f"Unfinished: {', '.join(names[:5])}{more}"
+    if failed := count(cells, "failed"):
+        total = sum(len(cell.keys) for cell in cells)
+        yield f"{failed} of {counted(total, 'answer')} failed: {_where(cells, 'failed')}"
+    if warned := count(cells, "warned"):
+        where = _where(cells, "warned")
+        yield f"{counted(warned, 'answer')} came without a source or a stage that failed: {where}"
+    if not base:
+        yield "No baseline is named, so no system is compared with another"
+    if untimed := sorted({c.system for c in cells if not len(c.known("cost", "seconds"))}):
+        yield f"Not measured for latency everywhere: {', '.join(untimed)}"
+    if overall and (left := sorted({c.dataset for c in cells} - overall)):
+        yield f"Not every system was asked {', '.join(left)}: left out of the overall rows"
+
+
+def _where(cells: Sequence[RecordTable], name: str) -> str:
+    return ", ".join(sorted({cell.system for cell in cells if count([cell], name)}))
+
+
+def count(cells: Sequence[RecordTable], name: str) -> int:
+    """Questions of all cells that ``failed`` or were ``warned`` of."""
+    return int(sum(cell.known("cost", name).sum() for cell in cells))

@@ -1,0 +1,144 @@
+"""The questions of a run: drawn, with noise, and written into a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ragsieve.batch import replace_lines
+from ragsieve.errors import InputError
+from ragsieve.text import contains_answer
+from ragsieve.types import Example
+from ragsieve_research import datasets
+from ragsieve_research.datasets import Dataset
+from ragsieve_research.datasets.base import Lines
+from ragsieve_research.datasets.parts import part_of
+from ragsieve_research.evaluate.config import Config, Data
+from ragsieve_research.evaluate.noise import FALSE, Noise, poison
+
+
+def write(
+    path: Path, data: Data, noise: Noise | None, config: Config, folder: Path | None
+) -> dict[str, Any]:
+    """Write the questions of one data set, as the run says, into a JSONL file.
+
+    Args:
+        path: The file; replaced.
+        data: Which data set.
+        noise: Noise to inject into it.
+        config: The run.
+        folder: Where data sets lie; see `ragsieve_research.datasets.load`.
+
+    Returns:
+        Their number, checksum, origin and licence.
+
+    Raises:
+        InputError: If the data set is not found or broken, or no question is left.
+    """
+    dataset = chosen(data, noise, config, folder)
+    digest = hashlib.sha256()
+
+    def checked() -> Iterator[bytes]:
+        line = b""
+        for number, line in dataset.lines():
+            dataset.parse(
+                number, line
+            )  # a mistake in the last line shows before any question is asked
+            line = line.strip() + b"\n"
+            digest.update(line)
+            yield line
+        if not line:
+            left = f" with {noise}" if noise else ""
+            raise InputError(f"no question of {data.label} is left{left}")
+
+    count = replace_lines(path, checked())
+    return {
+        "questions": count,
+        "sha256": digest.hexdigest(),
+        "origin": dataset.origin,
+        "licence": dataset.entry.licence if dataset.entry else "",
+    }
+
+
+def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None) -> Dataset:
+    """The data set as the run chooses from it and changes it."""
+    dataset = datasets.load(data.name, folder=folder)
+    if data.part != "all":
+        dataset = _only(dataset, lambda e: part_of(e.query.text) == data.part)
+    if data.only != "all":
+        wanted = data.only == "answerable"
+        dataset = _only(dataset, lambda e: bool(e.answers) and _answerable(e) == wanted)
+    if noise:
+        dataset = noisy(dataset, noise)
+    limit = data.questions or config.questions
+    dataset = dataset.take(limit, seed=config.seed if config.sample else None)
+    return poisoned(dataset, config.seed) if data.poisoned else dataset
+
+
+def noisy(dataset: Dataset, noise: Noise) -> Dataset:
+    """The questions that have documents with the answer, with noise beside these."""
+
+    def read() -> Lines:
+        pool = [(n, d) for n, example in dataset.examples() for d in example.documents]
+        for number, example in dataset.examples():
+            others = [document for owner, document in pool if owner != number]
+            if changed := noise(example, others):
+                yield number, to_line(changed)
+
+    return replace(dataset, read=read)
+
+
+def poisoned(dataset: Dataset, seed: int = 0) -> Dataset:
+    """The questions with the false documents that the data gives for them among the others.
+
+    A question for which it gives none stays as it is: with and without them, figures are of the
+    same questions. Where it gives none for any, reading them to the end raises `InputError`.
+    """
+
+    def read() -> Lines:
+        lines = changes = 0
+        for number, line in dataset.lines():
+            changed = poison(dataset.parse(number, line), seed)
+            lines, changes = lines + 1, changes + (changed is not None)
+            yield number, to_line(changed) if changed else line
+        if lines and not changes:
+            raise InputError(
+                f"poisoned needs questions with false documents in their metadata "
+                f"({' or '.join(FALSE)}), of {dataset.name} none that is asked has any"
+            )
+
+    return replace(dataset, read=read)
+
+
+def to_line(example: Example) -> bytes:
+    """An example as a line of JSON that `ragsieve.questions.parse_record` reads."""
+    documents = [
+        {**d.metadata, "id": d.id, "title": d.title, "text": d.text, "source": d.source}
+        for d in example.documents
+    ]
+    record = {
+        "id": example.query.id,
+        "question": example.query.text,
+        "answers": list(example.answers),
+        "documents": documents,
+        "metadata": dict(example.metadata),
+    }
+    return json.dumps(record).encode() + b"\n"
+
+
+def _only(dataset: Dataset, wanted: Callable[[Example], bool]) -> Dataset:
+    """The lines whose examples are wanted, as they are."""
+
+    def read() -> Lines:
+        kept = {number for number, example in dataset.examples() if wanted(example)}
+        return ((number, line) for number, line in dataset.lines() if number in kept)
+
+    return replace(dataset, read=read)
+
+
+def _answerable(example: Example) -> bool:
+    return any(contains_answer(f"{d.title}\n{d.text}", example.answers) for d in example.documents)

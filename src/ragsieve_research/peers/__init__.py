@@ -1,0 +1,1 @@
+"""Systems to measure others against: oracles, ablations, other frameworks' filters."""

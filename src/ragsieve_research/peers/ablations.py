@@ -1,0 +1,208 @@
+"""The papers' ablations: their systems with one part left out, or a random one in its place."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.base import system
+from ragsieve.text import safe
+from ragsieve.types import Query, Segment
+from ragsieve_research.answer.agent import Agent
+from ragsieve_research.answer.critic import Critic, Judge
+from ragsieve_research.select.extract import Extract
+from ragsieve_research.systems.chunkrag import chunkrag
+from ragsieve_research.systems.cluster import Merged
+from ragsieve_research.systems.debate import Debate, Member
+from ragsieve_research.systems.winnowrag import Winnow
+
+Clustering = Literal["query", "random"]
+Merging = Literal["strategic", "random"]
+
+FIXED = 100  # tokens of a chunk of fixed size: about as long as 500 characters
+
+
+@system("random-cut", needs="LLM, embedder", paper="arXiv 2502.11811v1")
+def random_cut(
+    llm: LLM, embedder: Embedder, *, extractor: LLM | None = None, max_tokens: int | None = None
+) -> System:
+    """FineFilter with a random number of its ranked clues; for `bench`.
+
+    Args:
+        llm: The generator; extracts too, unless another does.
+        embedder: Ranks the clues.
+        extractor: Names the clues; ``llm`` where None.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If ``max_tokens`` is negative.
+    """
+    return System(
+        Pipeline(
+            split.Sentences(),
+            Extract(extractor or llm),
+            score.Cosine(embedder),
+            RandomK(),
+            select.Order("document"),
+        ),
+        Reader(llm),
+        max_tokens,
+    )
+
+
+@dataclass(frozen=True)
+class RandomK:
+    """Keep a random number of the best segments, from none to all: the least a cut must beat.
+
+    Args:
+        seed: With the question it settles the number.
+    """
+
+    seed: int = 0
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        k = random.Random(f"{self.seed}\n{safe(query.text)}").randint(0, len(segments))
+        return select.TopK(k)(query, segments)
+
+
+@system("chunkrag-fixed", needs="LLM, embedder, sentence pruner", paper="arXiv 2410.19572")
+def chunkrag_fixed(
+    llm: LLM,
+    embedder: Embedder,
+    pruner: SentencePruner | None = None,
+    *,
+    reranker: CrossEncoder | None = None,
+    max_tokens: int | None = None,
+) -> System:
+    """ChunkRAG with chunks of 100 tokens in place of semantic ones; for `bench`.
+
+    Args:
+        llm: See `ragsieve_research.systems.chunkrag.chunkrag`, as for what follows.
+        embedder: Ranks the chunks.
+        pruner: Orders what is read.
+        reranker: Orders it in its place.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If ``max_tokens`` is negative.
+    """
+    windows = split.Windows(llm, max_tokens=FIXED)
+    return chunkrag(
+        llm, embedder, pruner, reranker=reranker, splitter=windows, max_tokens=max_tokens
+    )
+
+
+@system("winnowrag-ablated", needs="LLM, embedder", paper="arXiv 2511.04700v1")
+def winnowrag_ablated(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    critic: Judge | None = None,
+    documents: int = 50,
+    clusters: int = 10,
+    rounds: int = 3,
+    clustering: Clustering = "query",
+    merging: Merging = "strategic",
+    seed: int = 0,
+    max_tokens: int | None = None,
+) -> System:
+    """WinnowRAG with random clusters or random merging; for `bench`.
+
+    Args:
+        llm: The agents, and the critic where there is no other.
+        embedder: Embeds documents together with the question.
+        critic: Compares the agents' answers.
+        documents: See `ragsieve_research.systems.winnowrag.winnowrag`, as for what is not said
+            here.
+        clusters: K.
+        rounds: M; 0 is the paper's \\W.
+        clustering: ``"random"`` is the paper's \\Q.
+        merging: ``"random"`` is the paper's \\S.
+        seed: Of what is drawn.
+        max_tokens: Budget of the kept context.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+    winnow = AblatedWinnow(
+        Agent(llm), critic or Critic(llm), embedder, clusters, rounds, seed, clustering, merging
+    )
+    return System(Pipeline(select.TopK(documents), winnow), Reader(llm), max_tokens)
+
+
+@dataclass(frozen=True)
+class AblatedWinnow(Winnow):
+    """`Winnow` with a random part.
+
+    Args:
+        clustering: ``"query"``: k-means; ``"random"``: sets of equal size.
+        merging: ``"strategic"``: ellipse and hyperbola; ``"random"``: half of each side where
+            answers agree, nothing of an agent judged incorrect.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    clustering: Clustering = "query"
+    merging: Merging = "strategic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("clustering", Clustering), ("merging", Merging)):
+            if getattr(self, name) not in get_args(kind):
+                known = " or ".join(map(repr, get_args(kind)))
+                raise InputError(f"{name} must be {known}, got {getattr(self, name)!r}")
+
+    def debate(self, query: Query, segments: Sequence[Segment]) -> Debate:
+        """A debate with the random parts."""
+        debate = AblatedDebate(query, segments, self.agent, self.critic, self.seed)
+        debate.random_clusters = self.clustering == "random"
+        debate.random_merging = self.merging == "random"
+        return debate
+
+
+class AblatedDebate(Debate):
+    """A debate whose clusters or merges are random."""
+
+    random_clusters = False
+    random_merging = False
+
+    def divided(self, clusters: int) -> list[list[int]]:
+        """Documents dealt out at random into sets whose sizes differ by one at most."""
+        if not self.random_clusters:
+            return super().divided(clusters)
+        order = np.random.default_rng(self.seed).permutation(len(self.segments))
+        sets = np.array_split(order, min(clusters, len(order)))
+        return sorted(sorted(rows.tolist()) for rows in sets)
+
+    def merge(self, into: Member, others: Sequence[Member], by: str, number: int) -> None:
+        """Merge by chance what the paper merges by an ellipse, discard what by a hyperbola."""
+        if self.random_merging:
+            by = {"ellipse": "half", "hyperbola": "discard"}[by]
+        super().merge(into, others, by, number)
+
+    def merged(self, into: Member, others: Sequence[Member], by: str) -> Merged:
+        """The first half of each side in a random order, or all of ``into`` and nothing else.
+
+        A document's value is its place in that order, in (0, 1); 0 and 1 where a side goes whole.
+        """
+        if not self.random_merging:
+            return super().merged(into, others, by)
+        draw = np.random.default_rng([self.seed, into.number, *(m.number for m in others)])
+        values: dict[int, float] = {}
+        for member in (into, *others):
+            order = draw.permutation(member.rows).tolist()
+            for place, row in enumerate(order):
+                half = (place + 0.5) / len(order)
+                values[row] = half if by == "half" else float(member is not into)
+        kept = sorted(row for row, value in values.items() if value <= 0.5)
+        return Merged(tuple(values), tuple(values.values()), 0.5, tuple(kept))

@@ -1,0 +1,1 @@
+"""Templates of the papers' stages; `ragsieve.prompts.render` finds them."""

@@ -1,0 +1,5 @@
+"""Segments → scored segments: adds one number, drops and moves nothing."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,14 @@
+from .calibrated import Calibrated as Calibrated
+from .combine import Hybrid as Hybrid
+from .combine import Mean as Mean
+from .helpful import Helpful as Helpful
+from .inclusion import CXMI as CXMI
+from .inclusion import Inclusion as Inclusion
+from .inclusion import Overlap as Overlap
+from .judge import Critique as Critique
+from .judge import Reflection as Reflection
+from .judge import Relevance as Relevance
+from .likelihood import Likelihood as Likelihood
+from .listwise import Listwise as Listwise
+from .surprisal import Expected as Expected
+from .surprisal import Surprisal as Surprisal

@@ -1,0 +1,91 @@
+"""Combine several scores: rank fusion, weighted mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError
+from ragsieve.score.base import Scorer, scores_of
+from ragsieve.types import Query, Segment, rounded
+from ragsieve_research.fusion import check_weights, fuse
+
+
+@dataclass(frozen=True)
+class Hybrid(Scorer):
+    """Weighted reciprocal rank fusion of scorers, in (0, 1/61]; see
+    `ragsieve_research.fusion.fuse`.
+
+    Args:
+        scorers: At least one; each ranks all segments, equal scores in the order of the input.
+        weights: One for each, not negative and not all 0; equal ones where None.
+
+    Raises:
+        InputError: If there is no scorer, or a weight breaks its rule.
+        ModelError: If a scorer's model fails, or its scores are not finite.
+
+    Source: ChunkRAG (arXiv 2410.19572), section 3, "Hybrid Retrieval and Re-Ranking": 0.5 each.
+    """
+
+    scorers: tuple[Scorer, ...]
+    weights: tuple[float, ...] | None = None
+    name: ClassVar[str] = "fused"
+
+    def __post_init__(self) -> None:
+        _check("scorers", self.scorers, self.weights)
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Fused ranks, ``(len(segments),)``."""
+        rankings = [
+            np.argsort([-rounded(s.score) for s in scorer(query, segments)], kind="stable").tolist()
+            for scorer in self.scorers
+        ]
+        fused = fuse(rankings, _shares(self.scorers, self.weights))
+        return np.array([fused[place] for place in range(len(segments))], np.float32)
+
+
+@dataclass(frozen=True)
+class Mean(Scorer):
+    """Weighted mean of scores that segments have, by name.
+
+    Args:
+        names: Names of scores, at least one.
+        weights: One for each, not negative and not all 0; equal ones where None.
+
+    Raises:
+        InputError: If there is no name, a weight breaks its rule, or a segment lacks a score.
+
+    Source: ChunkRAG (arXiv 2410.19572), section 3, "Final Score Calculation".
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...] | None = None
+    name: ClassVar[str] = "mean"
+
+    def __post_init__(self) -> None:
+        _check("names", self.names, self.weights)
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        """Means, ``(len(segments),)``."""
+        table = np.stack([scores_of(segments, name) for name in self.names], axis=1)
+        shares = np.array(_shares(self.names, self.weights))
+        return np.asarray(table @ shares, np.float32)
+
+
+def _check(name: str, values: Sequence[object], weights: Sequence[float] | None) -> None:
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise InputError(f"{name} must be a tuple of at least one, got {values!r}")
+    if weights is not None:
+        check_weights(weights)
+        if len(weights) != len(values):
+            raise InputError(f"weights must be {len(values)}, one of {name}, got {weights!r}")
+
+
+def _shares(values: Sequence[object], weights: Sequence[float] | None) -> list[float]:
+    """Weights that sum to 1."""
+    chosen = weights or [1.0] * len(values)
+    return [weight / sum(chosen) for weight in chosen]

@@ -1,0 +1,5 @@
+"""Scored segments → kept segments: drops or reorders, never scores."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

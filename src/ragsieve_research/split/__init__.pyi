@@ -1,0 +1,1 @@
+from .semantic import Semantic as Semantic

@@ -1,0 +1,90 @@
+"""AdaComp: as many of the first documents as a model says that the question needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError, check_range
+from ragsieve.models.base import LLM, Prompt
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.prompts import first_words, fitting, numbered, render, titled
+from ragsieve.systems.base import system
+from ragsieve.types import Query, Segment
+from ragsieve_research import select
+
+
+@system("adacomp", needs="LLM", paper="arXiv 2409.01579")
+def adacomp(
+    llm: LLM,
+    *,
+    predictor: LLM | None = None,
+    documents: int = 5,
+    min_keep: int = 0,
+    max_words: int = 300,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep as many of the first 5 documents as an LLM says that the question needs.
+
+        question, documents ─ p(0), p(1), … p(5) ─ the likeliest number k ─ the first k ─ answer
+
+    Args:
+        llm: The generator.
+        predictor: Says how many: an LLM that is asked, or one that was trained for it; ``llm``
+            where None.
+        documents: So many of the first are shown to it; at least 1.
+        min_keep: At least so many stay; not negative. With 0 the generator may answer by itself.
+        max_words: So many words of each document the predictor reads, fewer where they do not fit
+            its context; at least 1.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: AdaComp (arXiv 2409.01579): a predictor that reads question and documents gives the
+        compression rate, which is the least k whose first k documents are enough.
+    Differs: Untrained without a ``predictor``; the paper tunes one on the least k from which the
+        generator's answer was right. The number is the most probable one, not one that is written,
+        where the model gives probabilities.
+    """
+    if documents < 1:
+        raise InputError(f"documents must be at least 1, got {documents!r}")
+    predict = TruncateDocuments(predictor or llm, documents, min_keep, max_words)
+    return System(Pipeline(predict), Reader(llm), max_tokens)
+
+
+@dataclass(frozen=True)
+class TruncateDocuments(select.Truncate):
+    """Keep the first k documents, an LLM choosing k; see
+    `ragsieve_research.select.truncate.Truncate`.
+
+    Args:
+        llm: Chooses k; plain, or tuned for it.
+        max_clues: So many of the first are shown to it, the rest is dropped; at least 1.
+        min_keep: k is at least this; not negative.
+        max_words: Of each document that are shown, behind its title; at least 1.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If the model fails, or not even the titles fit its context.
+    """
+
+    max_words: int = 300
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, max_words=(1, None))
+
+    def prompt(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
+        """The prompt to choose among ``shown``, best first."""
+
+        def make(words: int) -> Prompt:
+            return render(
+                "truncate_documents",
+                question=query.text,
+                most=str(len(shown)),
+                documents=numbered([first_words(titled(s), words) for s in shown]),
+            )
+
+        return fitting(self.llm, make, self.max_words, reply=8)

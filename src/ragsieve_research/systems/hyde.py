@@ -1,0 +1,73 @@
+"""HyDE: search by a hypothetical passage that a model writes as the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ragsieve.models.base import LLM, Embedder, strip_thinking
+from ragsieve.pipeline import Stage, System
+from ragsieve.prompts import render
+from ragsieve.retriever import AnySource
+from ragsieve.systems.base import system
+from ragsieve.text import safe
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment
+from ragsieve_research.systems.iterating import Search, iterating
+
+PASSAGE = 128  # tokens of a hypothetical passage
+
+
+@dataclass(frozen=True)
+class Once:
+    """Searches once, by what ``rewrite`` makes of the question."""
+
+    rewrite: Callable[[Query], Query]
+
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
+        return search(self.rewrite(query), query)
+
+
+@dataclass(frozen=True)
+class Hypothetical:
+    """The question and a passage that a model makes up as its answer, as one query."""
+
+    llm: LLM
+
+    def __call__(self, query: Query, /) -> Query:
+        reply = self.llm.complete([render("hyde", question=query.text)], max_tokens=PASSAGE)[0]
+        passage = safe(strip_thinking(reply)).strip()
+        if not passage:
+            note("no passage was made up: the question as it is searches")
+        return Query(f"{query.text}\n{passage}".strip(), query.id)
+
+
+@system("hyde", needs="LLM, embedder", paper="arXiv 2212.10496")
+def hyde(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: AnySource | None = None,
+    prune: Stage | None = None,
+    k: int = 5,
+    max_tokens: int | None = None,
+) -> System:
+    """Search by a passage that the model makes up as the answer.
+
+    Args:
+        llm: Makes up the passage, and answers.
+        embedder: Ranks documents in hand, cut into chunks of 200 tokens; records are never cut.
+        source: Asked in place of documents in hand, as an index is.
+        prune: A filter of any kind for the results, such as another system's stage.
+        k: Segments of a search that count.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: HyDE (arXiv 2212.10496), section 3.2; PruningRAG (arXiv 2409.13694), section 5.1.
+    Differs: One passage, written greedily, embedded together with the question as one text, where
+        the paper takes the mean vector of the question and several sampled passages: a `Source` is
+        asked in words.
+    """
+    return iterating(Once(Hypothetical(llm)), llm, embedder, source, prune, k, max_tokens)

@@ -1,0 +1,31 @@
+"""In-context learning: every document whole, after worked questions with their answers."""
+
+from __future__ import annotations
+
+from ragsieve.answer import Reader
+from ragsieve.models.base import LLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.base import system
+from ragsieve_research.answer.demonstrations import read_demonstrations
+
+
+@system("icl", paper="arXiv 2406.13629")
+def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None) -> System:
+    """Keep every document whole, after worked questions with their answers.
+
+    Args:
+        llm: The generator.
+        shots: Questions with their answers that stand before the question.
+        examples: A file of such questions, as
+            `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; ragsieve's own
+            where empty.
+        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
+
+    Raises:
+        InputError: If an option or a line of the file breaks its rule.
+
+    Source: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot demonstrations.
+    Differs: Examples are not the data set's training set where no file is named.
+    """
+    reader = Reader(llm, examples=read_demonstrations(shots, examples))
+    return System(Pipeline(), reader, max_tokens)

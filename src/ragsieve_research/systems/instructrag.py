@@ -1,0 +1,72 @@
+"""InstructRAG and SAIL: denoising by worked examples in the prompt, or by a tuned generator."""
+
+from __future__ import annotations
+
+from ragsieve.answer import Demonstration, Reader
+from ragsieve.models.base import LLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.base import preset, system
+from ragsieve_research.answer.demonstrations import read_demonstrations
+
+ANSWER = "Answer:"
+"""Beginning of the line of a reply that holds the answer."""
+
+
+@system("instructrag-icl", paper="arXiv 2406.13629")
+def instructrag_icl(
+    llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None
+) -> System:
+    """Keep every document whole; the model says which help before it answers, after examples.
+
+    Args:
+        llm: The generator.
+        shots: Worked examples with rationales; 0 leaves the instruction alone.
+        examples: A file of one's own, as
+            `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; each line must
+            have a rationale.
+        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
+
+    Raises:
+        InputError: If an option or a line of the file breaks its rule.
+
+    Source: InstructRAG (arXiv 2406.13629), InstructRAG-ICL; WinnowRAG, table 1.
+    Differs: Rationales are written by hand, not by the model; examples show their documents; and
+        the answer is a line of its own, so that a rationale that names several is no answer.
+    """
+    shown = read_demonstrations(shots, examples, rationales=True)
+    return System(Pipeline(), explaining(llm, "reader_rationale", shown), max_tokens)
+
+
+preset(
+    "instructrag-ft",
+    instructrag_icl,
+    "Keep every document whole, for an LLM of `train generator --target rationale`",
+    shots=0,
+)
+
+
+@system("sail", paper="arXiv 2305.15225")
+def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
+    """Keep every document whole, for an LLM of `train generator --target informative`.
+
+    Args:
+        llm: The generator, of ``ragsieve train generator --target informative``.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If ``max_tokens`` is negative.
+
+    Source: SAIL (arXiv 2305.15225).
+    """
+    return System(Pipeline(), explaining(llm, "reader_informative"), max_tokens)
+
+
+def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) -> Reader:
+    """A reader that says something before its answer, which stands on a line of its own.
+
+    Args:
+        llm: The generator.
+        prompt: The template, with and without evidence.
+        examples: Worked examples.
+    """
+    return Reader(llm, 256, prompt, prompt, examples=examples, answer_after=ANSWER)

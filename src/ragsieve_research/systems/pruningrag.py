@@ -1,0 +1,168 @@
+"""PruningRAG: ask the sources that help, prune inside each, reason with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ragsieve import score, select, split
+from ragsieve.errors import check_choice
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.cache import Cached
+from ragsieve.pipeline import Pipeline, Source, Stage, System
+from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
+from ragsieve.systems.base import system
+from ragsieve.text import unsure
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment, StageResult
+from ragsieve_research.answer.reasoning import Reasoning
+from ragsieve_research.retrieve.route import RECORD
+from ragsieve_research.score.combine import Hybrid
+
+Pages = Literal["few", "many", "hybrid", "sparse"]
+
+PAGES = 10  # that BM25 leaves to the embedder, where they are more; the paper does not say
+
+
+class Within(Pipeline):
+    """Stages run on what each source found by itself; records of an API are never split.
+
+    Documents in hand are one source.
+
+    Source: PruningRAG (arXiv 2409.13694), section 4.2.2.
+    """
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
+        each = (_Each(stage) for stage in self.stages)
+        return Pipeline(*each, on_error=self.on_error)(query, segments)
+
+
+@dataclass(frozen=True, repr=False)
+class _Each:
+    """A stage, run source by source; on records, only where it does not split."""
+
+    stage: Stage
+
+    def __repr__(self) -> str:
+        return repr(self.stage)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        groups: dict[tuple[str, bool], list[Segment]] = {}
+        for segment in segments:
+            metadata = segment.document.metadata
+            key = str(metadata.get(SOURCE_KEY, "")), RECORD in metadata
+            groups.setdefault(key, []).append(segment)
+        kept: list[Segment] = []
+        for (_, is_record), group in groups.items():
+            runs = not is_record or not isinstance(self.stage, split.Windows)
+            kept += self.stage(query, group) if runs else group
+        return kept
+
+
+@dataclass(frozen=True)
+class FewerPages:
+    """The 10 best pages by BM25, of a source with more; what a source ranked itself stays."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if len(segments) <= PAGES or all(segment.scores for segment in segments):
+            return list(segments)
+        return select.TopK(PAGES)(query, score.BM25()(query, segments))
+
+
+@dataclass(frozen=True)
+class MemoryFirst:
+    """A source that is asked only where the model by itself does not know, or is not readable.
+
+    Args:
+        reader: Answers without evidence; where it does, that is the question's answer.
+        source: Asked where the answer is that it is not known.
+
+    Source: PruningRAG (arXiv 2409.13694), table 3, "LLM → …".
+    """
+
+    reader: Reasoning
+    source: Source
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        answer, readable = self.reader.read(query, ())
+        if not readable or unsure(answer.text):
+            note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
+            return self.source(query)
+        note("the model answered by itself: no source was asked")
+        return StageResult(answer=answer)
+
+
+@system("pruningrag", needs="LLM, embedder", paper="arXiv 2409.13694")
+def pruningrag(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: AnySource | None = None,
+    pages: Pages = "many",
+    window: int = 200,
+    overlap: int = 0,
+    k: int = 3,
+    examples: int = 3,
+    same_domain: bool = False,
+    cot: bool | None = None,
+    domain: str = "",
+    memory_first: bool = False,
+    max_tokens: int | None = None,
+) -> System:
+    """Keep the 3 best windows of each source that was asked; reason after worked examples.
+
+        query ─ router ─ sources, at once ─ windows of 200 tokens ─ the 3 best of each source
+            ─ chain of thought after examples of other domains ─ answer
+
+    Args:
+        llm: The generator.
+        embedder: Ranks windows, and guesses the question's domain.
+        source: `ragsieve_research.retrieve.route.Routed`: the sources with the router that chooses;
+            or one source.
+        pages: ``"many"``: windows by embedding, of a source with more than 10 pages only those of
+            the 10 best by BM25; ``"few"``: by embedding, of all; ``"hybrid"``: by rank fusion of
+            BM25 and embedding; ``"sparse"``: by BM25 alone.
+        window: Tokens of a window, in the generator's tokenizer.
+        overlap: Tokens that it shares with the one before.
+        k: Windows that stay of each source, and records of an API.
+        examples: Worked examples, from 0 to 3.
+        same_domain: Whether they are of the question's own domain.
+        cot: Whether the model reasons before it answers; where None, unless it is a small local
+            one (under 500 million weights), which the trace says.
+        domain: Of every question; guessed by the embedder where empty.
+        memory_first: Whether the source is asked only where the model does not know by itself.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: PruningRAG (arXiv 2409.13694), sections 4.2 and 4.3.
+    """
+    embedder = Cached(embedder)
+    reader = Reasoning(
+        llm,
+        None if domain else embedder,
+        domain=domain,
+        examples=examples,
+        same_domain=same_domain,
+        cot=cot,
+    )
+    fewer: list[Stage] = [FewerPages()] if pages == "many" else []
+    prune = Within(
+        *fewer,
+        split.Windows(llm, max_tokens=window, overlap=overlap),
+        _ranked(embedder, pages),
+        select.TopK(k),
+    )
+    if memory_first and source is not None:
+        source = MemoryFirst(reader, as_source(source))
+    return System(prune, reader, max_tokens, source)
+
+
+def _ranked(embedder: Embedder, pages: Pages) -> Stage:
+    check_choice(Pages, pages=pages)
+    if pages == "sparse":
+        return score.BM25()
+    dense = score.Cosine(embedder)
+    return Hybrid((score.BM25(), dense)) if pages == "hybrid" else dense

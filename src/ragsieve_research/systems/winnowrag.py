@@ -1,0 +1,146 @@
+"""WinnowRAG: clusters of documents answer, a critic winnows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve import select
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError, check_range
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.base import system
+from ragsieve.trace import collect_step, is_recording
+from ragsieve.types import Answer, Query, Segment, StageResult
+from ragsieve_research.answer.agent import Agent, AgentLimits
+from ragsieve_research.answer.critic import Critic, Judge
+from ragsieve_research.systems.debate import Debate
+
+
+@dataclass(frozen=True)
+class Winnow:
+    """Keep the documents of the agents whose answer stands, and answer by it.
+
+    As a stage it filters; `System.ask` takes its answer. Agents of a step are one batch, and an
+    agent whose prompt is the same as before keeps its reply: a question takes at most
+    K + 1 + M (K' + 1) calls, with K clusters, M rounds and K' different answers, beside those for
+    replies that could not be read. The agent's limits end it before.
+
+    Args:
+        agent: Answers from a cluster's documents.
+        critic: Compares the answers.
+        embedder: Embeds each document together with the question.
+        clusters: K, at least 1.
+        rounds: M; at 0 the critic picks one of the clusters' answers at once (the paper's \\W).
+        seed: Of k-means, in [0, 2**32).
+
+    Raises:
+        InputError: If an option breaks its rule.
+        ModelError: If a model fails.
+
+    Parts of one document are apart, but share its id in the events.
+
+    Source: WinnowRAG (arXiv 2511.04700v1), section 3.
+    Differs: Answers that differ in case, space or outer punctuation alone count as the same without
+    asking the critic. Where a round would bring nothing new, the debate ends. A consistent answer
+    rests on the agents that gave it; in nobody's words, on all that are not incorrect. It does not
+    stand where all are called incorrect. Of majorities one with an empty answer comes last. More
+    than two duplicates merge in one ellipse. A merged agent votes as often as agents gave its
+    answer; one that was called incorrect brings documents, but no vote.
+    """
+
+    agent: Agent
+    critic: Judge
+    embedder: Embedder
+    clusters: int = 10
+    rounds: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_range(self, clusters=(1, None), rounds=(0, None), seed=(0, 2**32 - 1))
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
+        if not segments:
+            return StageResult()
+        answer = self.answer(query, segments)
+        return StageResult(answer.segments, answer=answer)
+
+    def answer(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        """The answer that stands, with the segments of the agents that gave it, as given.
+
+        Raises:
+            InputError: If there is no segment.
+        """
+        if not segments:
+            raise InputError("there must be at least one document to answer from, got none")
+        if not is_recording():  # limits count what a step is charged
+            with collect_step():
+                return self.answer(query, segments)
+        debate = self.debate(query, segments)
+        debate.cluster(self.embedder, self.clusters)
+        debate.answer()
+        with debate.timed():
+            if self.rounds == 0:
+                return debate.pick()
+            debate.unite()
+            for number in range(1, self.rounds + 1):
+                if debate.judged(number):
+                    break
+                debate.winnow(number)
+        return debate.end()
+
+    def debate(self, query: Query, segments: Sequence[Segment]) -> Debate:
+        """The debate over the documents of a question."""
+        return Debate(query, segments, self.agent, self.critic, self.seed)
+
+
+@system("winnowrag", needs="LLM, embedder", paper="arXiv 2511.04700v1")
+def winnowrag(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    critic: LLM | Judge | None = None,
+    documents: int = 50,
+    clusters: int = 10,
+    rounds: int = 3,
+    seed: int = 0,
+    max_tokens: int | None = None,
+    max_calls: int | None = None,
+    max_llm_tokens: int | None = None,
+    max_seconds: float | None = None,
+) -> System:
+    """Let clusters of documents answer, a critic winnow; keep those of the answer that stands.
+
+    Args:
+        llm: The agents, and the critic, unless another is given.
+        embedder: Embeds documents together with the question.
+        critic: Compares the agents' answers: an LLM, or a `Judge` of another kind.
+        documents: N: the first so many documents count; 0 leaves the model by itself.
+        clusters: K; see `Winnow`, also for what follows.
+        rounds: M.
+        seed: Of k-means.
+        max_tokens: Budget of the kept context, in the agents' tokens.
+        max_calls: LLM calls a question at most; the best answer so far stands then. See
+            `AgentLimits`.
+        max_llm_tokens: Tokens that the LLM reads and writes, after which no step begins.
+        max_seconds: Seconds a question, after which the best answer so far stands.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: WinnowRAG (arXiv 2511.04700v1); see `Winnow` for where it differs.
+    """
+    if documents < 0:
+        raise InputError(f"documents must not be negative, got {documents!r}")
+    limits = AgentLimits(max_calls=max_calls, max_tokens=max_llm_tokens, max_seconds=max_seconds)
+    agent = Agent(llm, limits=limits)
+    judge = critic if isinstance(critic, Judge) else Critic(critic or llm)
+    return System(
+        Pipeline(
+            select.TopK(documents),
+            Winnow(agent, judge, embedder, clusters, rounds, seed),
+        ),
+        Reader(llm),
+        max_tokens,
+    )

@@ -1,0 +1,366 @@
+"""Options of the trainings, which need no library of training to be read.
+
+A field is an option: in Python, on the command line and in what a training writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragsieve.errors import InputError
+from ragsieve.types import Example
+from ragsieve_research.artifacts.recipe import Base, Form
+from ragsieve_research.artifacts.weights import verify
+from ragsieve_research.train.examples import TrainingExample
+from ragsieve_research.train.options import (
+    Amount,
+    Count,
+    Distance,
+    EmbedderName,
+    LLMName,
+    Options,
+    Positive,
+    Share,
+    Weight,
+)
+from ragsieve_research.train.run import first_documents, labels_of
+
+PRUNER: Literal["pruner"] = "pruner"  # the form of extractor that reads once
+
+MODES = ("point", "write")  # the forms in which an LLM names sentences
+
+EPOCHS = 16  # of those, as in the paper
+
+Context = Literal["relevant", "mixed", "irrelevant"]
+
+Target = Literal["answer", "rationale", "informative"]
+
+By = Literal["strinc", "lexical", "cxmi", "ib"]
+
+FORMS = ("light", "llm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reranking(Options):
+    """Options of tuning a bi-encoder to rank clues.
+
+    Args:
+        epochs: How often all pairs are read; at least 1.
+        batch_size: Pairs a step, on each device; at least 1.
+        learning_rate: The highest, over 0; it falls to 0 in a line.
+        warmup_steps: In which it rises; a tenth of all steps at most.
+        rank: Of the LoRA matrices in all linear maps, at least 1; None tunes all weights, for which
+            2e-5 is a learning rate.
+        temperature: T of the loss, over 0; the paper has none, that is 1, from which cosines of a
+            small bi-encoder learn nothing: 252 pairs leave Hit@1 at 0.0, 0.05 takes it to 1.0.
+        extra_negatives: Of each question so many sentences without an answer are negatives, too,
+            see `pairs`; the paper's 0.
+        seed: Of the adapter, the order of pairs and dropout.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    epochs: Count = 4
+    batch_size: Count = 64
+    learning_rate: Positive = 1e-3
+    warmup_steps: Amount = 1000
+    rank: Count | None = 16
+    temperature: Positive = 0.05
+    extra_negatives: Amount = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineFilterPlan(Options):
+    """Options of training FineFilter.
+
+    Args:
+        llm: The generator: by its word parts learn, and it answers.
+        embedder: A bi-encoder: ranks what an LLM names; what a reranker is made of.
+        extractor: What it is: a sentence pruner, as it is (``"pruner"``, which comes with the
+            package, or ``"pruner:"`` with a folder of ``ragsieve train pruner``), or an LLM that is
+            tuned to name sentences (``"point"``, ``"write"``; behind a colon another than ``llm``).
+        epsilon: Sentences at most this cosine distance from one with an answer are clues, too, from
+            0 to 2; see `ragsieve_research.train.targets.clues`.
+        reranker: Train ``embedder``, too, behind an extractor that names sentences.
+        truncator: Train an LLM in place of the cut, which is fitted to the ranks' scores.
+        epochs: Of an LLM as extractor; at least 1.
+        labelled: So many validation questions at most the generator answers, again and again, for
+            the cut, and as many of training where an LLM or a reranker learns from them, so that
+            the most useful sentences come first; at least 1.
+        seed: Of all chance.
+        reranking: How the reranker is tuned, by the seed above.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    llm: LLMName = "smollm2"
+    embedder: EmbedderName = "minilm"
+    extractor: str = PRUNER
+    epsilon: Distance = 0.0
+    reranker: bool = False
+    truncator: bool = False
+    epochs: Count = EPOCHS
+    labelled: Count = 300
+    seed: int = 0
+    reranking: Reranking = field(default_factory=Reranking)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.form not in (PRUNER, *MODES):
+            known = ", ".join(f"{form}[:MODEL]" for form in (PRUNER, *MODES))
+            raise InputError(f"extractor must be one of {known}, got {self.extractor!r}")
+        for name in ("reranker", "truncator", "epsilon") if self.form == PRUNER else ():
+            if getattr(self, name):
+                raise InputError(f"{name} needs extractor point or write, got {self.extractor!r}")
+        for name in (self.llm, self.embedder):
+            verify(Base(name))  # a name that could not be found again
+        if self.form in MODES:
+            from ragsieve_research.train.sft import tunable
+
+            tunable(self.llm if self.truncator else self.tuned)
+
+    @property
+    def form(self) -> str:
+        """Kind of the extractor."""
+        return self.extractor.partition(":")[0]
+
+    @property
+    def mode(self) -> Literal["point", "write"]:
+        """The form in which an LLM names sentences."""
+        return "write" if self.form == "write" else "point"
+
+    @property
+    def tuned(self) -> str:
+        """The model that extracts: the pruner as it is, or the LLM that is tuned for it."""
+        if self.form == PRUNER:
+            return self.extractor
+        return self.extractor.partition(":")[2] or self.llm
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionsPlan(Options):
+    """Options of every training by a generator on some of the questions.
+
+    Args:
+        llm: The generator.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all questions are read; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    llm: LLMName = "smollm2"
+    limit: Count | None = None
+    epochs: Count = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecompPlan(QuestionsPlan):
+    """Options of training an extractive compressor.
+
+    Args:
+        llm: The generator, by whose likelihoods it learns; it has `loglik`.
+        embedder: The bi-encoder that is tuned, and finds hard negatives before.
+        documents: So many of the first documents of a question are read; at least 1.
+        negatives: So many sentences of a question at most are negatives; at least 1.
+        margin: By so much less than the best one a negative raises the answer's log-likelihood, in
+            nats; not negative. Ours: the paper names none that we know.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all pairs are read; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    embedder: EmbedderName = "minilm"
+    documents: Count = 5
+    negatives: Count = 5
+    margin: Weight = 1.0
+    epochs: Count = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.embedder.startswith("fake:"):
+            raise InputError(f"embedder must be one that can be tuned, got {self.embedder!r}")
+
+    @property
+    def labels(self) -> str:
+        """The inputs that labels depend on beside the questions."""
+        return labels_of("recomp", self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorPlan(QuestionsPlan):
+    """Options of tuning a generator: its evidence and its replies.
+
+    The papers' ways: supervised fine-tuning is ``"relevant"`` and ``"answer"``; RetRobust
+    ``"mixed"`` and ``"answer"``, with 1 document; InstructRAG-FT ``"relevant"`` and
+    ``"rationale"``; SAIL ``"relevant"`` and ``"informative"``.
+
+    Args:
+        llm: The generator that is tuned: a local one.
+        context: Which documents stand before a question: ``"relevant"``: the first that were
+            retrieved for it; ``"irrelevant"``: the first of another question, those with the answer
+            left out; ``"mixed"``: by chance, a third each, the first, the last of its own, or
+            another's.
+        target: What is replied: ``"answer"``; ``"rationale"``: which documents help and why, as the
+            model itself explains it, knowing the answer, then the answer; ``"informative"``: the
+            numbers of the documents that are informative, then the answer.
+        documents: So many stand in a context; at least 1.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all questions are read; at least 1.
+        seed: Of all chance.
+        merged: Whether the whole model is written, so that ``transformers:FOLDER`` loads it, or the
+            adapter alone.
+    """
+
+    context: Context = "relevant"
+    target: Target = "answer"
+    documents: Count = 5
+    merged: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriterPlan(QuestionsPlan):
+    """Options of tuning a model that writes filtered text.
+
+    Args:
+        by: FILCO's: the sentence with a gold answer (``"strinc"``), that shares most words with it
+            (``"lexical"``) or makes it likeliest (``"cxmi"``); BottleNeck's: the text that the
+            information bottleneck rates best (``"ib"``).
+        llm: The model that is tuned: a local one.
+        generator: By whose likelihoods ``"cxmi"`` and ``"ib"`` choose; ``llm`` where empty.
+        beta: How much the answer counts against brevity, for ``"ib"``; see
+            `ragsieve_research.score.bottleneck`.
+        documents: So many of the first documents of a question are read; at least 1.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all questions are read; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    by: By = "strinc"
+    generator: LLMName = ""
+    beta: Weight = 1.0
+    documents: Count = 5
+
+    @property
+    def system(self) -> str:
+        """Whose filter model it is."""
+        return "bottleneck" if self.by == "ib" else "filco"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitPlan(QuestionsPlan):
+    """Options of tuning an LLM to judge sentences.
+
+    Args:
+        llm: The local model that is tuned, by LoRA.
+        window: Tokens of a document that are read with a sentence; at least 1.
+        layers: Upper share of its layers that is tuned, in (0, 1]; 1/3 takes about half the time.
+        documents: So many of the first documents of a question are read; at least 1.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all samples are read; at least 1.
+        seed: Of all chance.
+        merged: Whether the whole model is written, so that ``transformers:FOLDER`` loads it, or the
+            adapter alone.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    window: Count = 512
+    layers: Share = 1.0
+    documents: Count = 5
+    epochs: Count = 1
+    merged: bool = True
+
+    def teaches(self, example: Example) -> bool:
+        """Whether a question has sentences with an answer, and others."""
+        read = first_documents(self.documents)(example, ())
+        return TrainingExample.of(read).usable
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrunerPlan(Options):
+    """Options of training a sentence pruner.
+
+    Args:
+        base: What it goes on from: ``"pruner"``, which comes with the package, ``"pruner:"`` with a
+            folder or hub id, a pruner's folder; or the name, folder or hub id of an encoder.
+        limit: Only so many questions to learn from; all where None.
+        epochs: How often each is read; at least 1.
+        batch: Questions a step; at least 1.
+        learning_rate: At its height, over 0.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    base: str = "pruner"
+    limit: Count | None = None
+    epochs: Count = 3
+    batch: Count = 4
+    learning_rate: Positive = 3e-5
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterPlan(QuestionsPlan):
+    """Options of training a router.
+
+    Args:
+        llm: The generator, by whose answers it learns.
+        embedder: A bi-encoder: embeds questions, and finds the best evidence of each source.
+        form: ``"light"``: regressions on the question's embedding; ``"llm"``: an LLM by LoRA,
+            ``llm`` itself, or the one behind a colon.
+        limit: Only so many questions to learn from, and a fifth of that to measure by; all where
+            None.
+        epochs: Of an LLM; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    embedder: EmbedderName = "minilm"
+    form: str = "light"
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS and not self.form.startswith("llm:"):
+            raise InputError(f"form must be light, llm or llm:MODEL, got {self.form!r}")
+        super().__post_init__()
+        for name in {self.llm, self.embedder, self.base}:
+            verify(Base(name))  # a name that could not be found again
+        if self.kind == "llm":
+            from ragsieve_research.train.sft import tunable
+
+            tunable(self.base)
+
+    @property
+    def kind(self) -> Form:
+        """The form without its model."""
+        return "light" if self.form == "light" else "llm"
+
+    @property
+    def base(self) -> str:
+        """The model that the router asks: its embedder, or the LLM that is tuned."""
+        if self.kind == "light":
+            return self.embedder
+        return self.form.partition(":")[2] or self.llm

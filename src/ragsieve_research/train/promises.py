@@ -1,0 +1,231 @@
+"""Thresholds of a sentence pruner, by the probability that the evidence survives.
+
+Source: Conformal risk control (arXiv 2208.02814), section 2.1; see `ragsieve_research.train.risk`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import SentencePruner
+from ragsieve.models.pruner import FILES, SETTINGS, Pruner
+from ragsieve.select.threshold import shifted
+from ragsieve_research.artifacts.card import page
+from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
+from ragsieve_research.evaluate.auc import auc
+from ragsieve_research.train.evidence import Share, gold_answers, has_answer
+from ragsieve_research.train.examples import check_enough, in_turns
+from ragsieve_research.train.pruner_samples import labelled
+from ragsieve_research.train.risk import ScoredQuestion, calibrate, least_questions
+
+PROMISES = tuple(n / 100 for n in range(80, 100))
+"""Values of ``keep_answer`` that a table of thresholds has."""
+
+
+def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list[ScoredQuestion]:
+    """Questions with documents as the default filter cuts their segments, and the evidence.
+
+    A score is a probability less the share of the question's best one by which a threshold goes
+    with it. Evidence is marked sentences with an answer, or all marked ones where none has one.
+
+    Args:
+        pruner: What scores.
+        records: Questions as `ragsieve_research.train.pruner.train_pruner` reads them; of each, the
+            passages stand in the order of its documents.
+    """
+    return [
+        ScoredQuestion(_levels(scores, pruner.relative), holds)
+        for scores, holds, *_ in _read(pruner, records)
+    ]
+
+
+def _levels(scores: NDArray[np.float64], relative: float) -> NDArray[np.float64]:
+    """The levels that are compared with one threshold for all questions."""
+    if not relative or not len(scores):
+        return scores
+    best = float(scores.max())
+    return np.array([shifted(score, best, -relative) for score in scores])
+
+
+def figures(
+    pruner: SentencePruner, records: Iterable[Mapping[str, Any]], keep_answer: float
+) -> dict[str, float]:
+    """Measure a pruner on questions that nothing was fitted to.
+
+    Returns:
+        ``auc``: the mean inside a question, of evidence against other sentences; ``survival``: the
+        share of questions with evidence of which a sentence with it stays at ``keep_answer``;
+        ``words``: the mean share of words that stay, over all questions; ``questions``: how many
+        have evidence. All but the last in [0, 1], NaN of no question.
+    """
+    threshold = pruner.threshold(keep_answer)
+    areas, survived, words = [], [], []
+    for scores, holds, labels, lengths in _read(pruner, records):
+        levels = _levels(scores, pruner.relative)
+        kept = (levels >= threshold) | (np.arange(len(scores)) == scores.argmax())
+        words.append((lengths * kept).sum() / max(lengths.sum(), 1))
+        if (labels == 1).any():
+            survived.append(kept[holds].any())
+        known = labels >= 0  # neither evidence nor other where it may repeat the answer
+        if (area := auc(labels[known], scores[known])) is not None:
+            areas.append(area)
+    means = {"auc": areas, "survival": survived, "words": words}
+    figures = {name: float(np.mean(some)) if some else math.nan for name, some in means.items()}
+    return {**figures, "questions": len(survived)}
+
+
+def _read(
+    pruner: SentencePruner, records: Iterable[Mapping[str, Any]]
+) -> Iterator[
+    tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64]]
+]:
+    """Of each sentence of a question probability, whether it holds the answer, label and words.
+
+    Questions without text are left out.
+    """
+    for record in records:
+        documents = [*labelled(record)]
+        if not documents:
+            continue
+        passages = [passage for passage, _ in documents]
+        labels = np.concatenate([labels for _, labels in documents])
+        texts = [text for passage in passages for text in passage.sentences]
+        answers = gold_answers(record.get("answers", []))
+        named = (labels == 1) & [has_answer(text, answers) for text in texts]
+        (pruned,) = pruner.prune([record["question"]], [passages])
+        lengths = np.array([len(text.split()) for text in texts])
+        yield np.array(pruned.sentences), named if named.any() else labels == 1, labels, lengths
+
+
+def thresholds(
+    groups: Mapping[str, Sequence[ScoredQuestion]],
+    promises: Sequence[float] = PROMISES,
+    *,
+    confidence: float | None = None,
+) -> dict[str, float]:
+    """The threshold for each of ``promises``, by its name; it holds in every group of questions.
+
+    Args:
+        groups: Questions that nothing was fitted to, by their kind.
+        promises: Values of ``keep_answer``.
+        confidence: See `ragsieve_research.train.risk.calibrate`.
+
+    Raises:
+        InputError: If a group has too few questions for a promise.
+    """
+    return {
+        f"{promise:.2f}": min(
+            calibrate(some, keep_answer=promise, confidence=confidence).cut
+            for some in groups.values()
+        )
+        for promise in promises
+    }
+
+
+def possible(
+    questions: Sequence[ScoredQuestion], *, confidence: float | None = None
+) -> list[float]:
+    """Those of `PROMISES` that so many questions are enough for.
+
+    Raises:
+        InputError: If they are too few for the least of them; it names the number that would do.
+    """
+    calibrate(questions, keep_answer=PROMISES[0], confidence=confidence)
+    promises = []
+    for promise in PROMISES:
+        try:
+            calibrate(questions, keep_answer=promise, confidence=confidence)
+        except InputError:  # and all above need more
+            break
+        promises.append(promise)
+    return promises
+
+
+def check_shares(parts: Mapping[Share, Sequence[Mapping[str, Any]]]) -> None:
+    """Check that there are questions enough to train a pruner, calibrate its least promise, check.
+
+    Args:
+        parts: Questions as `ragsieve_research.train.pruner.train_pruner` reads them, by
+            their purpose.
+
+    Raises:
+        InputError: If one has too few: it names it, and the numbers of all.
+    """
+    records = in_turns([(part, one) for one in some] for part, some in parts.items())
+    shown = (part for part, one in records if unscored(one).holds.any())
+    needed = dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(PROMISES[0])}
+    rule = "six eighths of all questions to train, one each to calibration and to checking"
+    check_enough(shown, needed, "known evidence", rule)
+
+
+def unscored(record: Mapping[str, Any]) -> ScoredQuestion:
+    """A question that no pruner has read yet, for whether it has evidence."""
+    labels = np.concatenate([[0.0], *(labels for _, labels in labelled(record))])
+    return ScoredQuestion(np.zeros(len(labels)), labels == 1)
+
+
+def promise(
+    folder: Path, questions: Sequence[ScoredQuestion], *, confidence: float | None = None
+) -> list[float]:
+    """Give a pruner's folder the thresholds of all promises that these questions allow.
+
+    The thresholds that it had go. Returns the promises.
+
+    Raises:
+        InputError: If there are too few questions for the least of them.
+    """
+    promises = possible(questions, confidence=confidence)
+    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    settings |= {
+        "thresholds": thresholds({"own": questions}, promises, confidence=confidence),
+        "calibrated_on": {"own": sum(bool(q.holds.any()) for q in questions)},
+    }
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    return promises
+
+
+def check_free(folder: Path) -> None:
+    """Raise `InputError` where a folder holds anything but what `copy` wrote."""
+    check_replaceable(folder, "pruner", SETTINGS, lambda: (*FILES, CARD))
+
+
+def copy(
+    pruner: Pruner,
+    folder: Path,
+    questions: Sequence[ScoredQuestion],
+    *,
+    confidence: float | None = None,
+) -> None:
+    """Write a copy of a pruner's folder with thresholds calibrated on other questions.
+
+    Args:
+        pruner: What scored them.
+        folder: See `check_free`.
+        questions: Those that the pruner was not trained on.
+        confidence: See `ragsieve_research.train.risk.calibrate`.
+
+    Raises:
+        InputError: If ``folder`` is not free, or there are too few questions.
+    """
+    check_free(folder)
+    possible(questions, confidence=confidence)
+    with atomic_dir(folder) as fresh:
+        for name in FILES:
+            shutil.copyfile(pruner.folder / name, fresh / name)
+        kept = promise(fresh, questions, confidence=confidence)
+        use = (
+            f"A copy of ragsieve's sentence pruner `{pruner.identity}` with thresholds for "
+            f"`keep_answer` from {kept[0]} to {kept[-1]}, by conformal risk control on "
+            f"{sum(bool(q.holds.any()) for q in questions)} questions."
+        )
+        card = page(f"{pruner.model}, calibrated anew", use, {})
+        (fresh / CARD).write_text(card, encoding="utf-8")

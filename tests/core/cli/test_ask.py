@@ -1,0 +1,598 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.cli import Ended
+
+TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
+ASKED = "Who sang Summer Breeze?"
+FAKE = ("--system", "finefilter-point", "--llm", "fake:echo", "--embedder", "fake:hashing")
+RANKED = ("--system", "top-sentences", "--option", "k=1", "--embedder", "fake:hashing")
+
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def files(ragsieve: Command) -> None:
+    """a.txt and q.jsonl in the folder."""
+    Path("a.txt").write_text(TEXT)
+    batch(Path("q.jsonl"), 3)
+
+
+def batch(path: Path, n: int) -> None:
+    """A file of ``n`` questions."""
+    rows = [
+        {"question": f"{ASKED} {i}", "documents": [TEXT], "answers": ["Seals"]} for i in range(n)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def process(*arguments: str, given: bytes | None = None, **environment: str) -> Ended:
+    """The command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ragsieve", *arguments],
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        capture_output=True,
+        env={**os.environ, **environment},
+    )
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_filter_prints_what_matters(ragsieve: Command) -> None:
+    """The kept text on stdout, what it cost on stderr."""
+    ended = ragsieve("filter", *FAKE, "-q", ASKED, "a.txt")
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
+    assert ended.err.startswith("kept 1 of 3 spans, 9 of 19 tokens; ")
+
+
+def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
+    """Records of an array are documents of their own, a reply with other fields is one."""
+    records = [{"name": "Bees", "make": "honey"}, {"name": "Summer Breeze", "by": "Seals"}]
+    Path("records.json").write_text(json.dumps(records))
+    Path("reply.json").write_text(json.dumps({"total": 2, "results": records}))
+    listed = ragsieve("filter", *FAKE, "-q", ASKED, "records.json")
+    whole = ragsieve("filter", *FAKE, "-q", ASKED, "reply.json", "--json")
+    asked = {"question": ASKED, "documents": records}
+    Path("asked.jsonl").write_text(json.dumps(asked))
+    many = ragsieve("filter", *FAKE, "--input", "asked.jsonl", "--output", "kept.jsonl")
+
+    assert [0, 0, 0] == [listed.code, whole.code, many.code]
+    assert "name: Summer Breeze" in listed.out
+    assert "honey" not in listed.out
+    assert "reply.json:1" in whole.out
+    assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
+
+
+def test_ask_prints_the_answer(ragsieve: Command) -> None:
+    """Here the fake's: the sentence nearest to the question."""
+    ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt")
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
+
+
+def test_json_is_one_object(ragsieve: Command) -> None:
+    """Query, kept spans in reading order, text, tokens, trace; an answer where asked for."""
+    found = json.loads(ragsieve("filter", *FAKE, "-q", ASKED, "a.txt", "--json").out)
+    asked = json.loads(ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "--json").out)
+
+    assert ["query", "kept", "text", "tokens", "trace"] == list(found)
+    assert {**found, "trace": 0, "answer": found["text"]} == {**asked, "trace": 0}
+    (kept,) = found["kept"]
+    assert ("a.txt", TEXT[17:60]) == (kept["document"], kept["text"])
+    assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
+
+
+def test_explain_shows_every_sentence(ragsieve: Command) -> None:
+    """Kept or dropped, by which stage; without colours where there is no terminal."""
+    ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
+    lines = [re.sub(r" +[\d.]+$", "", line) for line in ended.out.splitlines()]
+
+    assert ["", "a.txt", "  - Bees make honey.", "      Extract: not named as useful"] == lines[:4]
+    assert "  + Summer Breeze was sung by Seals and Crofts." == lines[4]
+    assert "note: document id 'a.txt' occurs again with the same text: read once" in lines
+    assert "answer: Summer Breeze was sung by Seals and Crofts." in lines
+
+
+def test_explain_says_where_the_threshold_comes_from(ragsieve: Command) -> None:
+    """Once, under all spans; and no line has a score twice."""
+    default = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.9")
+    ended = ragsieve("filter", *default, "-q", ASKED, "a.txt", "--explain")
+    lines = ended.out.splitlines()
+    ranked = ragsieve("filter", *RANKED, "-q", ASKED, "a.txt", "--explain")
+
+    assert ["note: Threshold: keep_answer=0.9 → 0.1"] == [x for x in lines if "keep_answer" in x]
+    assert "      Threshold: score 0.000 is below 0.100" in lines
+    assert re.search(r"^      TopK \d\.\d{3}: rank 2 is past k=1$", ranked.out, re.MULTILINE)
+
+
+def test_documents_come_by_standard_input() -> None:
+    """Without a FILE, and as ``-``."""
+    one = process("filter", *FAKE, "-q", ASKED, given=TEXT.encode())
+    other = process("filter", *FAKE, "-q", ASKED, "-", given=TEXT.encode())
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (one.code, one.out)
+    assert one.out == other.out
+
+
+def test_max_tokens_is_a_budget(ragsieve: Command) -> None:
+    """Ten words hold one sentence of two; none hold none."""
+    top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt")
+
+    assert "Summer Breeze was sung by Seals and Crofts.\n" == ragsieve(*top, "--max-tokens=10").out
+    assert "\n" == ragsieve(*top, "--max-tokens=0").out
+
+
+@pytest.mark.parametrize("workers", ["1", "4"])
+def test_a_system_may_prune(ragsieve: Command, workers: str) -> None:
+    """One question, and many at once with a cache; no embedder is needed."""
+    reading = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.6")
+    one = ragsieve("ask", *reading, "-q", ASKED, "a.txt")
+    options = ("--input", "q.jsonl", "--output", "o.jsonl", "--cache", "c", "--workers", workers)
+    many = ragsieve("filter", *reading, *options)
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.") == (one.code, one.out.strip())
+    assert "; 2 model calls, " in one.err
+    assert "; 1 model call, " in ragsieve("filter", *reading, "-q", ASKED, "a.txt").err
+    assert 0 == many.code
+    assert 3 == len(Path("o.jsonl").read_text().splitlines())
+    assert "pruner=overlap-pruner" in Path("o.jsonl").read_text()
+
+
+def test_a_system_takes_options(ragsieve: Command) -> None:
+    """Each by its name: one of three sentences, all three, and none within three words."""
+    top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt", "--option")
+
+    assert "Summer Breeze was sung by Seals and Crofts.\n" == ragsieve(*top, "k=1").out
+    assert TEXT + "\n" == ragsieve(*top, "k=3").out
+    assert "\n" == ragsieve(*top, "k=3", "--option", "max_tokens=3").out
+
+
+def test_a_part_of_a_system_may_have_a_model_of_its_own(ragsieve: Command) -> None:
+    """A cross-encoder ranks in place of the embedder; an option beside it is a string."""
+    own = ("--model", "reranker=fake:overlap", "--option", "truncator=none")
+    found = json.loads(ragsieve("filter", *FAKE, *own, "-q", ASKED, "a.txt", "--json").out)
+    stages = [step["stage"].split("(")[0] for step in found["trace"]["steps"]]
+
+    assert "Pair" in stages
+    assert {"Cosine", "Truncate"}.isdisjoint(stages)
+
+
+def test_a_model_of_a_part_that_is_named_as_the_llm_is_the_llm(ragsieve: Command) -> None:
+    """With its options: here a context that is too small for the extractor's prompt."""
+    small = ("--llm-option", "context=10", "--option", "truncator=none")
+    ended = ragsieve(
+        "filter", *FAKE, *small, "--model", "extractor=fake:echo", "-q", ASKED, "a.txt"
+    )
+
+    assert (2, "") == (ended.code, ended.out)
+    assert ended.err.endswith("it holds 10\n")
+
+
+def test_an_index_stands_in_for_documents(ragsieve: Command) -> None:
+    """What it finds is filtered; a batch searches it, too, whatever documents its lines have."""
+    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
+    words = ("--system", "all", "--llm", "fake:echo", "--source", "index:words")
+    words += ("--source-option", "k=1")
+    ended = ragsieve("ask", *words, "-q", ASKED, "--json")
+    ragsieve("ask", *words, "--input", "q.jsonl", "--output", "o.jsonl")
+    found = json.loads(ended.out)
+
+    assert (0, TEXT) == (ended.code, found["kept"][0]["text"])
+    assert "bm25" in found["kept"][0]["scores"]
+    assert found["trace"]["steps"][0]["stage"].startswith("Search(")
+    assert ["a.txt"] * 3 == [
+        json.loads(line)["kept"][0]["document"] for line in Path("o.jsonl").read_text().splitlines()
+    ]
+
+
+def test_sources_stand_in_for_documents(ragsieve: Command) -> None:
+    """Those that the router chooses are asked; here all, one of which is the model's memory."""
+    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
+    tables = (
+        'name = "notes"\nkind = "index"\nfolder = "words"\n',
+        'name = "memory"\nkind = "memory"\n',
+    )
+    text = "".join(f'[[sources]]\n{table}description = "x"\n' for table in tables)
+    Path("s.toml").write_text(text)
+    ended = ragsieve(
+        "ask", *FAKE[2:], "--system", "all", "--source", "sources:s.toml", "-q", ASKED, "--json"
+    )
+    found = json.loads(ended.out)
+
+    assert (0, TEXT) == (ended.code, found["kept"][0]["text"])
+    assert ["asked: notes, memory; not asked: none"] == found["trace"]["steps"][0]["notes"][:1]
+
+
+def test_an_index_of_words_cannot_be_searched_by_embedding(ragsieve: Command) -> None:
+    """One line says why, before anything is asked."""
+    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
+    ended = ragsieve(
+        "filter", *FAKE, "--source", "index:words", "--source-option", "by=dense", "-q", ASKED
+    )
+
+    assert (2, "") == (ended.code, ended.out)
+    assert (
+        "error: by must be bm25 for index words, which has no embedder, got 'dense'\n" == ended.err
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["filter"], ["ask"], ["models"], ["systems"], ["train", "router"]]
+)
+def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
+    """Lines that can be copied."""
+    ended = ragsieve(*command, "--help")
+
+    assert 0 == ended.code
+    assert re.search("^    ragsieve ", ended.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("group", [[], ["train"], ["index"], ["models"]])
+def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> None:
+    """The same text as ``--help``, not an error; exit code 2, since nothing was done."""
+    bare = ragsieve(*group)
+
+    assert (2, "") == (bare.code, bare.out)
+    assert ragsieve(*group, "--help").out == bare.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("nope", "No such command 'nope'"),
+        ("filter a.txt", "name one question by --query, or many by --input"),
+        ("filter -q x --input q.jsonl --output o", "name one question"),
+        ("filter --input q.jsonl", "--input and --output go together"),
+        ("filter --input q.jsonl --output o --json", "--input takes no FILE, --json"),
+        ("filter --input none --output o", "'none' does not exist"),
+        ("filter --input q.jsonl --output .", "'.' is a directory"),
+        ("filter --input s3://b/*.parquet --output o", "--input must be a file, got 's3://b/"),
+        ("filter --input q.jsonl --output o --engine ray --limit 3", "and no --limit or --cache"),
+        ("filter --input q.jsonl --output q.jsonl", "must not be the input"),
+        ("filter --input q.jsonl --output a.txt", "must be empty or made by ragsieve"),
+        ("filter --input q.jsonl --output o --workers 0", "--workers"),
+        ("filter -q x --max-tokens -1 a.txt", "--max-tokens"),
+        ("filter -q x --llm nope:x a.txt", "a model must be one of openai:MODEL"),
+        ("filter -q x --llm minilm a.txt", "minilm is no LLM"),
+        ("filter -q x --embedder smollm2 a.txt", "smollm2 is no embedder"),
+        ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
+        ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
+        ("filter -q x --option cuts=1 a.txt", "got 'cuts'; did you mean 'cut'\\?"),
+        ("filter -q x --system finefiltr a.txt", "got 'finefiltr'; did you mean 'finefilter'\\?"),
+        ("filter -q x --llm smolm2 a.txt", "got 'smolm2'; did you mean 'smollm2'\\?"),
+        ("fliter -q x a.txt", "No such command 'fliter'.*filter"),
+        ("models pull minlm", "got 'minlm'; did you mean 'minilm'\\?"),
+        ("scorers sampel", "got 'sampel'; did you mean 'sample'\\?"),
+        ("scorers sample --scorer bm52", "got 'bm52'; did you mean 'bm25'\\?"),
+        (
+            "filter -q x --system all --option n=1 a.txt",
+            "options of all are k, max_tokens, got 'n'",
+        ),
+        (
+            "filter -q x --system top-sentences --option k=two a.txt",
+            "k of top-sentences must be of type int, got 'two'",
+        ),
+        (
+            "filter -q x --system finefilter-point --option mode=loud a.txt",
+            "mode of finefilter-point must be one of 'point', 'write', got 'loud'",
+        ),
+        ("filter -q x --model extractor a.txt", "--model must be ROLE=MODEL, got 'extractor'"),
+        (
+            "filter -q x --option keep_answer=0.5 a.txt",
+            r"keep_answer must be from 0\.8 to 0\.99, got 0\.5",
+        ),
+        (
+            "filter -q x --model critic=smollm2 a.txt",
+            "models of finefilter are pruner, got 'critic'",
+        ),
+        ("filter -q x --pruner minilm a.txt", "minilm is no sentence pruner"),
+        (
+            "filter -q x --system finefilter-point --model extractor=minilm a.txt",
+            "minilm is no LLM",
+        ),
+        (
+            "filter -q x --system finefilter-point --option truncator=none "
+            "--model truncator=smollm2 a.txt",
+            "truncator of finefilter-point must be an option or a model, got both",
+        ),
+        ("filter -q x --source index:none", "none holds no index"),
+        ("filter -q x --source index:. a.txt", "name --source or FILE, not both"),
+        ("filter -q x --source words", "source must be KIND:PLACE, as index:FOLDER, got 'words'"),
+        ("filter -q x --source indx:.", "source must be one of .*got 'indx'; did you mean 'index'"),
+        ("filter -q x --source-option by=dense a.txt", "source_options go with a source"),
+        ("filter -q x --source index:. --source-option n=1", "source index.n is not known"),
+        ("filter -q x --source index:.", ". holds no index: `ragsieve index build` makes one"),
+        ("filter -q x --system chunkrag --option source=a a.txt", "got 'source'"),
+        ("filter --query= a.txt", "must not be blank"),
+        ("filter -q x none.txt", "none.txt cannot be read: No such file"),
+    ],
+)
+def test_bad_input_is_one_line_before_a_model_is_loaded(
+    ragsieve: Command, arguments: str, reason: str
+) -> None:
+    """Exit code 2, nothing on stdout; the default models are named, and not imported."""
+    loaded = set(sys.modules)
+    ended = ragsieve(*arguments.split())
+
+    assert (2, "") == (ended.code, ended.out)
+    assert re.fullmatch(f"error: .*{reason}.*\n", ended.err)
+    assert set() == {"torch", "transformers", "openai"} & (set(sys.modules) - loaded)
+
+
+def test_a_model_that_fails_is_exit_code_1(ragsieve: Command) -> None:
+    """The question does not fit a context of ten tokens; ``keep`` cannot help the reader."""
+    small = ("--llm-option", "context=10", "--system", "all")
+    ended = ragsieve("ask", *FAKE, *small, "-q", "Who? " * 9, "a.txt")
+
+    assert (1, "") == (ended.code, ended.out)
+    assert re.fullmatch("error: prompt and reply need .* holds 10\n", ended.err)
+
+
+def test_the_command_starts_without_the_heavy_libraries() -> None:
+    """What a fake answers never waits for torch."""
+    code = (
+        "import sys; from ragsieve.cli import cli;"
+        "cli(sys.argv[1:], standalone_mode=False);"
+        "print({'torch', 'transformers', 'openai'} & set(sys.modules))"
+    )
+    arguments = ["ask", *FAKE, "-q", ASKED]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], input=TEXT.encode(), capture_output=True
+    )
+
+    assert b"set()" == done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("more", [(), ("--explain",), ("--json",)])
+def test_documents_do_not_control_the_terminal(more: tuple[str, ...]) -> None:
+    """Escapes, returns and half characters are shown as U+FFFD or written as JSON escapes."""
+    given = json.dumps(
+        {"text": "Bees \x1b[2J\x07 over\rwrite \x7f\x9b31m \ud800.", "id": "\x1b[1m"}
+    )
+    ended = process("filter", *FAKE, "-q", "Bees?", *more, given=given.encode())
+
+    assert 0 == ended.code
+    assert [] == re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f]", ended.out + ended.err)
+
+
+def test_a_terminal_without_the_letters_shows_question_marks() -> None:
+    """What cannot be encoded is no reason to fail."""
+    given = "Bees make “honey”.".encode()
+    ended = process("filter", *FAKE, "-q", "Bees?", given=given, PYTHONIOENCODING="latin-1")
+
+    assert (0, "Bees make ?honey?.\n") == (ended.code, ended.out)
+
+
+@pytest.mark.parametrize("arguments", [("-q", ASKED, "--system", "all"), ("--input", "-")])
+def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
+    """As ``| head -n 1`` does, also while questions still come: no traceback, and it ends."""
+    question = json.dumps({"question": ASKED, "documents": [TEXT]}) + "\n"
+    streams = "--input" in arguments
+    command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdin.write(question * 200 if streams else TEXT * 5000)
+        running.stdin.flush()
+        if streams:
+            running.stdout.readline()
+        running.stdout.close()
+        running.stdin.close()
+        err = running.stderr.read()
+
+    assert "Traceback" not in err
+
+
+def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Command) -> None:
+    """Each by its number, on one line; exit code 2, and the others are done."""
+    with Path("q.jsonl").open("ab") as file:
+        file.write(b"\xff\n\n" + json.dumps({"question": "x" * 300, "documents": 3}).encode())
+    ended = ragsieve("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
+    errors = sorted(line for line in ended.err.splitlines() if line.startswith("error"))
+
+    assert 2 == ended.code
+    assert "error: q.jsonl line 4: not UTF-8 at byte 0: 0xff" == errors[0]
+    assert "error: q.jsonl line 6: documents must be a list, got 3" == errors[1]
+    assert ended.err.endswith(
+        "o.jsonl: 3 of 5 questions; kept 27 of 57 tokens (47.4%); accuracy 100.0% of 3\n"
+    )
+
+
+@pytest.mark.parametrize("source", ["/dev/stdin", "-"])
+def test_a_batch_may_come_from_a_pipe(tmp_path: Path, source: str) -> None:
+    """As ``<(zcat q.jsonl.gz)`` gives one, which can be read once."""
+    given, output = Path("q.jsonl").read_bytes(), tmp_path / "o.jsonl"
+    ended = process("ask", *FAKE, "--input", source, "--output", str(output), given=given)
+
+    assert (0, "", 3) == (ended.code, ended.out, len(output.read_text().splitlines()))
+
+
+def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -> None:
+    """Each result is there before the next question is written; one line a question, in order."""
+    command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "--input", "-"]
+    lines = [{"id": f"q{n}", "question": f"{ASKED} {n}", "documents": [TEXT]} for n in range(3)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin and running.stdout
+        records = []
+        for line in lines:
+            running.stdin.write(json.dumps(line).encode() + b"\n")
+            running.stdin.flush()
+            records.append(json.loads(running.stdout.readline()))
+        running.stdin.close()
+
+    assert 0 == running.returncode
+    assert [(n + 1, f"q{n}") for n in range(3)] == [(r["line"], r["id"]) for r in records]
+    assert all("Seals and Crofts" in record["text"] for record in records)
+
+
+def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
+    """So that lines out are lines in; blank ones count as lines only, and `--limit` stops."""
+    good = json.dumps({"question": ASKED, "documents": [TEXT], "answers": ["Seals"]})
+    given = f"{good}\n\nno JSON\n{good}\n{good}\n".encode()
+    ended = process("ask", *FAKE, "--input", "-", "--limit", "3", given=given)
+    records = [json.loads(line) for line in ended.out.splitlines()]
+
+    assert 2 == ended.code
+    assert [1, 3, 4] == [record["line"] for record in records]
+    assert [False, True, False] == ["error" in record for record in records]
+    assert "InputError: not JSON" in records[1]["error"]
+    assert 1.0 == records[0]["accuracy"]
+    assert re.search("standard input: 2 of 3 questions; .*; accuracy 100.0% of 2\n$", ended.err)
+
+
+def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
+    """Records name the options that made them but the key, which nobody else should read."""
+    command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--llm-option")
+    first = ragsieve(*command, "context=4000")
+    keyed = ragsieve(*command, "context=4000", "--llm-option", "api_key=secret")
+    other = ragsieve(*command, "context=5000")
+
+    assert (0, 2, 2) == (first.code, keyed.code, other.code)
+    assert "fake:echo cannot take options ['api_key']: its options are context\n" in keyed.err
+    assert "was made by" in other.err
+    assert "context=4000" in Path("o.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "other", [("--option", "min_keep=1"), ("--model", "reranker=fake:overlap")]
+)
+def test_options_and_models_of_the_system_tell_records_apart(
+    ragsieve: Command, other: tuple[str, str]
+) -> None:
+    """A batch goes on with the same ones only; the records name them."""
+    command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--option", "min_keep=2")
+    codes = [ragsieve(*command).code, ragsieve(*command).code, ragsieve(*command, *other).code]
+
+    assert [0, 0, 2] == codes
+    assert "min_keep=2" in Path("o.jsonl").read_text()
+
+
+def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
+    """A batch, in the middle of its work."""
+    arguments = ["ask", *FAKE, "--input", str(source), "--output", str(output)]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "ragsieve", *arguments],
+        stderr=subprocess.PIPE,
+        # a shell that runs the tests in the background has Ctrl-C ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    until = time.monotonic() + 30
+    while time.monotonic() < until and running.poll() is None:
+        if output.exists() and output.stat().st_size > 20_000:
+            break
+        time.sleep(0.01)
+    return running
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -int(signal.SIGKILL))]
+)
+def test_a_batch_goes_on_where_it_stopped(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    """After Ctrl-C, which ends it at once, and after a kill: every question once."""
+    source, output = tmp_path / "q.jsonl", tmp_path / "o.jsonl"
+    batch(source, 400)
+    with started(output, source) as running:
+        running.send_signal(sent)
+        sent_at = time.monotonic()
+        _, err = running.communicate()
+    before = output.read_bytes().count(b"\n")
+    again = process("ask", *FAKE, "--input", str(source), "--output", str(output))
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+
+    assert (code, 0) == (running.returncode, again.code)
+    assert time.monotonic() - sent_at < 60
+    assert (sent != signal.SIGINT) or b"\nerror: interrupted" in err
+    assert 0 < before < 400
+    assert list(range(1, 401)) == sorted(row["line"] for row in rows)
+
+
+@pytest.mark.models
+def test_filter_with_the_default_models() -> None:
+    """A real extractor, ranker and truncator keep verbatim sentences of the text."""
+    ended = process("filter", "-q", ASKED, "--json", given=TEXT.encode())
+    found = json.loads(ended.out)
+
+    assert 0 == ended.code
+    assert all(TEXT[kept["start"] : kept["end"]] == kept["text"] for kept in found["kept"])
+    assert found["tokens"]["after"] <= found["tokens"]["before"]
+
+
+@pytest.mark.models
+def test_ask_with_the_default_models() -> None:
+    """The small default model reads the answer off one sentence."""
+    ended = process("ask", "-q", ASKED, "--system", "top-sentences", given=TEXT.encode())
+
+    assert 0 == ended.code
+    assert "Seals" in ended.out
+
+
+PRUNED = ("--llm", "fake:echo", "--pruner", "fake:pruner", "-q", ASKED, "a.txt")
+
+
+def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
+    """The fake's threshold is what is left of 1: three of four words are enough for 0.8."""
+    Path("a.txt").write_text("Summer sang a breeze. Who sang here? Summer Breeze was it. Cheese.")
+    some = ragsieve("filter", *PRUNED, "--keep-answer", "0.3")
+    more = ragsieve("filter", *PRUNED, "--keep-answer", "0.8")
+
+    assert ("Summer sang a breeze.\n", 0) == (some.out, some.code)
+    assert "kept 1 of 4 spans" in some.err
+    assert "Summer sang a breeze. Who sang here? Summer Breeze was it.\n" == more.out
+    assert "kept 3 of 4 spans" in more.err
+
+
+def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
+    """It ranks the documents first: the file with all four words stands before the other."""
+    Path("a.txt").write_text("Who sang here? Cheese.")
+    Path("b.txt").write_text("Who sang summer breeze?")
+    options = ("--system", "provence", "--option", "min_score=0.5")
+    ended = ragsieve("filter", *PRUNED, "b.txt", *options)
+
+    assert ("Who sang summer breeze?\n\nWho sang here?\n", 0) == (ended.out, ended.code)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "all", "--keep-answer", "0.9"), "max_tokens, got 'keep_answer'"),
+        (("--keep-answer", "1.5"), "keep_answer must be over 0 and below 1, got 1.5"),
+        (("--keep-answer", "0.9", "--option", "keep_answer=0.8"), "not both"),
+        (("--keep-answer", "much"), "'much' is not a valid float"),
+    ],
+)
+def test_a_bad_promise_ends_in_one_line(
+    ragsieve: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    """It names the option, the rule and the value."""
+    ended = ragsieve("filter", *PRUNED, *arguments)
+
+    assert (2, "", 1) == (ended.code, ended.out, len(ended.err.splitlines()))
+    assert message in ended.err
+
+
+def test_a_question_that_no_document_answers_is_said(ragsieve: Command) -> None:
+    """Under a fifth a warning says so; else nothing does."""
+    unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")
+    answered = ragsieve("filter", *PRUNED)
+
+    assert "warning: no document seems to answer (0%)\n" in unanswered.err
+    assert "seems" not in answered.err

@@ -1,0 +1,163 @@
+"""Settings of ragsieve.toml and of the environment; completion; what -v and -q print."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+import pytest
+from click.shell_completion import ShellComplete
+
+from ragsieve.cli import cli
+from ragsieve.cli.ask import filter_command
+from tests.plugins.cli import Ended
+
+Command = Callable[..., Ended]
+QUESTION = ("-q", "Who sang it?")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's configuration folder, and a document."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setattr(platformdirs, "user_config_path", lambda *_, **__: folder)
+    (tmp_path / "a.txt").write_text("Nina sang it. Cheese is old. It rains today. Bees hum.")
+    return folder
+
+
+def system_of(ended: Ended) -> tuple[int, int]:
+    """Spans kept by the system that ran, and tokens it may keep."""
+    result = json.loads(ended.out)
+    return len(result["kept"]), result["tokens"]["after"]
+
+
+def test_nothing_is_set(ragsieve: Command) -> None:
+    assert ragsieve("config").out.startswith("nothing is set: ")
+    assert "{}\n" == ragsieve("config", "--json").out
+
+
+def test_the_nearest_setting_goes_first(
+    ragsieve: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's file, the folder's, the environment, the command line."""
+    (home / "ragsieve.toml").write_text('system = "top-sentences"\noptions = {k = 3}\nllm = "a"\n')
+    Path("ragsieve.toml").write_text('llm = "fake:echo"\nembedder = "fake:hashing"\n')
+    run = ("filter", *QUESTION, "--json")
+    assert 3 == system_of(ragsieve(*run, "a.txt"))[0]
+    assert 1 == system_of(ragsieve(*run, "--option", "k=1", "a.txt"))[0]
+
+    monkeypatch.setenv("RAGSIEVE_MAX_TOKENS", "4")
+    assert 4 >= system_of(ragsieve(*run, "a.txt"))[1]
+    shown = json.loads(ragsieve("config", "--json").out)
+    assert {"value": "fake:echo", "from": "ragsieve.toml"} == shown["llm"]
+    assert {"value": "4", "from": "RAGSIEVE_MAX_TOKENS"} == shown["max_tokens"]
+    assert {"value": {"k": 3}, "from": str(home / "ragsieve.toml")} == shown["options"]
+
+
+def test_options_of_one_system_are_not_for_another(ragsieve: Command) -> None:
+    """Named on the command line, a system comes with its own defaults."""
+    Path("ragsieve.toml").write_text('keep_answer = 0.9\npruner = "fake:pruner"\n')
+    ended = ragsieve("filter", *QUESTION, "--system", "all", "--llm", "fake:echo", "a.txt")
+
+    assert 0 == ended.code, ended.err
+
+
+def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
+    ragsieve: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("ragsieve.toml").write_text('llm_options = {api_key = "secret", timeout_s = 5}\n')
+    monkeypatch.setenv("RAGSIEVE_BASE_URL", "http://127.0.0.1:1/v1")
+    shown = json.loads(ragsieve("config", "--json").out)["llm_options"]["value"]
+
+    assert {"api_key": "…", "timeout_s": 5, "base_url": "http://127.0.0.1:1/v1"} == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("system = ", "ragsieve.toml must be TOML: "),
+        ("sistem = 1", "ragsieve.toml: sistem is not known; known are system, options, "),
+        ("llm = true", "ragsieve.toml: llm must be a string or null, got True"),
+        ("options = 1", "ragsieve.toml: options must be an object, got 1"),
+        ("max_tokens = -1", "ragsieve.toml: max_tokens must be a whole number >= 0"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(ragsieve: Command, text: str, message: str) -> None:
+    """That names the file or the command that shows it."""
+    Path("ragsieve.toml").write_text(text)
+    ended = ragsieve("filter", *QUESTION, "a.txt")
+
+    assert (2, 1) == (ended.code, ended.err.count("\n"))
+    assert re.search(message, ended.err)
+
+
+def test_quiet_prints_errors_alone(ragsieve: Command) -> None:
+    """No cost line and no bar; what fails is still said."""
+    fake = ("--system", "all", "--llm", "fake:echo")
+    assert "" == ragsieve("-q", "filter", *QUESTION, *fake, "a.txt").err
+    assert "kept" in ragsieve("filter", *QUESTION, *fake, "a.txt").err
+
+    Path("q.jsonl").write_text('{"question": "Who?", "documents": ["a"]}\n{"question": 3}\n')
+    ended = ragsieve("-q", "filter", "--input", "q.jsonl", "--output", "o.jsonl", *fake)
+    assert (2, 1) == (ended.code, ended.err.count("\n"))
+    assert "q.jsonl line 2" in ended.err
+
+
+def test_a_model_that_the_folder_sets_is_named(ragsieve: Command, home: Path) -> None:
+    """It may be on another server; the own file of a user needs no word."""
+    (home / "ragsieve.toml").write_text('llm = "fake:echo"\n')
+    run = ("filter", *QUESTION, "--system", "all", "a.txt")
+    assert "is set by" not in ragsieve(*run).err
+
+    Path("ragsieve.toml").write_text('llm = "fake:echo"\nembedder = "fake:hashing"\n')
+    assert ["llm is set by ragsieve.toml"] == [
+        line for line in ragsieve(*run).err.splitlines() if "is set by" in line
+    ]
+
+
+def test_verbose_says_what_is_loaded(ragsieve: Command) -> None:
+    """Models, and settings with their places."""
+    Path("ragsieve.toml").write_text('llm = "fake:echo"\n')
+    ended = ragsieve("-v", "filter", *QUESTION, "--system", "all", "a.txt")
+
+    assert "llm is set by ragsieve.toml\n" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "start", "offered"),
+    [
+        ((), "conf", ["config"]),
+        (("systems",), "pruningr", ["pruningrag"]),
+        (("filter", "--system"), "finefilter-", ["finefilter-point", "finefilter-write"]),
+        (("filter", "--system", "top-sentences", "--option"), "k", ["k="]),
+        (("filter", "--system", "winnowrag", "--model"), "crit", ["critic="]),
+        (("filter", "--system", "no-such", "--option"), "", []),
+        (("filter", "--llm"), "open", ["openai:"]),
+        (("ask", "--embedder"), "mini", ["minilm"]),
+        (("serve", "--system"), "chunkrag-lik", ["chunkrag-likelihood"]),
+        (("scorers",), "hotpotqa_f", ["hotpotqa_fullwiki"]),
+    ],
+)
+def test_a_shell_completes(words: tuple[str, ...], start: str, offered: list[str]) -> None:
+    """Commands, systems, their options and models, data sets."""
+    complete = ShellComplete(cli, {}, "ragsieve", "_RAGSIEVE_COMPLETE")
+
+    assert offered == [item.value for item in complete.get_completions([*words], start)]
+
+
+def test_help_names_every_option_once(ragsieve: Command) -> None:
+    """The ten that matter come first."""
+    text = ragsieve("filter", "--help").out
+    flags = [option.opts[0] for option in filter_command.params if option.opts[0][0] == "-"]
+
+    shown = re.findall(r"^  (-[\w-]+)", text, re.MULTILINE)
+
+    assert Counter(flags) == Counter(shown[:-1])  # the last is the help itself
+    assert (
+        text.index("\nOptions:") < text.index("\n  --keep-answer") < text.index("Models and their")
+    )

@@ -1,0 +1,108 @@
+"""`ragsieve serve`: what it is told, and a server that really runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+
+FAKES = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--system", "top-sentences")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "no"), "system must be one of"),
+        (("--system", "all", "--system", "icl", "--option", "k=1"), "go with one --system"),
+        (("--upstream", "ftp://x"), "upstream must be http(s)://host[:port][/path], got 'ftp://x'"),
+        (("--upstream-key-env", "HOME"), "--upstream-key-env goes with --upstream"),
+        (("--filter-tools", "*"), "--filter-tools goes with --upstream"),
+        (("--token-env", "NO_SUCH_NAME"), "--token-env must name a variable that is set"),
+        (("--token-file", "short"), "a token must be 8 or more printable ASCII characters"),
+        (("--token-file", "empty"), "--token-file must hold a token, got none in 'empty'"),
+        (("--limit-timeout-s", "0"), "timeout_s must be finite and over 0, got 0.0"),
+        (("--limit-max-documents", "0"), "max_documents must be at least 1, got 0"),
+        (("--host", "192.0.2.1"), "--host and --port must be free to listen at"),
+        (("--source-option", "k=1"), "source_options go with a source"),
+    ],
+)
+def test_bad_options_end_in_one_line(
+    ragsieve: Any, arguments: tuple[str, ...], message: str
+) -> None:
+    """Exit code 2, before a model is loaded."""
+    Path("short").write_text("secret")
+    Path("empty").write_text("\n")
+    code, out, err = ragsieve("serve", *FAKES, *arguments)
+
+    assert (2, "") == (code, out)
+    assert message in err.splitlines()[-1]
+    assert "secret" not in err
+
+
+def test_an_open_door_is_said(ragsieve: Any) -> None:
+    """Where others can reach it and no token is asked for."""
+    _, _, err = ragsieve("serve", *FAKES, "--host", "192.0.2.1")
+
+    assert "warning: all who reach 192.0.2.1 may ask: set --token-env or --token-file" in err
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command as a process, with the address that it says."""
+    (tmp_path / "tokens").write_text("first-token\nsecond-token\n")
+    command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--token-file", str(tmp_path / "tokens"), "--max-tokens", "50"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout
+    yield process, process.stdout.readline().rpartition(" ")[2].strip()
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.server
+def test_a_server_runs_until_it_is_told_to_stop(
+    server: tuple[subprocess.Popen[str], str],
+) -> None:
+    """It says its address, answers there who has a token, and ends with 0, saying nothing more."""
+    process, url = server
+    body = json.dumps({"query": "Who sang?", "documents": ["Anna sang. It rained."]}).encode()
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer second-token"}
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/filter", body, headers)) as reply:
+        kept = json.loads(reply.read())["text"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{url}/v1/systems")
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=10)
+
+    assert "Anna sang. It rained." == kept
+    assert 401 == refused.value.code
+    assert (0, "", "") == (process.returncode, out, err)
+
+
+def test_keep_answer_goes_with_one_system_that_has_it(ragsieve: Any) -> None:
+    """Else one line says so; a request may name it for any."""
+    lacking = ragsieve("serve", *FAKES, "--keep-answer", "0.9")
+    several = ragsieve("serve", *FAKES, "--system", "finefilter", "--keep-answer", "0.9")
+
+    assert [2, 2] == [lacking.code, several.code]
+    assert re.search("options of top-sentences are .*, got 'keep_answer'", lacking.err)
+    assert "--keep-answer goes with one --system; a request may name keep_answer" in several.err

@@ -1,0 +1,72 @@
+"""The scripts of examples/."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+NEEDS = {
+    "langchain_compressor": "langchain_classic",
+    "llama_index_postprocessor": "llama_index.core",
+    "haystack_filter": "haystack",
+    "dspy_retriever": "dspy",
+}
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", NEEDS)
+def test_an_example_prints_the_sentence_that_answers(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It runs as it stands, and of fourteen sentences the right one is left, and most are not."""
+    pytest.importorskip(NEEDS[name])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    output = capsys.readouterr().out
+
+    assert "Émile Nouguier drew the first design of the Eiffel Tower." in output
+    for gone in ("More than six million", "gift of the people", "Trains still cross it"):
+        assert gone not in output
+
+
+@pytest.mark.server
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "needs", "line"),
+    [
+        ("langchain_agent", "langchain", "1088 characters were returned: Maurice Koechlin."),
+        ("langgraph_rag", "langgraph", "kept 78 of 265 tokens"),
+        ("openai_agent", "agents", "the model has 282 characters of outputs"),
+        ("mcp_client", "mcp", "The sculptor Frédéric Auguste Bartholdi designed it."),
+    ],
+)
+def test_an_agent_reads_what_matters(name: str, needs: str, line: str) -> None:
+    """As it stands; what the model reads is shorter than what was returned."""
+    pytest.importorskip(needs)
+    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    assert line in done.stdout.splitlines(), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_a_trained_filter_drops_more_than_before() -> None:
+    """Of a page in the words of one's own trade, which the bundled pruner keeps as a whole."""
+    pytest.importorskip("onnxscript")
+    command = [sys.executable, str(EXAMPLES / "train_filter.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+
+    assert "F22: the drum stays open." == done.stdout.splitlines()[-1], done.stderr
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_an_example_has_at_most_fifteen_lines(name: str) -> None:
+    """Blank ones not counted."""
+    lines = (EXAMPLES / f"{name}.py").read_text("utf-8").splitlines()
+
+    assert len([line for line in lines if line]) <= 15

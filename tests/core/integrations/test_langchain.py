@@ -1,0 +1,156 @@
+"""LangChain: a compressor in its retriever, with the real small models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from ragsieve.result import Result
+
+pytest.importorskip("langchain_core")
+
+from langchain_core.documents import Document
+
+from ragsieve.integrations.langchain import RagsieveCompressor
+
+from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
+
+DOCUMENTS = [
+    Document(
+        PAGE,
+        id="eiffel",
+        metadata={"title": "Eiffel Tower", "source": "https://example.org/eiffel"},
+    ),
+    Document(FRUIT, metadata={"source": "fruit.txt"}),
+]
+
+
+def test_asynchronous_calls_run_in_a_thread() -> None:
+    """The event loop is free meanwhile, and the result is the same."""
+    threads: list[threading.Thread] = []
+    sieve = RagsieveCompressor(
+        "top-sentences", **FAKE, on_result=lambda _: threads.append(threading.current_thread())
+    )
+    alone = sieve.compress_documents(DOCUMENTS, QUESTION)
+    found = asyncio.run(sieve.acompress_documents(DOCUMENTS, QUESTION))
+
+    assert alone == found
+    assert [True, False] == [one is threading.main_thread() for one in threads]
+
+
+def test_the_result_tells_what_was_dropped_and_what_it_cost() -> None:
+    """Whoever wants to know is called once a question."""
+    results: list[Result] = []
+    sieve = RagsieveCompressor("top-sentences", **FAKE, on_result=results.append)
+    sieve.compress_documents(DOCUMENTS, QUESTION)
+
+    assert 1 == len(results)
+    assert 3 == sum(bool(verdict.stage) for verdict in results[0].verdicts)
+    assert all(verdict.reason for verdict in results[0].verdicts if verdict.stage)
+    assert 5 == sum(step.to_dict()["embedded"] for step in results[0].trace.steps)
+
+
+def test_a_listener_that_fails_costs_no_document(caplog: pytest.LogCaptureFixture) -> None:
+    """The documents come as they were; with on_error="raise" its error comes."""
+
+    def fail(_: Result) -> None:
+        raise OSError("no space left")
+
+    options: dict[str, Any] = {"system": "top-sentences", **FAKE, "on_result": fail}
+    found = RagsieveCompressor(**options).compress_documents(DOCUMENTS, QUESTION)
+
+    assert DOCUMENTS == found
+    assert 1 == len(caplog.messages)
+    with pytest.raises(OSError, match="no space left"):
+        RagsieveCompressor(**options, on_error="raise").compress_documents(DOCUMENTS, QUESTION)
+
+
+def test_a_document_without_an_id_has_none_afterwards() -> None:
+    """The name that it has inside stays inside."""
+    found = RagsieveCompressor("all", llm="fake:echo").compress_documents(DOCUMENTS, QUESTION)
+
+    assert ["eiffel", None] == [document.id for document in found]
+
+
+@pytest.mark.parametrize(
+    ("start", "k", "expected"),
+    [(1000, 1, 1000 + len(PAGE) - len(KEPT)), (1000, 2, 1000), (-1, 1, -1), (None, 1, None)],
+)
+def test_a_start_index_is_that_of_the_kept_text(
+    start: int | None, k: int, expected: int | None
+) -> None:
+    """As text splitters write it; -1 is theirs for a place that they do not know."""
+    given = Document(PAGE, metadata={} if start is None else {"start_index": start})
+    sieve = RagsieveCompressor("top-sentences", **FAKE | {"options": {"k": k}})
+    (found,) = sieve.compress_documents([given], QUESTION)
+
+    assert expected == found.metadata.get("start_index")
+
+
+def test_a_splitters_documents_keep_true_offsets() -> None:
+    """The source has the kept text at its index, or the index is None."""
+    splitters = pytest.importorskip("langchain_text_splitters")
+    source = " ".join([FRUIT, PAGE, FRUIT, PAGE])
+    splitter = splitters.RecursiveCharacterTextSplitter(
+        chunk_size=110, chunk_overlap=0, add_start_index=True
+    )
+    split = splitter.create_documents([source])
+    sieve = RagsieveCompressor("top-sentences", **FAKE | {"options": {"k": 4}})
+    found = sieve.compress_documents(split, QUESTION)
+    starts = [(one.metadata["start_index"], one.page_content) for one in found]
+
+    assert [0, *(d.metadata["start_index"] for d in split[1:])] != [start for start, _ in starts]
+    assert all(source[a : a + len(text)] == text for a, text in starts if a is not None)
+
+
+def test_results_are_documents_that_can_be_written_down() -> None:
+    """Of LangChain's class, as JSON too, the input unchanged (langchain-ai/langchain#28511)."""
+    metadata = {"page": 3, "emb": [0.1, 0.2]}
+    given = Document("Parking is free. The late fee is 20 cents.", metadata=dict(metadata))
+    sieve = RagsieveCompressor("top-sentences", **FAKE)
+    (found,) = sieve.compress_documents([given], "What is the late fee?")
+
+    assert type(found) is Document
+    assert "The late fee is 20 cents." == found.page_content
+    assert found.metadata == json.loads(json.dumps(found.metadata))
+    assert ("Parking is free. The late fee is 20 cents.", metadata) == (
+        given.page_content,
+        given.metadata,
+    )
+
+
+def test_a_system_that_needs_no_torch_loads_none() -> None:
+    """The plain installation and the extra are enough."""
+    program = (
+        "import sys\n"
+        "from langchain_core.documents import Document\n"
+        "from ragsieve.integrations.langchain import RagsieveCompressor\n"
+        "sieve = RagsieveCompressor('filco-lexical', llm='fake:echo', on_error='raise')\n"
+        "sieve.compress_documents([Document('A tower. A tree.')], 'Which tower?')\n"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert "False False" == done.stdout.strip()
+
+
+def test_options_can_be_seen_and_written_down() -> None:
+    """As the fields of a model, without what is called."""
+    sieve = RagsieveCompressor("top-sentences", **FAKE, max_tokens=9, on_result=print)
+
+    assert "system='top-sentences'" in repr(sieve)
+    assert {
+        "system": "top-sentences",
+        **FAKE,
+        "max_tokens": 9,
+        "on_error": "keep",
+    } == sieve.model_dump()
+    assert sieve.model_dump() == RagsieveCompressor(**sieve.model_dump()).model_dump()

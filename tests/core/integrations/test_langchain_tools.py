@@ -1,0 +1,235 @@
+"""What tools returned, filtered before a model of LangChain reads it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain_core")
+
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+
+from ragsieve import load
+from ragsieve.answer import Reader
+from ragsieve.integrations.base import Adapter
+from ragsieve.integrations.langchain import filter_tool_messages
+from ragsieve.integrations.tools import NOTHING
+from ragsieve.models.fake import ScriptedLLM, echo
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
+from ragsieve.types import Document, Query, Segment
+
+from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
+
+SIEVE = Adapter("top-sentences", **FAKE, on_error="raise")
+
+
+def call(*names: str) -> AIMessage:
+    """A model's calls of tools, with ids c0, c1 …"""
+    calls: list[Any] = [{"id": f"c{n}", "name": name, "args": {}} for n, name in enumerate(names)]
+    return AIMessage("", tool_calls=calls)
+
+
+def conversation(*results: Any) -> list[BaseMessage]:
+    """A question, and what a call of each tool returned: contents, or messages of their own."""
+    given = [
+        one if isinstance(one, ToolMessage) else ToolMessage(one, tool_call_id=f"c{n}", id=f"m{n}")
+        for n, one in enumerate(results)
+    ]
+    earlier = [SystemMessage("Help."), HumanMessage("Hello."), AIMessage("Hello!")]
+    return [*earlier, HumanMessage(QUESTION), call(*["web_search"] * len(given)), *given]
+
+
+def contents(messages: Sequence[BaseMessage]) -> list[Any]:
+    """Contents of the tool messages."""
+    return [message.content for message in messages if isinstance(message, ToolMessage)]
+
+
+def test_results_are_cut_to_what_matters() -> None:
+    """Calls keep their results, in order; everything else of the conversation is as it was."""
+    given = conversation(PAGE, FRUIT, "The tower has four feet.")
+    before = [message.model_copy(deep=True) for message in given]
+    filtered = filter_tool_messages(given, SIEVE)
+
+    assert [KEPT, NOTHING, NOTHING] == contents(filtered)
+    assert [("m0", "c0"), ("m1", "c1"), ("m2", "c2")] == [
+        (message.id, message.tool_call_id) for message in filtered[-3:]
+    ]
+    assert before[:-3] == filtered[:-3]
+    assert before == given
+
+
+def test_the_artifact_says_how_probable_an_answer_is() -> None:
+    """Of all results together, as the library says it; None where nothing tells it."""
+    texts = [{"id": f"c{n}", "text": text} for n, text in enumerate((PAGE, FRUIT))]
+    known = load("finefilter", "fake:echo")(QUESTION, texts).to_dict()["answerable"]
+    for sieve, answerable in ((Adapter(llm="fake:echo"), known), (SIEVE, None)):
+        *_, page, fruit = filter_tool_messages(conversation(PAGE, FRUIT), sieve)
+
+        assert answerable == page.artifact["ragsieve"]["answerable"]  # type: ignore[attr-defined]
+        assert answerable == fruit.artifact["ragsieve"]["answerable"]  # type: ignore[attr-defined]
+
+
+def test_equal_texts_of_a_call_are_all_filtered() -> None:
+    """A copy of a result is a result, too, with spans of its own."""
+    parts = [{"type": "text", "text": PAGE}] * 2
+    sieve = Adapter(**{"system": "top-sentences", **FAKE, "options": {"k": 9}}, on_error="raise")
+    (message,) = filter_tool_messages(conversation(parts), sieve)[-1:]
+    kept = message.artifact["ragsieve"]["kept"]  # type: ignore[attr-defined]
+
+    assert parts == message.content
+    assert [0, 0, 1, 1] == [span["part"] for span in kept]
+
+
+def test_the_artifact_says_what_was_kept_and_why_the_rest_was_not() -> None:
+    """Offsets are those of the text that came; what the artifact held stays; it is JSON."""
+    held = ToolMessage(PAGE, tool_call_id="c0", artifact={"rows": 7})
+    other = ToolMessage(FRUIT, tool_call_id="c1", artifact="raw")
+    *_, page, fruit = filter_tool_messages(conversation(held, other), SIEVE)
+    assert isinstance(page, ToolMessage) and isinstance(fruit, ToolMessage)
+    about = page.artifact["ragsieve"]
+    dropped = [*about["dropped"], *fruit.artifact["ragsieve"]["dropped"]]
+
+    assert 7 == page.artifact["rows"] and "raw" == fruit.artifact["artifact"]
+    assert [KEPT] == [PAGE[span["start"] : span["end"]] for span in about["kept"]]
+    assert ["The tower is 330 metres tall.", "Bananas are yellow.", "They grow in bunches."] == [
+        span["text"] for span in dropped
+    ]
+    assert {"TopK(k=1)"} == {span["stage"] for span in dropped}
+    assert all(span["reason"] and span["score"] < about["kept"][0]["score"] for span in dropped)
+    assert page.artifact == json.loads(json.dumps(page.artifact))
+
+
+def test_a_budget_holds_for_the_whole_conversation() -> None:
+    """All results share it: the best spans of all of them are read."""
+    sieve = Adapter("all", llm="fake:echo", max_tokens=20, on_error="raise")
+    results: list[Result] = []
+    given = conversation(PAGE, FRUIT, PAGE)
+    filtered = filter_tool_messages(given, sieve, on_result=results.append)
+    kept = [text for text in contents(filtered) if text != NOTHING]
+
+    assert 0 < sum(echo().count(kept)) <= 20 < sum(echo().count([PAGE, FRUIT, PAGE]))
+    assert [20] >= [result.tokens.after for result in results]
+    nothing = filter_tool_messages(given, Adapter("all", llm="fake:echo", max_tokens=0))
+    assert [NOTHING] * 3 == contents(nothing)
+
+
+def test_parts_are_filtered_one_by_one() -> None:
+    """Images pass; a span's ``part`` is its place in the content."""
+    image = {"type": "image_url", "image_url": {"url": "data:,"}}
+    parts = [{"type": "text", "text": PAGE, "cache": 1}, image, FRUIT, {"type": "text"}]
+    filtered = filter_tool_messages(conversation(parts), SIEVE)
+    message = filtered[-1]
+    assert isinstance(message, ToolMessage)
+
+    assert [{"type": "text", "text": KEPT, "cache": 1}, image, NOTHING, {"type": "text"}] == (
+        message.content
+    )
+    assert [0, 2, 2] == [span["part"] for span in message.artifact["ragsieve"]["dropped"]]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["message", "call"])
+def test_only_results_of_chosen_tools_are_filtered(named: bool) -> None:
+    """By the message's name, else by that of its call; what a calculator says is no document."""
+    names = ["web_search", "calculator"]
+    results = [
+        ToolMessage(FRUIT, tool_call_id=f"c{n}", name=name if named else None)
+        for n, name in enumerate(names)
+    ]
+    given = [HumanMessage(QUESTION), call(*names), *results]
+    picky = Adapter("filco-lexical", llm="fake:echo", max_tokens=0, on_error="raise")
+
+    assert [NOTHING, FRUIT] == contents(filter_tool_messages(given, picky, tools=["web_*"]))
+    assert given == filter_tool_messages(given, picky, tools=["calc"])
+
+
+def test_errors_and_blank_results_pass() -> None:
+    """They say something to the model as they are."""
+    error = ToolMessage("No such page.", tool_call_id="c0", status="error")
+    given = conversation(error, "", " \n", [], PAGE)
+
+    assert ["No such page.", "", " \n", [], KEPT] == contents(filter_tool_messages(given, SIEVE))
+
+
+@pytest.mark.parametrize("on_error", ["keep", "raise"])
+def test_a_filter_that_fails_costs_no_message(
+    on_error: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The messages are as they were, and one warning says so; or its error comes."""
+
+    def fail(_: Result) -> None:
+        raise OSError("no space left")
+
+    sieve = Adapter("top-sentences", **FAKE, on_error=on_error)
+    given = conversation(PAGE, FRUIT)
+    if on_error == "raise":
+        with pytest.raises(OSError, match="no space left"):
+            filter_tool_messages(given, sieve, on_result=fail)
+        return
+    with caplog.at_level(logging.WARNING):
+        assert given == filter_tool_messages(given, sieve, on_result=fail)
+
+    assert 1 == len(caplog.messages)
+
+
+def test_without_a_question_results_pass(caplog: pytest.LogCaptureFixture) -> None:
+    """One warning says why; a conversation without results needs neither."""
+    given = [call("web"), ToolMessage(PAGE, tool_call_id="c0")]
+
+    assert given == filter_tool_messages(given, Adapter("top-sentences", **FAKE))
+    assert ["the question must not be blank"] == [
+        message.partition("InputError: ")[2].partition(", got")[0] for message in caplog.messages
+    ]
+    assert given[:1] == filter_tool_messages(given[:1], SIEVE)
+
+
+def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources() -> None:
+    """No result is lost for it."""
+
+    def summary(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        written = Document("s", "He drew it.", written_by="fake", parents=tuple(segments[:1]))
+        return [segments[1], Segment.whole(written)]
+
+    system = System(Pipeline(summary), Reader(ScriptedLLM([])))
+    filtered = filter_tool_messages(conversation(PAGE, FRUIT), Adapter(system, on_error="raise"))
+    last = filtered[-1]
+    assert isinstance(last, ToolMessage)
+    (written,) = last.artifact["ragsieve"]["written"]
+
+    assert [NOTHING, f"{FRUIT}\n\nHe drew it."] == contents(filtered)
+    assert ("fake", [["c0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
+
+
+def test_a_chain_reads_filtered_results() -> None:
+    """A tool of LangChain is called as a model asks, and the next call reads what is kept."""
+
+    @tool
+    def web_search(query: str) -> str:
+        """Search the web."""
+        return PAGE
+
+    read: list[BaseMessage] = []
+    model = GenericFakeChatModel(messages=iter([AIMessage("Koechlin")]))
+    chain = (
+        RunnableLambda(lambda messages: filter_tool_messages(messages, SIEVE, tools=["web_*"]))
+        | RunnableLambda(lambda messages: read.extend(messages) or messages)
+        | model
+    )
+    asked: Any = {"type": "tool_call", "id": "c0", "name": "web_search", "args": {"query": "tower"}}
+    history = [HumanMessage(QUESTION), AIMessage("", tool_calls=[asked]), web_search.invoke(asked)]
+
+    assert "Koechlin" == chain.invoke(history).content
+    assert "c0" == read[-1].tool_call_id and KEPT in read[-1].content  # type: ignore[attr-defined]

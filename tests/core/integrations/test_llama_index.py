@@ -1,0 +1,175 @@
+"""LlamaIndex: a postprocessor in its query engine, with the real small models."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from ragsieve.answer import Reader
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
+from ragsieve.split import Sentences
+
+pytest.importorskip("llama_index.core")
+
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import (
+    Document,
+    ImageNode,
+    IndexNode,
+    MediaResource,
+    MetadataMode,
+    Node,
+    NodeWithScore,
+    TextNode,
+)
+
+from ragsieve.integrations.llama_index import RagsievePostprocessor
+
+from .conftest import FAKE, KEPT, PAGE, QUESTION
+
+
+def nodes() -> list[NodeWithScore]:
+    eiffel = TextNode(id_="eiffel", text=PAGE, metadata={"title": "Eiffel Tower", "page": 7})
+    return [
+        NodeWithScore(node=eiffel, score=0.5),
+        NodeWithScore(node=TextNode(id_="fruit", text="Bananas are yellow."), score=0.4),
+    ]
+
+
+def test_neither_llm_nor_embedder_reads_the_marks() -> None:
+    """What the filter says of a node is for the program."""
+    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(
+        nodes(), query_str=QUESTION
+    )
+
+    assert "ragsieve" in found[0].node.metadata
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "ragsieve" not in found[0].node.get_content(mode)
+    assert [] == nodes()[0].node.excluded_llm_metadata_keys
+
+
+def test_nodes_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> None:
+    """Images are not thrown away for having no sentence: they come last, and a warning says so."""
+    picture = NodeWithScore(node=ImageNode(image_url="https://example.org/a.png"), score=0.1)
+    sound = NodeWithScore(node=Node(audio_resource=MediaResource(data=b"x")), score=0.1)
+    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(
+        [picture, *nodes(), sound], query_str=QUESTION
+    )
+
+    assert [KEPT] == [one.text for one in found[:1]]
+    assert [picture, sound] == found[1:]
+    assert ["2 of 4 documents have no text: they pass as they were"] == caplog.messages
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Document(text=PAGE),
+        IndexNode(text=PAGE, index_id="i", obj=object()),
+        Node(text_resource=MediaResource(text=PAGE), image_resource=MediaResource(data=b"x")),
+    ],
+    ids=["Document", "IndexNode", "Node"],
+)
+def test_every_kind_of_node_keeps_its_kind(node: Any) -> None:
+    """Of what else it holds, nothing is lost or copied."""
+    given = [NodeWithScore(node=node, score=0.5)]
+    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(
+        given, query_str=QUESTION
+    )
+
+    assert type(node) is type(found[0].node)
+    assert (KEPT, PAGE) == (found[0].node.get_content(), node.get_content())
+    assert getattr(node, "obj", None) is getattr(found[0].node, "obj", None)
+    assert getattr(node, "image_resource", None) == getattr(found[0].node, "image_resource", None)
+
+
+LATE = (
+    "The harbour opened in 1912. Ships from nine countries call there. The late fee is 20 cents a "
+    "day. Cranes were replaced in 1980. The cafe serves soup. Rome is far. Trains leave hourly."
+)
+
+
+@pytest.mark.parametrize(
+    ("stage", "indices", "expected"),
+    [
+        (slice(2, 3), (1000, 1183), (1066, 1097)),
+        (slice(2, 4), (1000, 1183), (1066, 1127)),  # two sentences that stand side by side
+        (slice(0, 7), (1000, 1183), (1000, 1183)),
+        (slice(0, 3, 2), (1000, 1183), (None, None)),
+        (slice(2, 3), (1000, 1500), (None, None)),  # of more than the text
+        (slice(2, 3), (1000, None), (1066, 1097)),
+        (slice(2, 3), (None, None), (None, None)),
+        (slice(2, 3), (None, 1183), (None, None)),
+    ],
+)
+def test_a_shortened_node_says_where_its_text_is(
+    stage: slice, indices: tuple[int | None, ...], expected: tuple[int | None, ...]
+) -> None:
+    """The kept part's place in the source; none where parts are left out within
+    (run-llama/llama_index PR 22537).
+    """
+    start, end = indices
+    node = TextNode(text=LATE, start_char_idx=start, end_char_idx=end)
+    pick = System(Pipeline(Sentences(), lambda _, s: s[stage]), Reader(ScriptedLLM([])))
+    given = [NodeWithScore(node=node)]
+    (found,) = RagsievePostprocessor(pick).postprocess_nodes(given, query_str="What is it?")
+
+    assert isinstance(found.node, TextNode)
+    assert expected == (found.node.start_char_idx, found.node.end_char_idx)
+    assert indices == (node.start_char_idx, node.end_char_idx)
+
+
+def test_a_parsers_nodes_keep_true_indices() -> None:
+    """The source has the kept text at them, or they are None."""
+    text = f"{LATE} {PAGE} {LATE}"
+    parser = SentenceSplitter(
+        chunk_size=30,
+        chunk_overlap=0,
+        tokenizer=str.split,
+        chunking_tokenizer_fn=lambda source: re.findall(r"[^.]+\.", source),  # needs no files
+    )
+    parsed = parser.get_nodes_from_documents([Document(text=text)])
+    sieve = RagsievePostprocessor("top-sentences", **FAKE | {"options": {"k": 6}})
+    given = [NodeWithScore(node=one) for one in parsed]
+    found = [one.node for one in sieve.postprocess_nodes(given, query_str=QUESTION)]
+    known = [one for one in found if one.start_char_idx is not None]  # type: ignore[attr-defined]
+
+    assert any(len(one.get_content()) < 80 for one in known)
+    assert all(
+        text[one.start_char_idx : one.end_char_idx] == one.get_content()  # type: ignore[attr-defined]
+        for one in known
+    )
+
+
+def test_without_a_question_nodes_pass(caplog: pytest.LogCaptureFixture) -> None:
+    """LlamaIndex may leave it out; that costs nobody the nodes."""
+    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(nodes())
+
+    assert nodes() == found
+    assert 1 == len(caplog.messages)
+
+
+def test_asynchronous_calls_give_the_same() -> None:
+    """They run in a thread."""
+    results: list[Result] = []
+    sieve = RagsievePostprocessor("top-sentences", **FAKE, on_result=results.append)
+    alone = sieve.postprocess_nodes(nodes(), query_str=QUESTION)
+
+    assert alone == asyncio.run(sieve.apostprocess_nodes(nodes(), query_str=QUESTION))
+    assert 2 == len(results)
+
+
+def test_it_can_be_written_down() -> None:
+    """`to_dict` and `from_dict`, as LlamaIndex does it."""
+    sieve = RagsievePostprocessor("top-sentences", **FAKE, max_tokens=9)
+    again = RagsievePostprocessor.from_dict(sieve.to_dict())
+
+    assert sieve.to_dict() == again.to_dict()
+    assert sieve.postprocess_nodes(nodes(), query_str=QUESTION) == again.postprocess_nodes(
+        nodes(), query_str=QUESTION
+    )

@@ -1,0 +1,142 @@
+"""Spans of OpenTelemetry, as a collector in memory receives them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.integrations.opentelemetry import instrument
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.types import Document, Query, Segment
+
+TEXT = "Ada wrote programs. It rained that day."
+Spans = Callable[..., Sequence[ReadableSpan]]
+
+
+@pytest.fixture
+def system() -> System:
+    """Asks a source, keeps one sentence, answers."""
+    stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.TopK(1))
+    reader = Reader(ScriptedLLM(lambda prompt: "Ada"))
+    return System(stage, reader, source=lambda query: [Segment.whole(Document("d", TEXT))])
+
+
+@pytest.fixture
+def spans() -> Iterator[Spans]:
+    """What a call leaves behind, inside a span of the caller's."""
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("test")
+    ends = []
+
+    def collected(call: Callable[[], Any], **options: Any) -> Sequence[ReadableSpan]:
+        ends.append(instrument(tracer, **options))
+        with tracer.start_as_current_span("caller"):
+            call()
+        return exporter.get_finished_spans()
+
+    yield collected
+    for end in ends:
+        end()
+
+
+def test_each_step_is_a_span(system: System, spans: Spans) -> None:
+    """Retrieval, stages and chat, in order, as children of the caller's span."""
+    *steps, caller = spans(lambda: system.ask("Who wrote programs?"))
+
+    assert [
+        "retrieval system.<locals>.<lambda>",
+        "ragsieve Sentences",
+        "ragsieve Cosine",
+        "ragsieve TopK",
+        "chat scripted",
+    ] == [step.name for step in steps]
+    assert all(step.parent and step.parent.span_id == caller.context.span_id for step in steps)
+
+
+def test_spans_say_what_was_spent(system: System, spans: Spans) -> None:
+    """Tokens and model by the conventions; segments in and out."""
+    chat = spans(lambda: system.ask("Who wrote programs?"))[4].attributes
+
+    assert "chat" == chat["gen_ai.operation.name"]
+    assert "scripted" == chat["gen_ai.request.model"]
+    assert (True, 1) == (
+        chat["gen_ai.usage.input_tokens"] > 10,
+        chat["gen_ai.usage.output_tokens"],
+    )
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_texts_are_there_where_asked_for(system: System, spans: Spans, content: bool) -> None:
+    """No word of a document leaves the process otherwise."""
+    finished = spans(lambda: system.ask("Who wrote programs?"), content=content)
+    told = " ".join(span.to_json() for span in finished)
+
+    assert content == ("It rained that day." in told)
+    if content:
+        assert ("It rained that day.",) == finished[3].attributes["ragsieve.dropped"]
+
+
+def test_a_failure_is_a_status(spans: Spans) -> None:
+    """Of a stage that was skipped, with its one line."""
+
+    def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        raise ValueError("broken")
+
+    system = System(Pipeline(fails), Reader(ScriptedLLM(["x"])))
+    failed = spans(lambda: system.lenient()("Who?", [TEXT]))[0]
+
+    assert ("ERROR", "ValueError: broken") == (
+        failed.status.status_code.name,
+        failed.status.description,
+    )
+
+
+def test_it_ends(system: System) -> None:
+    """After the end no step is a span."""
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    end = instrument(provider.get_tracer("test"))
+    system("Who wrote programs?")
+    during = len(exporter.get_finished_spans())
+    end()
+    system("Who wrote programs?")
+
+    assert 4 == during == len(exporter.get_finished_spans())
+
+
+def test_spans_of_the_global_provider_name_the_version() -> None:
+    """As instrumentation does; in a process of its own, since a provider is set once."""
+    program = (
+        "import ragsieve\n"
+        "from opentelemetry import trace\n"
+        "from opentelemetry.sdk.trace import TracerProvider\n"
+        "from opentelemetry.sdk.trace.export import SimpleSpanProcessor\n"
+        "from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter\n"
+        "from ragsieve.integrations.opentelemetry import instrument\n"
+        "exporter, provider = InMemorySpanExporter(), TracerProvider()\n"
+        "provider.add_span_processor(SimpleSpanProcessor(exporter))\n"
+        "trace.set_tracer_provider(provider)\n"
+        "instrument()\n"
+        "ragsieve.load('all', 'fake:echo').ask('Who?', ['Ada.'])\n"
+        "(span,) = exporter.get_finished_spans()\n"
+        "scope = span.instrumentation_scope\n"
+        "print(span.name, scope.name, scope.version == ragsieve.__version__)\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert "chat echo ragsieve True" == done.stdout.strip()

@@ -1,0 +1,175 @@
+"""What every reply goes through before it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import BadReply, ContextOverflow
+from ragsieve.models.base import LLM, Message, Prompt, chosen, complete_parsed, strip_thinking
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, collect_step
+
+PROMPT: Prompt = (Message("user", "Which number?"),)
+WRITES = frozenset({"complete"})
+
+
+def number(reply: str) -> int:
+    if not re.fullmatch("[0-9]+", reply.strip()):
+        raise BadReply("a number", reply)
+    return int(reply)
+
+
+def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadReply], Step]:
+    """What is read of the replies, and what the trace says."""
+    with collect_step() as seen:
+        found = complete_parsed(llm, [PROMPT] * prompts, number, **options)
+    return found, seen
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("Rome", "Rome"),
+        ("", ""),
+        (" Rome\n", " Rome\n"),
+        ("<think>Hm.</think>Rome", "Rome"),
+        ("\n <think>\nHm.\n\nParis?\n</think>\n\nRome", "\n\nRome"),
+        ("<think></think>Rome", "Rome"),
+        ("<think>Hm.</think>", ""),
+        ("<think>a <think> b</think>Rome", "Rome"),
+        ("<think>a</think>\n<think>b</think>Rome", "Rome"),
+        ("<think>a</think><think>It is Rome", ""),  # cut off
+        ("<think>It is Rome", ""),
+        ("  <think>It is Rome", ""),
+        ("Rome <think>or Paris</think>", "Rome <think>or Paris</think>"),
+        ("Rome</think>", "Rome</think>"),
+        ("<thinking>Hm.</thinking>Rome", "<thinking>Hm.</thinking>Rome"),
+    ],
+)
+def test_only_thoughts_at_the_beginning_are_taken_away(reply: str, said: str) -> None:
+    """What stands behind them is the reply, as it stands; nothing where they have no end."""
+    assert said == strip_thinking(reply)
+
+
+def test_a_long_thought_is_taken_away_at_once() -> None:
+    """And so is one without an end, or white space alone."""
+    long = "<think> " * 200_000
+
+    assert "Rome" == strip_thinking(f"{long}</think>Rome")
+    assert "" == strip_thinking(long)
+    assert " " * 10**6 == strip_thinking(" " * 10**6)
+    assert "Rome" == strip_thinking("<think></think>\n" * 100_000 + "Rome").strip()
+
+
+def test_replies_are_read_without_thoughts() -> None:
+    """No second call for them; in order."""
+    found, seen = parsed(ScriptedLLM(["<think>7?</think>1", "2"]), prompts=2)
+
+    assert [1, 2] == found
+    assert ([], 0) == (seen.notes, seen.unreadable)
+
+
+def test_an_unreadable_reply_is_asked_for_once_more() -> None:
+    """By itself, with the reply as it was and what is wrong with what was said."""
+    llm = ScriptedLLM(["1", "<think>Hm.</think>two", "3", "2"])
+    found, seen = parsed(llm, prompts=3)
+    (again,) = llm.prompts[3:]
+
+    assert [1, 2, 3] == found
+    assert PROMPT == again[:1]
+    assert Message("assistant", "<think>Hm.</think>two") == again[1]
+    assert (
+        "That cannot be read: the reply should be a number, got 'two'. "
+        "Reply again, in that form only."
+    ) == again[2].content
+    assert 1 == seen.unreadable
+    assert ["unreadable reply, asked once more: the reply should be a number, got 'two'"] == (
+        seen.notes
+    )
+
+
+class Small(ScriptedLLM):
+    """Remembers how many prompts came in each call, and has no space for long ones."""
+
+    sizes: list[int]
+
+    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        self.sizes = [*getattr(self, "sizes", []), len(prompts)]
+        if any("long" in turn.content for prompt in prompts for turn in prompt):
+            raise ContextOverflow(needed=9, limit=8, model="small")
+        return super().complete(prompts, **options)
+
+
+def test_all_unreadable_replies_are_asked_for_again_in_one_batch() -> None:
+    """Not one by one: a server answers them at once."""
+    llm = Small(["one", "2", "three", "1", "3"])
+    found, seen = parsed(llm, prompts=3)
+
+    assert ([1, 2, 3], [3, 2], 2) == (found, llm.sizes, seen.unreadable)
+
+
+def test_a_correction_without_space_does_not_cost_the_others_theirs() -> None:
+    """It keeps its error; they are asked by themselves."""
+    llm = Small(["one", "long", "1"])
+    found, _ = parsed(llm, prompts=2)
+
+    assert (1, "long") == (found[0], getattr(found[1], "text", None))
+    assert [2, 2, 1, 1] == llm.sizes
+
+
+def test_thoughts_that_were_cut_off_are_no_reply() -> None:
+    """Though what they say could be read."""
+    found, seen = parsed(ScriptedLLM(["<think>\n7", "<think>\n8"]))
+
+    assert ["the reply should be a number, got ''"] == [str(error) for error in found]
+    assert 2 == seen.unreadable
+
+
+def test_what_stays_unreadable_is_the_callers_to_replace() -> None:
+    """The second error is given, not raised; the others are read."""
+    found, seen = parsed(ScriptedLLM(["none", "1", "nothing"]), prompts=2)
+    error, other = found
+
+    assert isinstance(error, BadReply)
+    assert ("nothing", 1) == (error.text, other)
+    assert 2 == seen.unreadable
+
+
+def test_a_second_reply_without_room_is_not_asked_for() -> None:
+    """The first error is given; the prompt has 3 tokens, the reply may have 4."""
+    found, seen = parsed(ScriptedLLM(["none"], context=7), max_tokens=4)
+
+    assert ["the reply should be a number, got 'none'"] == [str(error) for error in found]
+    assert 1 == seen.unreadable
+
+
+def test_a_first_reply_without_room_is_an_error() -> None:
+    """It is the caller's prompt that is too long."""
+    with pytest.raises(ContextOverflow):
+        parsed(ScriptedLLM(["1"], context=6), max_tokens=4)
+
+
+def test_the_most_probable_number_is_chosen() -> None:
+    """The smallest on ties."""
+    llm = ScriptedLLM([], choices=lambda prompt, options: [0.1, 0.4, 0.4, 0.1])
+
+    assert 6 == chosen(llm, PROMPT, range(5, 9))
+
+
+@pytest.mark.parametrize("reply", [" 7\n", "<think></think>7", "007"])
+def test_a_model_that_cannot_choose_writes_the_number(reply: str) -> None:
+    """White space and empty thoughts aside."""
+    assert 7 == chosen(ScriptedLLM([reply], can=WRITES), PROMPT, range(5, 9))
+
+
+@pytest.mark.parametrize("reply", ["", "4", "9", "-7", "7.0", "7!", "٧", "seven", "9" * 20])
+def test_another_reply_is_no_number_of_the_range(reply: str) -> None:
+    """Asked once more, then an error that names the range."""
+    found = chosen(ScriptedLLM([reply, reply], can=WRITES), PROMPT, range(5, 9))
+
+    assert isinstance(found, BadReply)
+    assert "the reply should be a number from 5 to 8" in str(found)

@@ -1,0 +1,174 @@
+"""The models that documentation and tests run on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.models.base import Message, Passage, Prompt, Pruned
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
+from ragsieve.trace import Usage, step
+
+
+def ask(text: str) -> Prompt:
+    return (Message("user", text),)
+
+
+def test_replies_come_in_turn() -> None:
+    """A script is read from its start, over as many calls as it takes, and prompts are kept."""
+    llm = ScriptedLLM(["one", "two", "three"])
+    replies = [*llm.complete([ask("a"), ask("b")]), *llm.complete([ask("c")])]
+
+    assert ["one", "two", "three"] == replies
+    assert [ask("a"), ask("b"), ask("c")] == llm.prompts
+
+
+def test_a_script_that_ends_says_how_many_were_asked() -> None:
+    """A test that asks for more than it wrote fails loudly."""
+    llm = ScriptedLLM(["one"])
+
+    with pytest.raises(ModelError, match="the script has 1 replies, asked for 2"):
+        llm.complete([ask("a"), ask("b")])
+
+
+def test_one_string_is_no_script() -> None:
+    """A string would otherwise be read as a script of letters."""
+    with pytest.raises(InputError, match="sequence of strings"):
+        ScriptedLLM("one")
+
+
+def test_a_function_replies_from_many_threads() -> None:
+    """Each thread gets the reply to its own prompt."""
+    llm = ScriptedLLM(lambda prompt: prompt[0].content.upper())
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda n: llm.complete([ask(f"a{n}")])[0], range(100)))
+
+    assert [f"A{n}" for n in range(100)] == replies
+    assert 100 == len(llm.prompts)
+
+
+def test_a_reply_is_cut_to_max_tokens() -> None:
+    """Three tokens of ``Yes, it is.`` are ``Yes``, ``,`` and ``it``."""
+    replies = ScriptedLLM(["Yes, it is.", "No."]).complete([ask("a"), ask("b")], max_tokens=3)
+
+    assert ["Yes, it", "No."] == replies
+
+
+def test_max_tokens_must_be_positive() -> None:
+    """No reply has no tokens."""
+    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
+        ScriptedLLM([""]).complete([ask("a")], max_tokens=0)
+
+
+def test_a_prompt_must_leave_room_for_its_reply() -> None:
+    """Four tokens and a reply of seven do not fit ten; of six they do."""
+    llm = ScriptedLLM(["fits"], context=10)
+
+    with pytest.raises(ContextOverflow, match="need 11 tokens"):
+        llm.complete([ask("one two three.")], max_tokens=7)
+    assert ["fits"] == llm.complete([ask("one two three.")], max_tokens=6)
+
+
+def test_only_what_it_can_works() -> None:
+    """A model without ``choose`` says so, and says what it has."""
+    llm = ScriptedLLM(["x"], can=frozenset({"complete"}))
+
+    with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
+        llm.choose([ask("a")], [["yes", "no"]])
+    with pytest.raises(Unsupported, match="has no loglik"):
+        llm.loglik([ask("a")], ["yes"])
+
+
+def test_options_are_equally_likely_unless_weighed() -> None:
+    """Weights 3 and 1 are probabilities 3/4 and 1/4."""
+    weighed = ScriptedLLM([], choices=lambda prompt, options: [3, 1])
+
+    assert [[0.5, 0.5]] == ScriptedLLM([]).choose([ask("a")], [["yes", "no"]])
+    assert [[0.75, 0.25]] == weighed.choose([ask("a")], [["yes", "no"]])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [0.0, 0.0], [2.0, -1.0], [float("nan")] * 2])
+def test_weights_that_are_no_distribution_are_refused(weights: list[float]) -> None:
+    """One weight an option, none negative, and not all 0."""
+    llm = ScriptedLLM([], choices=lambda prompt, options: weights)
+
+    with pytest.raises(InputError, match="weights must be"):
+        llm.choose([ask("a")], [["yes", "no"]])
+
+
+def test_every_token_has_log_probability_minus_one() -> None:
+    """``it is.`` has three tokens."""
+    assert [[-1.0] * 3, []] == ScriptedLLM([]).loglik([ask("a"), ask("b")], ["it is.", ""])
+
+
+def test_each_item_is_charged() -> None:
+    """Prompts of two and one tokens, replies of one and three."""
+    with step("test") as seen:
+        ScriptedLLM(["a", "b, c"]).complete([ask("x y"), ask("z")])
+
+    assert [Usage("scripted", 2, 1), Usage("scripted", 1, 3)] == seen.usages
+
+
+def test_vectors_have_unit_length() -> None:
+    """Also where there is no word, or a lone surrogate."""
+    vectors = HashingEmbedder(8).embed(["a b b", "", "\ud800 ?", "Ünïcode 東京"])
+
+    assert (4, 8) == vectors.shape
+    assert np.float32 == vectors.dtype
+    np.testing.assert_allclose(1.0, np.linalg.norm(vectors, axis=1), rtol=1e-6)
+
+
+def test_vectors_are_the_same_in_every_process() -> None:
+    """Python's own hash differs between processes, this one does not."""
+    code = (
+        "from ragsieve.models.fake import HashingEmbedder;"
+        "print(HashingEmbedder(8).embed(['some few words']).tobytes().hex())"
+    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert HashingEmbedder(8).embed(["Some few words!"]).tobytes().hex() == other.stdout.strip()
+
+
+def test_pairs_score_their_overlap() -> None:
+    """Two of the question's three distinct words occur in the first text, none in the second."""
+    scores = OverlapCrossEncoder().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
+
+    np.testing.assert_array_equal(np.array([2 / 3, 0, 0], dtype=np.float32), scores)
+
+
+def test_sentences_and_passages_are_pruned_by_overlap() -> None:
+    """Of three distinct words one is in the title, and one more in the first sentence.
+
+    A passage is worth its best sentence; one without sentences nothing.
+    """
+    passages = [Passage("It", ["WHO sang?", ""]), Passage("", ["Nobody."]), Passage("it", [])]
+    pruner = OverlapPruner()
+    with step("test") as seen:
+        found = pruner.prune(["Who who is it", "?"], [passages, []])
+
+    assert [Pruned([2 / 3, 1 / 3, 0.0], [2 / 3, 0.0, 0.0]), Pruned([], [])] == found
+    assert [Usage("overlap-pruner", 3 + 3 + 1 + 1), Usage("overlap-pruner", 0)] == seen.usages
+    with pytest.raises(InputError, match=r"one length, got \[1, 0\]"):
+        pruner.prune(["Who?"], [])
+
+
+def test_a_pruner_scores_texts_as_passages() -> None:
+    """A text is a passage of one sentence: two of the three words, then none."""
+    with step("test") as seen:
+        scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
+
+    np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
+    assert [Usage("overlap-pruner", 3 + 2), Usage("overlap-pruner", 1)] == seen.usages
+
+
+def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
+    """Who promises more keeps more; certainty is not promised."""
+    assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
+    for promise in (0.0, 1.0):
+        with pytest.raises(InputError, match="keep_answer must be over 0 and below 1"):
+            OverlapPruner().threshold(promise)

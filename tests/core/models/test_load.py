@@ -1,0 +1,221 @@
+"""Names of models: what they load, and what is said of names that are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ragsieve
+from ragsieve import models
+from ragsieve.errors import InputError
+from ragsieve.models.base import Message, Passage
+from ragsieve.models.fake import HashingEmbedder
+
+NAMES = {
+    "smollm2": "Transformers",
+    "minilm": "SentenceTransformer",
+    "transformers:org/model": "Transformers",
+    "sentence_transformers:org/model": "SentenceTransformer",
+    "cross_encoder:org/model": "LocalCrossEncoder",
+    "token_classifier:org/model": "LocalTokenClassifier",
+    "pruner": "Pruner",
+    "pruner:some/folder": "Pruner",
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), NAMES.items())
+def test_a_name_loads_its_backend(name: str, kind: str) -> None:
+    """A named model or any other, without fetching a byte of it."""
+    pytest.importorskip("sentence_transformers")
+    model = models.load(name)
+
+    assert kind == type(model).__name__
+    assert name.partition(":")[2] in ("", model.model)
+
+
+def test_openai_is_a_backend() -> None:
+    """What stands behind the first colon is the server's name of the model, colons and all."""
+    pytest.importorskip("openai")
+    model = models.load("openai:qwen3:0.6b", base_url="http://127.0.0.1:1/v1")
+
+    assert "qwen3:0.6b" == model.model
+
+
+def test_options_are_the_backends() -> None:
+    """They reach the class."""
+    pytest.importorskip("torch")
+    model = models.load("smollm2", batch_tokens=2, max_context=64)
+
+    assert (2, 64) == (model.batch_tokens, model.max_context)
+
+
+@pytest.mark.parametrize("name", ["", "gpt-5", "nothing:x", "transformers:", "minilm:x", ":x"])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    """The error lists the forms and shows the name."""
+    with pytest.raises(InputError) as caught:
+        models.load(name)
+
+    assert str(caught.value).startswith(
+        "a model must be one of openai:MODEL, cohere:MODEL, rerank:MODEL, fake:echo, "
+    )
+    assert f"got {name!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("smolm2", "smollm2"),
+        ("opnai:gpt-5", "openai:gpt-5"),
+        ("transformer:org/model", "transformers:org/model"),
+        ("fake:hasing", "fake:hashing"),
+    ],
+)
+def test_a_misspelt_model_names_what_was_meant(name: str, meant: str) -> None:
+    """A prefix as well as a name; what stands behind the prefix stays."""
+    with pytest.raises(InputError) as caught:
+        models.load(name)
+
+    assert str(caught.value).endswith(f"got {name!r}; did you mean {meant!r}?")
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "end"),
+    [("fake:echo", "contex", "context; did you mean 'context'?"), ("smollm2", "colour", "")],
+)
+def test_an_unknown_option_is_refused(name: str, option: str, end: str) -> None:
+    """With what was meant, of the options that are unknown alone; no constructor is named."""
+    pytest.importorskip("torch")
+    with pytest.raises(InputError) as caught:
+        models.load(name, **{option: 9})
+    start = f"{name} cannot take options [{option!r}]: its options are "
+
+    assert str(caught.value).startswith(start)
+    assert str(caught.value).endswith(end)
+
+
+def test_fakes_need_no_weights() -> None:
+    """For trying a pipeline: an LLM, an embedder, a cross-encoder and a sentence pruner."""
+    (reply,) = models.load("fake:echo").complete([(Message("user", "Hello there."),)])
+
+    assert isinstance(reply, str)
+    assert (1, 256) == models.load("fake:hashing").embed(["a"]).shape
+    assert (1,) == models.load("fake:overlap").score([("a", "b")]).shape
+    (pruned,) = models.load("fake:pruner").prune(["a?"], [[Passage("", ["a b"])]])
+    assert ([1.0], [1.0]) == pruned
+
+
+def test_the_kind_of_a_name_is_known_without_its_packages() -> None:
+    """A misplaced model is refused before anything is imported."""
+    models.check("smollm2", "LLM")
+    models.check("minilm", "embedder")
+    models.check("cross_encoder:org/model", "cross-encoder")
+    models.check("pruner", "LLM", "sentence pruner")
+    with pytest.raises(InputError, match="minilm is no LLM"):
+        models.check("minilm", "LLM")
+    with pytest.raises(InputError, match="minilm is no LLM or sentence pruner"):
+        models.check("minilm", "LLM", "sentence pruner")
+
+
+def test_importing_models_imports_no_backend() -> None:
+    """A backend's packages are imported when a model of it is asked for."""
+    code = (
+        "import sys, ragsieve.models as m; m.check('smollm2', 'LLM'); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "False" == done.stdout.strip()
+
+
+OTHERS = '''"""Models of another package."""
+from ragsieve.models import backend
+from ragsieve.models.fake import OverlapCrossEncoder, ScriptedLLM
+
+@backend("parrot", "LLM")
+def parrot(model: str, *, context: int = 512) -> ScriptedLLM:
+    """Say ``model``, whatever is asked."""
+    return ScriptedLLM(lambda _: model, context=context)
+
+@backend("counting", "cross-encoder")
+class Counting(OverlapCrossEncoder):
+    """Counts words."""
+    def __init__(self, model: str) -> None:
+        """``model`` changes nothing."""
+
+def unregistered(model: str) -> ScriptedLLM:
+    """No backend: nothing registers it."""
+'''
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder of installed packages; backends that a test adds are gone after it."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with models.BACKENDS.isolated():
+        yield tmp_path
+    sys.modules.pop("other_models", None)
+
+
+def install(folder: Path, point: str) -> None:
+    """A package with an entry point as pip would have installed it in ``folder``."""
+    (folder / "other_models.py").write_text(OTHERS, encoding="utf-8")
+    about = folder / "other_models-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-models\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[ragsieve.models]\n{point}\n")
+
+
+@pytest.mark.parametrize("point", ["others = other_models", "parrot = other_models:parrot"])
+def test_another_package_adds_models(site: Path, point: str) -> None:
+    """Its entry point names a module or a function; its models go wherever a name goes."""
+    install(site, point)
+    parrot = models.load("parrot:Hello", context=256)
+
+    models.check("parrot:Hello", "LLM")
+    assert (256, ["Hello"]) == (parrot.context, parrot.complete([(Message("user", "Hi."),)]))
+    assert [1.0] == models.load("counting:x").score([("a", "a b")]).tolist()
+    assert "Hello" == ragsieve.load("all", "parrot:Hello").ask("Who?", ["Ada."]).answer.text
+    with pytest.raises(InputError, match="counting:x is no LLM, it is of kind cross-encoder"):
+        models.check("counting:x", "LLM")
+    with pytest.raises(InputError, match=r"counting:MODEL, got 'nothing:x'"):
+        models.load("nothing:x")
+
+
+@pytest.mark.parametrize(
+    ("point", "reason"),
+    [
+        ("broken = no_such_module", "No module named 'no_such_module'"),
+        (
+            "bare = other_models:unregistered",
+            "must be a module, a ragsieve.models.Backend or registered as one",
+        ),
+    ],
+)
+def test_a_package_of_models_that_cannot_be_imported_is_left_out_aloud(
+    site: Path, caplog: pytest.LogCaptureFixture, point: str, reason: str
+) -> None:
+    """It takes no other model with it, and a warning says which it was."""
+    install(site, point)
+    with pytest.raises(InputError, match="a model must be one of"):
+        models.load("nothing:x")
+
+    assert isinstance(models.load("fake:hashing"), HashingEmbedder)
+    assert f"entry point {point.partition(' ')[0]} of ragsieve.models is left out" in caplog.text
+    assert reason in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("prefix", "kind", "rule"),
+    [
+        ("openai", "LLM", "prefix must be a name of its own"),
+        ("no-name", "LLM", "prefix must be a name of its own"),
+        ("mine", "oracle", "kind must be one of LLM, embedder"),
+    ],
+)
+def test_a_backend_that_breaks_a_rule_is_refused(prefix: str, kind: str, rule: str) -> None:
+    """The error names the option, the rule and the value."""
+    with pytest.raises(InputError, match=rule):
+        models.backend(prefix, kind)

@@ -1,0 +1,56 @@
+"""Cross-encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import ModelError
+from ragsieve.models.fake import OverlapCrossEncoder
+from ragsieve.score.pair import Pair
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("who sang summer breeze")
+
+
+class Recorder:
+    """A cross-encoder that remembers its pairs and gives what it was told to."""
+
+    identity = "recorder"
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+        self.pairs: list[tuple[str, str]] = []
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        self.pairs += pairs
+        return np.array(self.values, dtype=np.float32)
+
+
+def spans(*texts: str, title: str = "") -> list[Segment]:
+    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
+
+
+def test_the_score_is_what_the_model_says() -> None:
+    """Two of the question's four words are in the first text, none in the second."""
+    scored = Pair(OverlapCrossEncoder())(QUERY, spans("A summer breeze.", "It rained."))
+
+    assert [2 / 4, 0] == [s.score for s in scored]
+    assert {"pair"} == {*scored[0].scores}
+
+
+def test_the_model_reads_question_and_segment() -> None:
+    """The question comes first; the title goes before the segment."""
+    model = Recorder(1.0)
+    Pair(model)(QUERY, spans("It sold.", title="Song"))
+
+    assert [(QUERY.text, "Song: It sold.")] == model.pairs
+
+
+@pytest.mark.parametrize("values", [(), (1.0, 2.0), (float("nan"),), (float("inf"),)])
+def test_a_model_that_gives_no_score_is_an_error(values: tuple[float, ...]) -> None:
+    """Too few, too many, or no numbers never become a ranking."""
+    with pytest.raises(ModelError, match="must give 1 finite scores"):
+        Pair(Recorder(*values))(QUERY, spans("text"))

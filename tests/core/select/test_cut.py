@@ -1,0 +1,74 @@
+"""A cut point from the scores at hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.select.cut import FLOOR, Cut, Odds, inputs
+from tests.segments import QUERY, scored
+
+FLAT = ((0.0, 0.0),) * 3
+
+
+def odds(*probabilities: float) -> Odds:
+    """The same odds whatever the scores are."""
+    return Odds(FLAT, tuple(math.log(p / (1 - p)) for p in probabilities))
+
+
+def test_the_odds_are_those_of_logistic_regressions() -> None:
+    """Logits of 1/2 and 3/4 are 0 and ln 3: rows give 0, ln 3 and 2 ln 3, so 1/2, 3/4 and 9/10."""
+    found = Odds(((0.0, 0.0), (5.0, 1.0), (7.0, 2.0)), (0.0, 0.0, 0.0))([0.5, 0.75, 0.9])
+
+    assert [pytest.approx(0.5), pytest.approx(0.75), pytest.approx(0.9)] == found.tolist()
+
+
+def test_missing_scores_count_as_the_lowest() -> None:
+    """And certain ones as nearly certain: a logit is finite."""
+    low = math.log(FLOOR / (1 - FLOOR))
+
+    assert [pytest.approx(-low), pytest.approx(low)] == inputs([1.0], 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "price", "kept"),
+    [
+        ((0.1, 0.5, 0.7), 0.05, [0.9, 0.5]),  # worth .1, .45, .6
+        ((0.1, 0.5, 0.7), 0.25, [0.9]),  # worth .1, .25, .2
+        ((0.1, 0.5, 0.7), 0.5, []),  # worth .1, 0, -.3
+        ((0.1, 0.5, 0.4), 0.0, [0.9]),  # the second does harm
+    ],
+)
+def test_what_is_worth_most_is_kept(
+    probabilities: tuple[float, ...], price: float, kept: list[float]
+) -> None:
+    """The probability of a right answer less the price of what is read, worked out beside it."""
+    stage = Cut(odds(*probabilities), price=price)
+
+    assert kept == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
+
+
+def test_at_least_so_many_stay() -> None:
+    """Though none is worth it; and no more than there are."""
+    stage = Cut(odds(0.8, 0.1, 0.1), price=1.0, min_keep=2)
+
+    assert [0.9, 0.5] == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
+    assert [0.5] == [s.score for s in stage(QUERY, scored(0.5))]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"weights": [[0.0]], "bias": [0.0, 0.0]}, "weights must have 2 rows of 1 numbers"),
+        ({"weights": [[0.0], [math.nan]], "bias": [0.0, 0.0]}, "weights and bias must be finite"),
+        ({"weights": [[0.0], [1e308]], "bias": [0.0, 0.0]}, "from -1000000 to 1000000"),
+        ({"weights": [[0.0], [0.0]], "bias": [0.0, -1e7]}, "from -1000000 to 1000000"),
+    ],
+)
+def test_broken_odds_are_refused(values: dict[str, Any], said: str) -> None:
+    """By shape and finite numbers."""
+    with pytest.raises(InputError, match=said):
+        Odds(**values)

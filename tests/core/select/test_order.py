@@ -1,0 +1,45 @@
+"""Order in the prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.select.order import Order
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+FIRST = Document("z", "One. Two.", rank=0)
+SECOND = Document("a", "Three.", rank=1)
+SPANS = [
+    Segment(SECOND, 0, 6).scored("s", 3),
+    Segment(FIRST, 5, 9).scored("s", 1),
+    Segment(FIRST, 0, 4).scored("s", 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("document", ["One.", "Two.", "Three."]),
+        ("score", ["Three.", "One.", "Two."]),
+        # Best first are Three, One, Two: the first and third open, the second closes.
+        ("ends", ["Three.", "Two.", "One."]),
+    ],
+)
+def test_orders(by: str, expected: list[str]) -> None:
+    """As retrieved and as it stands there, best first, or best at both ends."""
+    assert expected == [s.text for s in Order(by)(QUERY, SPANS)]  # type: ignore[arg-type]
+
+
+def test_the_worst_is_in_the_middle() -> None:
+    """Scores 5, 4, 3, 2, 1: first, third and fifth from the front, fourth and second behind."""
+    spans = [Segment.whole(Document(str(n), "x")).scored("s", n) for n in range(1, 6)]
+
+    assert [5, 3, 1, 2, 4] == [s.score for s in Order("ends")(QUERY, spans)]
+
+
+def test_unscored_segments_can_be_put_in_the_order_of_documents() -> None:
+    """Documents need no score to have an order."""
+    spans = [Segment.whole(SECOND), Segment.whole(FIRST)]
+
+    assert [FIRST, SECOND] == [s.document for s in Order()(QUERY, spans)]

@@ -1,0 +1,118 @@
+"""A fixed cutoff."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.fake import OverlapPruner
+from ragsieve.select.threshold import PROMISED, Threshold
+from ragsieve.select.top import TopK
+from ragsieve.types import Document, Segment
+from tests.segments import QUERY, scored, traced
+
+
+def test_the_cutoff_itself_is_kept() -> None:
+    """At least min_score, in the order given."""
+    kept = Threshold(0.5)(QUERY, scored(0.4, 0.5, 0.9, 0.1))
+
+    assert [0.5, 0.9] == [s.score for s in kept]
+
+
+def test_noise_in_the_last_digits_moves_nothing() -> None:
+    """What float32 computes a millionth too low still reaches the cutoff; ties stay in order."""
+    assert 3 == len(Threshold(0.5)(QUERY, scored(0.5 - 1e-6, 0.5, 0.5 + 1e-6)))
+    assert ["0", "1", "2"] == [
+        s.document.id for s in TopK(3)(QUERY, scored(0.5, 0.5 + 1e-6, 0.5 - 1e-6))
+    ]
+
+
+def test_the_best_are_spared() -> None:
+    """With min_keep some stay though all score below; the order stays too."""
+    kept = Threshold(0.5, min_keep=2)(QUERY, scored(0.2, 0.1, 0.3))
+
+    assert [0.2, 0.3] == [s.score for s in kept]
+
+
+def test_a_low_score_is_the_reason() -> None:
+    """The reason names score and cutoff."""
+    _, record = traced(Threshold(0.5), scored(0.25))
+
+    assert ["score 0.250 is below min_score=0.5"] == [d.reason for d in record.dropped]
+
+
+def test_unscored_segments_have_no_cutoff() -> None:
+    """The error says what to do."""
+    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
+        Threshold(0.5)(QUERY, [Segment.whole(Document("d", "text"))])
+
+
+@pytest.mark.parametrize(
+    ("best", "kept"), [(0.9, [0.9, 0.5]), (0.5, [0.5, 0.25]), (0.1, [0.1, 0.08]), (1.0, [1.0])]
+)
+def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float]) -> None:
+    """From 0.2 on, by half the best's log-odds: 0.2 at 0.5, 0.43 at 0.9, 0.08 at 0.1, 0.71 at 1."""
+    given = scored(*sorted({best, min(best, 0.5), min(best, 0.25), min(best, 0.08), 0.07})[::-1])
+    stage = Threshold(0.2, relative=0.5)
+
+    assert kept == [s.score for s in stage(QUERY, given)]
+
+
+def test_a_promised_threshold_says_where_it_comes_from() -> None:
+    """Once: the promise, its probability, and what a question's best segment makes of it.
+
+    keep_answer 0.8 is 0.2 by the fake pruner, log-odds -1.386; half of those of 0.9, 1.099, more is
+    -0.288, which is 0.43.
+    """
+    threshold = replace(Threshold.promised(OverlapPruner(), 0.8, min_keep=1), relative=0.5)
+    kept, record = traced(threshold, scored(0.9, 0.3, 0.25))
+
+    assert ([0.9], "Promises(keep_answer=0.8)") == (
+        [s.score for s in kept],
+        repr(threshold.promises),
+    )
+    assert ["keep_answer=0.8 → 0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
+    reasons = ["score 0.300 is below 0.429", "score 0.250 is below 0.429"]
+    assert reasons == [d.reason for d in record.dropped]
+
+
+def test_reasons_have_the_digits_that_tell_two_numbers_apart() -> None:
+    """A score may lie next to the level."""
+    _, record = traced(Threshold(0.2, relative=0.5), scored(0.9, 0.42855))
+
+    assert ["score 0.428550 is below 0.428571"] == [d.reason for d in record.dropped]
+    assert ["min_score=0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
+
+
+def test_a_trace_has_the_levels_of_other_promises() -> None:
+    """Those at which the stage would have cut, and one's own; the higher the promise, the lower."""
+    for promise in (0.8, 0.955, 0.99):
+        stage = replace(Threshold.promised(OverlapPruner(), promise), relative=0.5)
+        _, record = traced(stage, scored(0.9, 0.3))
+        (cutoff,) = record.cutoffs
+        assert cutoff.promises
+        known = dict(cutoff.promises.numbers)
+
+        assert promise == cutoff.promises.keep_answer
+        assert {*PROMISED, promise} == {*known}
+        assert cutoff.at == known[promise]
+        assert sorted(known.values(), reverse=True) == [*known.values()]
+
+
+def test_a_table_of_few_promises_names_these() -> None:
+    """As that of a pruner that was calibrated on few questions."""
+
+    class Few(OverlapPruner):
+        def threshold(self, keep_answer: float) -> float:
+            if keep_answer > 0.82:
+                raise InputError("keep_answer must be from 0.8 to 0.82")
+            return super().threshold(keep_answer)
+
+    promises = Threshold.promised(Few(), 0.8).promises
+
+    assert promises
+    assert [0.8, 0.81, 0.82] == [promise for promise, _ in promises.numbers]
+    with pytest.raises(InputError, match="keep_answer must be from"):
+        Threshold.promised(Few(), 0.9)

@@ -1,0 +1,64 @@
+"""The first k, and what fits."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.answer import Reader
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.select.top import Budget, TopK
+from ragsieve.types import Document, Segment
+from tests.segments import QUERY, traced
+
+READER = Reader(ScriptedLLM(["unused"]))  # its tokens are words and punctuation marks
+
+
+def scored(*values: float | None, text: str = "one two") -> list[Segment]:
+    found = []
+    for place, value in enumerate(values):
+        segment = Segment.whole(Document(str(place), text, rank=place))
+        found.append(segment if value is None else segment.scored("s", value))
+    return found
+
+
+def ids(segments: list[Segment]) -> list[str]:
+    return [s.document.id for s in segments]
+
+
+def test_the_best_come_first() -> None:
+    """Falling scores, ties as given."""
+    assert ["2", "1", "3"] == ids(TopK(3)(QUERY, scored(0.1, 0.5, 0.9, 0.5)))
+
+
+def test_unscored_segments_stay_as_ranked() -> None:
+    """Retrieved documents have a rank and no score."""
+    assert ["0", "1"] == ids(TopK(2)(QUERY, scored(None, None, None)))
+
+
+def test_k_of_zero_keeps_none_and_a_large_k_keeps_all() -> None:
+    """Both ends of k."""
+    assert [] == TopK(0)(QUERY, scored(1, 2))
+    assert ["1", "0"] == ids(TopK(99)(QUERY, scored(1, 2)))
+
+
+def test_top_k_tells_the_rank_of_what_it_drops() -> None:
+    """The reason names rank and k."""
+    _, record = traced(TopK(1), scored(1, 2, 3))
+
+    assert ["rank 3 is past k=1", "rank 2 is past k=1"] == [d.reason for d in record.dropped]
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "expected"), [(0, []), (1, []), (2, ["1"]), (3, ["1"]), (4, ["0", "1"])]
+)
+def test_the_budget_keeps_the_best_in_the_order_given(max_tokens: int, expected: list[str]) -> None:
+    """Two texts of two tokens each, the second the better one."""
+    assert expected == ids(Budget(max_tokens, READER)(QUERY, scored(1, 2)))
+
+
+def test_the_budget_counts_the_title() -> None:
+    """ "T: one two" is four tokens, "one two" two."""
+    given = [Segment.whole(Document("d", "one two", title="T"))]
+
+    assert [] == Budget(3, READER)(QUERY, given)
+    assert given == Budget(4, READER)(QUERY, given)

@@ -1,0 +1,532 @@
+"""The proxy for chats, asked by OpenAI's own client, before an upstream on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from ragsieve.errors import ModelError
+from ragsieve.integrations.tools import NOTHING
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.server import Limits, Settings, Upstream, create_app
+from ragsieve.server.documents import blocks
+from ragsieve.trace import set_answerable
+from ragsieve.types import Query, Segment
+
+from .conftest import failing
+
+openai = pytest.importorskip("openai")
+pytestmark = pytest.mark.server
+
+
+MakeClient = Callable[..., TestClient]
+Serve = Callable[[Any], str]
+KEY = "the-upstreams-key"
+CHATS = "/v1/chat/completions"
+REPLY = (
+    b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
+    b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'
+)
+DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
+QUESTION = [{"role": "user", "content": "Who sang Summer Breeze?"}]
+RAINED, SANG = DOCUMENTS
+BLOCK = f'<document>{RAINED}</document><document id="a">{SANG}</document>'
+TAGGED = [{"role": "user", "content": f"<documents>{BLOCK}</documents>\nWho sang Summer Breeze?"}]
+
+
+def chunk(text: str) -> bytes:
+    delta = {"index": 0, "delta": {"content": text}, "finish_reason": None}
+    values = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return b"data: " + json.dumps({**values, "choices": [delta]}).encode() + b"\n\n"
+
+
+@dataclass
+class Asked:
+    """What an upstream was sent, and how it is to answer."""
+
+    url: str = ""
+    status: int = 200
+    region: str = ""
+    breaks: bool = False
+    bodies: list[bytes] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    hold: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.bodies[-1])["messages"]
+        return found
+
+
+@pytest.fixture
+def upstream() -> Iterator[Asked]:
+    """A server of chats that keeps what it is sent."""
+    asked = Asked()
+    asked.hold.set()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            asked.bodies.append(body)
+            asked.paths.append(self.path)
+            asked.headers.append({k.lower(): v for k, v in self.headers.items()})
+            asked.hold.wait(5)
+            streams = b'"stream": true' in body or b'"stream":true' in body
+            self.send_response(asked.status)
+            self.send_header("content-type", "text/event-stream" if streams else "application/json")
+            self.send_header("x-request-id", "r1")
+            if asked.region:
+                self.send_header("x-region", asked.region.encode().decode("latin-1"))
+            self.send_header("set-cookie", "a=b")
+            if streams:
+                self.send_header("transfer-encoding", "chunked")
+            else:
+                self.send_header("content-length", str(len(REPLY)))
+            self.end_headers()
+            for part in (chunk("Se"), chunk("als"), b"data: [DONE]\n\n", b"") if streams else ():
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                if asked.breaks:  # as when it is killed
+                    self.close_connection = True
+                    return
+            if not streams:
+                self.wfile.write(REPLY[: -9 if asked.breaks else None])
+                self.close_connection = asked.breaks
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", "30")
+            self.end_headers()
+            self.wfile.write(b'{"object": "list", "data": []}')
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    asked.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    yield asked
+    asked.hold.set()
+    server.shutdown()
+    server.server_close()
+
+
+def settings(upstream: Asked, **more: Any) -> Settings:
+    return Settings(upstream=Upstream(base_url=upstream.url, api_key=KEY, timeout_s=1), **more)
+
+
+def openai_of(url: str, key: str = "any") -> Any:
+    """OpenAI's client of a server."""
+    return openai.OpenAI(api_key=key, base_url=f"{url}/v1", max_retries=0)
+
+
+def test_openais_client_is_answered(serve: Serve, system: System, upstream: Asked) -> None:
+    """Tagged documents are filtered where they stand; tools and settings pass as they are."""
+    url = serve(create_app({"nearest": system}, settings=settings(upstream, tokens=("our-token",))))
+    asked = openai_of(url, "our-token")
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    reply = asked.chat.completions.with_raw_response.create(
+        model="m", messages=TAGGED, tools=[tool], temperature=0.25
+    )
+    sent = json.loads(upstream.bodies[0])
+
+    assert "Seals" == reply.parse().choices[0].message.content
+    assert ("15", "5", "1/2") == tuple(
+        reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tokens-before", "tokens-after", "documents")
+    )
+    assert [tool] == sent["tools"] and 0.25 == sent["temperature"]
+    assert [
+        '<documents>\n<document id="a">\nSeals sang Summer Breeze.\n</document>\n'
+        "</documents>\nWho sang Summer Breeze?"
+    ] == [m["content"] for m in upstream.messages]
+    assert f"Bearer {KEY}" == upstream.headers[0]["authorization"]
+
+
+def test_openais_client_is_streamed_to(serve: Serve, system: System, upstream: Asked) -> None:
+    """Documents of the field; the upstream's chunks come as they are."""
+    asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
+    chunks = asked.chat.completions.create(
+        model="m", messages=QUESTION, stream=True, extra_body={"documents": DOCUMENTS}
+    )
+
+    assert ["Se", "als"] == [one.choices[0].delta.content for one in chunks]
+    assert ["user"] == [m["role"] for m in upstream.messages]
+    assert "\nSeals sang Summer Breeze.\n" in upstream.messages[0]["content"]
+    assert "It rained" not in upstream.messages[0]["content"]
+
+
+def test_an_upstream_killed_in_the_middle_is_an_error(
+    serve: Serve, system: System, upstream: Asked
+) -> None:
+    """The client's own error class says so, in a stream and else; then the server goes on."""
+    asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
+    upstream.breaks = True
+    stream = asked.chat.completions.create(model="m", messages=TAGGED, stream=True)
+    with pytest.raises(openai.APIError, match="the upstream broke off"):
+        list(stream)
+    with pytest.raises(openai.APIStatusError, match="the upstream broke off") as caught:
+        asked.chat.completions.create(model="m", messages=TAGGED)
+    upstream.breaks = False
+    again = asked.chat.completions.create(model="m", messages=TAGGED)
+
+    assert (502, "upstream_broke") == (caught.value.status_code, caught.value.code)
+    assert "Seals" == again.choices[0].message.content
+
+
+def test_an_upstream_that_is_silent_or_away_is_an_error(
+    client: MakeClient, upstream: Asked, system: System
+) -> None:
+    """504 and 502 in OpenAI's shape of errors; its address is not shown."""
+    slow = Settings(upstream=Upstream(base_url=upstream.url, timeout_s=0.2))
+    upstream.hold.clear()
+    silent = client(settings=slow).post(CHATS, json={"messages": TAGGED})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        where = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        gone = Settings(upstream=Upstream(base_url=where))
+        away = client(settings=gone).post(CHATS, json={"messages": TAGGED})
+
+    assert (504, "upstream_timeout") == (silent.status_code, silent.json()["error"]["code"])
+    assert (502, "upstream_away") == (away.status_code, away.json()["error"]["code"])
+    assert "127.0.0.1" not in silent.text + away.text
+
+
+def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -> None:
+    """The request to its last space, and the reply; headers but the connection's and cookies."""
+    sent = b'{"model" :"m",  "messages":[{"role":"user","content":"Hi \\ud83d\\ude00"}], "x":1.0}'
+    headers = {"content-type": "application/json", "x-mine": "1", "cookie": "s=t"}
+    reply = client(settings=settings(upstream)).post(CHATS, content=sent, headers=headers)
+
+    assert (sent, REPLY) == (upstream.bodies[0], reply.content)
+    assert ("1", None) == tuple(upstream.headers[0].get(name) for name in ("x-mine", "cookie"))
+    assert ("r1", None) == tuple(reply.headers.get(n) for n in ("x-request-id", "set-cookie"))
+    assert not [name for name in reply.headers if name.startswith("x-ragsieve")]
+
+
+def test_headers_say_what_is_ignored_and_how_probable_an_answer_is(
+    client: MakeClient, system: System, upstream: Asked
+) -> None:
+    """Fields of documents that no model sees; no probability where nothing tells it."""
+
+    def unlikely(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        set_answerable(0.25)
+        return [*segments]
+
+    systems = {"nearest": system, "unlikely": System(Pipeline(unlikely), system.reader)}
+    asked = client(systems, settings=settings(upstream))
+    body = {"messages": QUESTION, "documents": [{"text": DOCUMENTS[1], "year": 1972}]}
+    nearest = asked.post(CHATS, json=body).headers
+    sure = asked.post(CHATS, json={**body, "ragsieve": {"system": "unlikely"}}).headers
+
+    assert ("year", None) == tuple(
+        nearest.get(f"x-ragsieve-{n}") for n in ("ignored", "answerable")
+    )
+    assert "0.25" == sure["x-ragsieve-answerable"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_headers_pass_byte_by_byte(
+    serve: Serve, system: System, upstream: Asked, stream: bool
+) -> None:
+    """In whatever encoding they are, both ways; so does what stands behind the path."""
+    upstream.region = "Zürich"
+    url = serve(create_app({"nearest": system}, settings=settings(upstream)))
+    reply = httpx.post(
+        f"{url}/v1/chat/completions?api-version=1",
+        json={"messages": TAGGED, "stream": stream},
+        headers={b"x-title": "Café".encode("latin-1")},
+    )
+
+    assert (200, "Zürich") == (reply.status_code, dict(reply.headers.raw)[b"x-region"].decode())
+    assert "Café" == upstream.headers[0]["x-title"]
+    assert ["/v1/chat/completions?api-version=1"] == upstream.paths
+
+
+@pytest.mark.parametrize(("said", "status", "body"), [(429, 429, REPLY), (799, 502, None)])
+def test_a_refusal_of_the_upstream_passes(
+    client: MakeClient, upstream: Asked, said: int, status: int, body: bytes | None
+) -> None:
+    """With its status and its body; HTTP knows none from 600 on."""
+    upstream.status = said
+    reply = client(settings=settings(upstream)).post(CHATS, json={"messages": QUESTION})
+
+    assert status == reply.status_code
+    assert reply.content == body or reply.json()["error"]["message"] == f"the upstream said {said}"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"messages": [{"role": "user", "content": "<documents>Who?"}]}, "must hold documents"),
+        ({"messages": QUESTION, "documents": [7]}, "documents must be strings or objects"),
+        ({"messages": QUESTION, "documents": ["a"] * 3}, "max_documents must be at most 2"),
+    ],
+)
+def test_what_cannot_be_filtered_passes(
+    client: MakeClient, upstream: Asked, body: dict[str, Any], said: str
+) -> None:
+    """Documents in no known form as they came, too many of them whole; a header says so."""
+    asked = client(settings=settings(upstream, limits=Limits(max_documents=2)))
+    reply = asked.post(CHATS, json=body)
+
+    assert 200 == reply.status_code
+    assert said in reply.headers["x-ragsieve-error"]
+    if "at most" not in said:
+        assert body == json.loads(upstream.bodies[0])
+
+
+def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None:
+    """The field ``ragsieve`` is ours alone: it is not forwarded, and names budget and trace."""
+    own = {"trace": True, "max_tokens": 3, "system": "nearest"}
+    reply = (
+        client(settings=settings(upstream))
+        .post(CHATS, json={"messages": TAGGED, "ragsieve": own})
+        .json()
+    )
+
+    assert "Seals" == reply["choices"][0]["message"]["content"]
+    assert ("nearest", []) == (reply["ragsieve"]["system"], reply["ragsieve"]["kept"])
+    assert [] != reply["ragsieve"]["trace"]["steps"]
+    assert "ragsieve" not in json.loads(upstream.bodies[0])
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ("all", "ragsieve: Input should be"),
+        ({"upstream": "http://x"}, "ragsieve.upstream: Extra inputs are not permitted"),
+        ({"system": "no"}, "system must be one of nearest, got 'no'"),
+        ({"max_tokens": True}, "ragsieve.max_tokens: Input should be a valid integer, got True"),
+    ],
+)
+def test_wrong_wishes_are_refused(
+    client: MakeClient, upstream: Asked, own: Any, message: str
+) -> None:
+    """422, and nothing is forwarded."""
+    body = {"messages": TAGGED, "ragsieve": own}
+    reply = client(settings=settings(upstream)).post(CHATS, json=body)
+
+    assert 422 == reply.status_code
+    assert message in reply.json()["error"]["message"]
+    assert [] == upstream.bodies
+
+
+@pytest.mark.parametrize(
+    ("tokens", "key", "forwarded"),
+    [((), "", "Bearer sk-client"), ((), KEY, f"Bearer {KEY}"), (("sk-client",), "", None)],
+)
+def test_whose_key_the_upstream_gets(
+    client: MakeClient, upstream: Asked, tokens: tuple[str, ...], key: str, forwarded: str | None
+) -> None:
+    """The configured one; else the client's, unless that is one for this server."""
+    to = Upstream(base_url=upstream.url, api_key=key)
+    asked = client(settings=Settings(upstream=to, tokens=tokens))
+    headers = {"authorization": "Bearer sk-client"}
+    asked.post(CHATS, json={"messages": TAGGED}, headers=headers)
+
+    assert forwarded == upstream.headers[0].get("authorization")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:80/v1/files?", "127.0.0.1:80/v1/files", "127.0.0.1/v1/files#"]
+)
+def test_the_host_header_chooses_no_path(
+    client: MakeClient, upstream: Asked, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """Neither past the guard, nor in what is forwarded with the server's own key."""
+    asked = client(settings=settings(upstream))
+    headers = {"host": host}
+    refused = asked.post(CHATS, json={"messages": QUESTION}, headers=headers)
+    monkeypatch.setattr("ragsieve.server.guard.Guard._check_host", lambda *_: None)
+    asked.post(CHATS, json={"messages": QUESTION}, headers=headers)
+
+    assert (400, "bad_host") == (refused.status_code, refused.json()["error"]["code"])
+    assert [CHATS] == upstream.paths
+
+
+def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked) -> None:
+    """And without an upstream, nothing is."""
+    asked = client(settings=settings(upstream))
+
+    assert {"object": "list", "data": []} == asked.get("/v1/models").json()
+    assert 404 == asked.post("/v1/embeddings", json={}).status_code
+    assert 404 == client().post(CHATS, json={"messages": QUESTION}).status_code
+
+
+PAGE = "Seals sang Summer Breeze. It was a hit."
+RAIN = "It rained in Rome. Nobody came."
+
+
+def agent(*names: str) -> list[dict[str, Any]]:
+    """A question, calls of tools by their names, and what each returned."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for n, name in enumerate(names)
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": f"c{n}", "content": [PAGE, RAIN][n % 2]}
+        for n, _ in enumerate(names)
+    ]
+    return [*QUESTION, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+
+def test_results_of_tools_are_filtered_where_the_server_says_so(
+    serve: Serve, system: System, upstream: Asked
+) -> None:
+    """By OpenAI's client: each message keeps its place and its call, and nothing is lost."""
+    told = settings(upstream, filter_tools=("*",))
+    asked = openai_of(serve(create_app({"nearest": system}, settings=told)))
+    messages: Any = agent("search", "browse")
+    reply = asked.chat.completions.with_raw_response.create(model="m", messages=messages)
+
+    assert "Seals" == reply.parse().choices[0].message.content
+    assert messages[:2] == upstream.messages[:2]
+    assert [
+        {"role": "tool", "tool_call_id": "c0", "content": "Seals sang Summer Breeze."},
+        {"role": "tool", "tool_call_id": "c1", "content": NOTHING},
+    ] == upstream.messages[2:]
+    assert ("18", "5", "1/2") == tuple(
+        reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tokens-before", "tokens-after", "documents")
+    )
+
+
+@pytest.mark.parametrize(
+    ("patterns", "filtered"),
+    [((), []), (("web_*",), [3]), (("calc", "web_*"), [2, 3]), (("web",), [])],
+)
+def test_only_tools_that_the_server_names_are_filtered(
+    client: MakeClient, upstream: Asked, patterns: tuple[str, ...], filtered: list[int]
+) -> None:
+    """By default none; what they do not match passes byte by byte."""
+    body = json.dumps({"messages": agent("calc", "web_search")}, indent=1).encode()
+    asked = client(settings=settings(upstream, filter_tools=patterns))
+    headers = {"content-type": "application/json"}
+    asked.post(CHATS, content=body, headers=headers)
+    sent = agent("calc", "web_search")
+
+    assert filtered == [n for n, m in enumerate(upstream.messages) if m != sent[n]]
+    assert filtered or body == upstream.bodies[0]
+
+
+def test_documents_and_results_share_a_budget(client: MakeClient, upstream: Asked) -> None:
+    """One filter reads both, so that the kept text of all of them is within it."""
+    messages = [*TAGGED, *agent("search", "browse")[1:]]
+    asked = client(settings=settings(upstream, filter_tools=("*",)))
+    body = {"messages": messages, "ragsieve": {"max_tokens": 5, "trace": True}}
+    reply = asked.post(CHATS, json=body).json()["ragsieve"]
+    read = [*blocks(upstream.messages[0]["content"])[0].documents, *upstream.messages[2:]]
+    dropped = [drop for step in reply["trace"]["steps"] for drop in step["dropped"]]
+
+    assert {"before": 33, "after": 5} == reply["tokens"]
+    assert 1 == str(read).count("Seals sang Summer Breeze.")
+    assert {"c0", "c1"} == {drop["document"] for drop in dropped} - {"0", "a"}
+
+
+def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream: Asked) -> None:
+    """Other parts and blank texts pass, and so does a call that nobody can name."""
+    parts = [{"type": "text", "text": PAGE}, {"type": "image_url"}, {"type": "text", "text": " "}]
+    odd = [
+        {"role": "assistant", "tool_calls": [7, {"id": ["c"], "function": None}]},
+        {"role": "assistant", "tool_calls": 7},
+        {"role": "tool", "tool_call_id": ["c"], "content": parts},
+        {"role": "tool", "content": None},
+    ]
+    asked = client(settings=settings(upstream, filter_tools=("*",)))
+    reply = asked.post(CHATS, json={"messages": [*QUESTION, *odd]})
+
+    assert "x-ragsieve-error" not in reply.headers
+    assert [{"type": "text", "text": "Seals sang Summer Breeze."}, *parts[1:]] == (
+        upstream.messages[3]["content"]
+    )
+    assert [*odd[:2], odd[3]] == [upstream.messages[n] for n in (1, 2, 4)]
+
+
+def test_a_broken_filter_costs_neither_document_nor_result(
+    client: MakeClient, upstream: Asked, system: System
+) -> None:
+    """All are forwarded as they came, and a header says why."""
+    fails = failing(system, ModelError("it broke\nbadly é"))
+    asked = client({"fails": fails}, settings(upstream, filter_tools=("*",)))
+    messages = agent("search", "browse")
+    reply = asked.post(CHATS, json={"messages": messages, "documents": [*DOCUMENTS, "é"]})
+
+    assert (200, REPLY) == (reply.status_code, reply.content)
+    assert "forwarded unfiltered: it broke badly ?" == reply.headers["x-ragsieve-error"]
+    assert all(one in upstream.messages[0]["content"] for one in DOCUMENTS)
+    assert messages[1:] == upstream.messages[1:]
+
+
+def items(*names: str) -> list[dict[str, Any]]:
+    """The same as items of OpenAI's Responses."""
+    calls = [
+        {"type": "function_call", "call_id": f"c{n}", "name": name, "arguments": "{}"}
+        for n, name in enumerate(names)
+    ]
+    results = [
+        {"type": "function_call_output", "call_id": f"c{n}", "output": [PAGE, RAIN][n % 2]}
+        for n, _ in enumerate(names)
+    ]
+    return [*QUESTION, *calls, *results]
+
+
+def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstream: Asked) -> None:
+    """By OpenAI's client: items keep their places and calls; all else is as it came."""
+    told = settings(upstream, filter_tools=("web_*",))
+    asked = openai_of(serve(create_app({"nearest": system}, settings=told)))
+    given: Any = items("web_search", "web_browse", "calc")
+    create = asked.responses.with_raw_response.create
+    reply = create(model="m", input=given, instructions="Be brief.", previous_response_id="r0")
+    sent = json.loads(upstream.bodies[-1])
+
+    assert (REPLY, ["/v1/responses"]) == (reply.content, upstream.paths)
+    assert ("18", "5", "1/2") == tuple(
+        reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tokens-before", "tokens-after", "documents")
+    )
+    assert ("Be brief.", "r0") == (sent["instructions"], sent["previous_response_id"])
+    assert {"model", "input", "instructions", "previous_response_id"} == {*sent}
+    assert ["Seals sang Summer Breeze.", NOTHING] == [one["output"] for one in sent["input"][4:6]]
+    for item, name in zip(sent["input"], given, strict=True):
+        assert {k: v for k, v in name.items() if k != "output"}.items() <= item.items()
+    assert given[6] == sent["input"][6]
+
+
+def test_documents_in_responses_are_filtered(client: MakeClient, upstream: Asked) -> None:
+    """Those of the field, and those in tags of an input that is one text."""
+    asked = client(settings=settings(upstream))
+    asked.post("/v1/responses", json={"input": TAGGED[0]["content"]})
+    parts = [{"type": "input_text", "text": "Who sang Summer Breeze?"}]
+    message = {"role": "user", "content": parts}
+    asked.post("/v1/responses", json={"input": [message], "documents": DOCUMENTS})
+    tagged, field = [json.loads(body)["input"][0]["content"] for body in upstream.bodies]
+
+    assert ["Seals sang Summer Breeze."] == [d.text for d in blocks(tagged)[0].documents]
+    assert ["input_text", "input_text"] == [part["type"] for part in field]
+    assert ["Seals sang Summer Breeze."] == [d.text for d in blocks(field[0]["text"])[0].documents]
+
+
+def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
+    """Byte by byte, as does a request with nothing to filter."""
+    asked = client(settings=settings(upstream, filter_tools=("*",)))
+    body = b'{ "stream": true, "input": "Who?"}'
+    headers = {"content-type": "application/json"}
+    reply = asked.post("/v1/responses", content=body, headers=headers)
+
+    assert body == upstream.bodies[0]
+    assert chunk("Se") + chunk("als") + b"data: [DONE]\n\n" == reply.content
+    assert reply.headers["content-type"].startswith("text/event-stream")

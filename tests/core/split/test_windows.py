@@ -1,0 +1,213 @@
+"""Windows of so many tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve.answer import Reader
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.split.windows import Windows
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Who sang it?")
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A counter by a rule, which keeps what it was asked."""
+
+    rule: Callable[[str], int] = field(repr=False)
+    asked: list[list[str]] = field(default_factory=list, repr=False)
+    counts_by_request: bool = False
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        self.asked.append(list(texts))
+        return [self.rule(text) for text in texts]
+
+
+def by_word(text: str) -> int:
+    return len(text.split())
+
+
+def by_byte(text: str) -> int:
+    """As a tokenizer of bytes: white space costs too, and some characters cost three or four."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def whole(text: str) -> list[Segment]:
+    return [Segment.whole(Document("d", text))]
+
+
+def texts_of(segments: Sequence[Segment]) -> list[str]:
+    return [s.text for s in segments]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"max_tokens": 3}, ["a b  c", "d\te f", "g"]),
+        ({"max_tokens": 7}, ["a b  c d\te f\ng"]),
+        ({"max_tokens": 3, "overlap": 1}, ["a b  c", "c d\te", "e f\ng"]),
+        ({"max_tokens": 3, "overlap": 2}, ["a b  c", "b  c d", "c d\te", "d\te f", "e f\ng"]),
+        ({"max_tokens": 1}, ["a", "b", "c", "d", "e", "f", "g"]),
+    ],
+)
+def test_windows_are_full_and_begin_with_the_overlap(
+    options: dict[str, int], expected: list[str]
+) -> None:
+    """Each has as many words as fit; the last one ends the text and none comes after it."""
+    windows = Windows(Counting(by_word), **options)(QUERY, whole(" a b  c d\te f\ng "))
+
+    assert expected == texts_of(windows)
+
+
+def test_a_word_that_is_longer_than_the_overlap_is_not_repeated() -> None:
+    """With the space before it: five bytes are not within an overlap of four, four are."""
+    stage = Windows(Counting(by_byte), max_tokens=9, overlap=4)
+
+    assert ["aa bbbb", "cc ddddd"] == texts_of(stage(QUERY, whole("aa bbbb cc ddddd")))
+    assert ["aaaaa bbb", "bbb cccc"] == texts_of(stage(QUERY, whole("aaaaa bbb cccc")))
+
+
+def test_the_overlap_leaves_room_for_the_next_word() -> None:
+    """``cc`` would fit the overlap, but not beside the long word after it."""
+    stage = Windows(Counting(by_byte), max_tokens=9, overlap=5)
+
+    assert ["aa bb cc", "dddddddd"] == texts_of(stage(QUERY, whole("aa bb cc dddddddd")))
+
+
+def test_places_are_those_of_the_document() -> None:
+    """Splitting parts of a document gives spans of the document, and none goes past its part."""
+    document = Document("d", "one two three four")
+    parts = [Segment(document, 4, 18), Segment(document, 0, 7)]
+    windows = Windows(Counting(by_word), max_tokens=2)(QUERY, parts)
+
+    assert [("d", 4, 13), ("d", 14, 18), ("d", 0, 7)] == [s.key for s in windows]
+
+
+def test_a_long_word_is_cut_inside() -> None:
+    """Into pieces of a quarter as many characters as a window has tokens."""
+    given_segments = whole("to " + "0123456789" * 2 + " go")
+    eight, five = (Windows(Counting(by_byte), max_tokens=n)(QUERY, given_segments) for n in (8, 5))
+
+    assert ["to 0123", "45678901", "23456789", "go"] == texts_of(eight)
+    assert ["to 01", "23456", "78901", "23456", "789", "go"] == texts_of(five)
+
+
+def test_a_character_of_more_tokens_than_a_window_is_a_window() -> None:
+    """Three bytes do not fit two; what stands beside it is split as without it."""
+    windows = Windows(Counting(by_byte), max_tokens=2)(QUERY, whole("ab 好cd"))
+
+    assert ["ab", "好", "cd"] == texts_of(windows)
+
+
+def test_scripts_without_spaces_are_cut_anywhere_but_before_punctuation() -> None:
+    """A Chinese character costs three bytes: 30 hold ten, of which the full stop is one."""
+    text = "他唱歌跳舞下雨了。" * 3
+    windows = Windows(Counting(by_byte), max_tokens=30)(QUERY, whole(text))
+
+    assert ["他唱歌跳舞下雨了。"] * 3 == texts_of(windows)
+
+
+def test_white_space_longer_than_a_window_ends_one() -> None:
+    """Nothing of it is in a window, and it cuts no word."""
+    windows = Windows(Counting(by_byte), max_tokens=5)(QUERY, whole("ab" + " " * 20 + "cdef g"))
+
+    assert ["ab", "cdef", "g"] == texts_of(windows)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\u3000"])
+def test_what_is_only_white_space_is_no_window(text: str) -> None:
+    """Nor is anything counted for it."""
+    counter = Counting(by_word)
+
+    assert [] == Windows(counter)(QUERY, whole(text))
+    assert [] == counter.asked
+
+
+def test_short_segments_are_counted_at_once_and_whole() -> None:
+    """One call for all of them, each different text once."""
+    counter = Counting(by_word)
+    given_segments = [*whole(" a b "), *whole("c d"), *whole(" a b ")]
+    windows = Windows(counter, max_tokens=2)(QUERY, given_segments)
+
+    assert ["a b", "c d", "a b"] == texts_of(windows)
+    assert [["a b", "c d"]] == counter.asked
+
+
+def test_long_segments_take_few_calls() -> None:
+    """Wholes, words, windows: whatever the number of texts."""
+    counter = Counting(by_word)
+    given_segments = [s for n in range(50) for s in whole(f"a b c d e f {n}")]
+    windows = Windows(counter, max_tokens=2)(QUERY, given_segments)
+
+    assert 50 * 4 == len(windows)
+    assert 3 == len(counter.asked)
+
+
+def test_a_server_counts_texts_and_windows_not_words() -> None:
+    """A thousand words: the text, then ten windows at 100 tokens, counted once more where tight."""
+    counter = Counting(by_word, counts_by_request=True)
+    text = " ".join(f"w{n:03}" for n in range(1000))
+    windows = Windows(counter, max_tokens=100)(QUERY, whole(text))
+
+    assert max(by_word(s.text) for s in windows) <= 100
+    assert text.split() == [word for s in windows for word in s.text.split()]
+    assert sum(map(len, counter.asked)) < 30
+
+
+def test_windows_are_looser_where_words_cost_more_together() -> None:
+    """Two words and more cost one token extra: ten of them make eleven, so nine are a window."""
+    counter = Counting(lambda text: by_word(text) + (len(text.split()) > 1 and text[0] != " "))
+    windows = Windows(counter, max_tokens=10)(QUERY, whole("a " * 27))
+
+    assert [" ".join("a" * 9)] * 3 == texts_of(windows)
+
+
+def test_a_strange_tokenizer_gives_single_words_at_worst() -> None:
+    """Where any two words cost a thousand tokens, the calls stay few."""
+    counter = Counting(lambda text: 1000 if len(text.split()) > 1 else 1)
+    windows = Windows(counter, max_tokens=200)(QUERY, whole("a " * 500))
+
+    assert ["a"] * 500 == texts_of(windows)
+    assert len(counter.asked) <= 12  # 3, then one a round: limits fall by 1, 2, 4 … below 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["He sang. ", "你好。", "\ud800", "\n\n ", "x" * 30, "😀", "กำแพง"])
+        | st.text(max_size=5)
+    ).map("".join),
+    st.integers(4, 40),
+    st.integers(0, 39),
+    st.sampled_from([by_word, by_byte]),
+    st.booleans(),
+)
+def test_no_window_is_too_long_and_nothing_is_lost(
+    text: str, max_tokens: int, overlap: int, rule: Callable[[str], int], by_request: bool
+) -> None:
+    """At most max_tokens each (four bytes hold any character), and every visible character."""
+    counter = Counting(rule, counts_by_request=by_request)
+    stage = Windows(counter, max_tokens=max_tokens, overlap=min(overlap, max_tokens - 1))
+    windows = stage(QUERY, whole(text))
+    covered = {place for s in windows for place in range(s.start, s.end)}
+
+    assert all(rule(s.text) <= max_tokens and s.text == s.text.strip() for s in windows)
+    assert {place for place, c in enumerate(text) if not c.isspace()} <= covered
+    assert all(a.start < b.start and a.end < b.end for a, b in pairwise(windows))
+
+
+def test_a_reader_or_an_llm_can_count() -> None:
+    """Both know the tokenizer, and the repr of the stage names them."""
+    llm = ScriptedLLM(["unused"])
+    by_llm, by_reader = Windows(llm, max_tokens=2), Windows(Reader(llm), max_tokens=2)
+
+    assert by_llm(QUERY, whole("a b c")) == by_reader(QUERY, whole("a b c"))
+    assert repr(by_llm) == f"Windows(counter={llm!r}, max_tokens=2, overlap=0)"

@@ -1,0 +1,190 @@
+"""Systems by name: what is imported, who may add one, what is said of a name that nobody has."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ragsieve
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.registry import Registry
+from ragsieve.systems.base import SYSTEMS, SystemEntry, preset, system
+from ragsieve.systems.baselines import top_documents
+
+OTHERS = '''"""Systems of another package."""
+from ragsieve import select
+from ragsieve.answer import Reader
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.base import preset, system
+
+@system("first-documents", "the first documents")
+def first_documents(llm, *, k: int = 1) -> System:
+    """Keep the first ``k`` documents."""
+    return System(Pipeline(select.TopK(k)), Reader(llm))
+
+preset("first-two-documents", first_documents, "the first two", k=2)
+
+def unregistered(llm) -> System:
+    """No system: it has no entry."""
+'''
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Entries that a test adds are gone after it."""
+    with SYSTEMS.isolated():
+        yield
+
+
+def install(folder: Path, *points: str) -> None:
+    """A package with entry points as pip would have installed it in ``folder``."""
+    (folder / "other_systems.py").write_text(OTHERS, encoding="utf-8")
+    about = folder / "other_systems-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-systems\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("\n".join(["[ragsieve.systems]", *points, ""]))
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder of installed packages."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("other_systems", None)
+
+
+def imported(code: str) -> list[str]:
+    """Modules of the papers' systems that a fresh interpreter has imported after ``code``."""
+    report = "\nimport json, sys\nprint(json.dumps([*sys.modules]))"
+    run = [sys.executable, "-c", code + report]
+    found = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    start = "ragsieve_research.systems."
+    return sorted(name.removeprefix(start) for name in found if name.startswith(start))
+
+
+@pytest.mark.parametrize(
+    ("name", "modules"),
+    [
+        ("finefilter", []),
+        ("finefilter-point", ["finefilter"]),
+        ("chunkrag-likelihood", ["chunkrag"]),
+    ],
+)
+def test_a_name_imports_its_module_alone(name: str, modules: list[str]) -> None:
+    """A preset is found in the module that is called like the beginning of its name."""
+    assert modules == imported(f"from ragsieve.systems import SYSTEMS\nSYSTEMS['{name}']")
+
+
+def test_loading_the_default_imports_no_other_method() -> None:
+    """``load`` of a system by name leaves the others alone."""
+    found = imported(
+        "import ragsieve\n"
+        "ragsieve.load('top-sentences', 'fake:echo', 'fake:hashing')\n"
+        "ragsieve.load('chunkrag', 'fake:echo', 'fake:hashing')\n"
+    )
+
+    assert not {"winnowrag", "pruningrag", "self_rag", "peers", "rankgpt"} & {*found}
+
+
+def test_the_default_comes_first_and_plain_systems_last() -> None:
+    """The order of the list: the default, methods of papers by name, then the others by name."""
+    names = [*SYSTEMS]
+    plain = [name for name in names if not SYSTEMS[name].paper]
+
+    assert ["finefilter", "finefilter-point", "finefilter-write", "adacomp"] == names[:4]
+    assert sorted(plain) == plain == names[-len(plain) :]
+    assert len(SYSTEMS) == len({*names})
+    assert [] == [name for name in names if not (SYSTEMS[name].summary and SYSTEMS[name].needs)]
+
+
+def test_another_package_adds_systems_by_a_module(site: Path) -> None:
+    """What an entry point's module registers is listed, built and answered like any other."""
+    install(site, "others = other_systems")
+
+    assert "first-documents" in SYSTEMS
+    assert "first-two-documents" in [*SYSTEMS]
+
+    loaded = ragsieve.load("first-two-documents", ScriptedLLM(["x"]), HashingEmbedder())
+
+    assert 2 == len(loaded("Who?", ["a", "b", "c"]).kept)
+
+
+def test_another_package_adds_a_system_by_its_function(site: Path) -> None:
+    """An entry point may name the function itself."""
+    install(site, "first-documents = other_systems:first_documents")
+
+    assert "the first documents" == SYSTEMS["first-documents"].summary
+
+
+@pytest.mark.parametrize(
+    ("point", "reason"),
+    [
+        ("broken = no_such_module", "No module named 'no_such_module'"),
+        (
+            "bare = other_systems:unregistered",
+            "must be a module, a ragsieve.systems.base.SystemEntry or",
+        ),
+    ],
+)
+def test_a_package_that_cannot_be_imported_is_left_out_aloud(
+    site: Path, caplog: pytest.LogCaptureFixture, point: str, reason: str
+) -> None:
+    """It takes no other system with it, and a warning says which it was."""
+    install(site, point)
+    with caplog.at_level(logging.WARNING):
+        names = [*SYSTEMS]
+
+    assert "finefilter" in names
+    assert f"entry point {point.partition(' ')[0]} of ragsieve.systems is left out" in caplog.text
+    assert reason in caplog.text
+
+
+def test_a_module_here_that_cannot_be_imported_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name, with what its import raised."""
+    (tmp_path / "making").mkdir()
+    (tmp_path / "making" / "__init__.py").touch()
+    (tmp_path / "making" / "gone.py").write_text("import no_such_module\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    reason = r"making\.gone cannot be imported: ModuleNotFoundError: No module named"
+    with pytest.raises(ImportError, match=reason):
+        Registry("system", "ragsieve.none", SystemEntry, package="making")["gone"]
+
+
+def test_an_unknown_name_says_what_may_have_been_meant() -> None:
+    """The message ends with the nearest name."""
+    with pytest.raises(InputError, match=r"got 'chunkrga'; did you mean 'chunkrag'\?$"):
+        ragsieve.systems.build("chunkrga", ScriptedLLM([]))
+
+
+@pytest.mark.parametrize("name", ["", "x y", "../a", "Chunkrag", "chunkrag-", "registry", 3])
+def test_what_is_no_name_of_a_system_is_in_none(name: object) -> None:
+    """Paths, modules that hold no system and other values are just not there."""
+    assert name not in SYSTEMS
+
+
+def test_a_name_is_given_once() -> None:
+    """A second function under a known name is refused; the first stays."""
+    before = SYSTEMS["top-documents"]
+    with pytest.raises(InputError, match=r"system 'top-documents' of .* is there"):
+        system("top-documents", "x")(lambda llm: top_documents(llm))
+
+    assert before is SYSTEMS["top-documents"]
+
+
+def test_presets_are_checked() -> None:
+    """A preset names options of a registered function."""
+    with pytest.raises(InputError, match=r"options of top-3 are k, max_tokens, got 'n'"):
+        preset("top-3", top_documents, "the first 3", n=3)
+    with pytest.raises(InputError, match="must be of a function registered by system"):
+        preset("top-3", lambda llm: top_documents(llm), "the first 3")
+    with pytest.raises(InputError, match="a system's name must be of a-z, 0-9 and dashes"):
+        preset("Top 3", top_documents, "the first 3", k=3)

@@ -1,0 +1,104 @@
+"""Documents as people have them: strings, mappings, and those of other frameworks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragsieve.documents import as_documents, from_json
+from ragsieve.errors import InputError
+
+
+@pytest.mark.parametrize("key", ["text", "page_content", "content", "snippet", "contents", "body"])
+def test_a_mapping_has_its_text_under_a_usual_key(key: str) -> None:
+    """The text is not in the metadata as well; other keys are."""
+    (document,) = as_documents([{"id": "d", key: "It rained.", "title": "Rain", "page": 3}])
+
+    assert ("d", "It rained.", "Rain") == (document.id, document.text, document.title)
+    assert {"page": 3} == document.metadata
+
+
+def of_langchain() -> Any:
+    documents = pytest.importorskip("langchain_core.documents")
+    metadata = {"source": "rain.txt", "title": "Rain", "page": 3}
+    return documents.Document(id="d", page_content="It rained.", metadata=metadata)
+
+
+def of_llama_index() -> Any:
+    schema = pytest.importorskip("llama_index.core.schema")
+    metadata = {"source": "rain.txt", "title": "Rain", "page": 3}
+    return schema.TextNode(id_="d", text="It rained.", metadata=metadata)
+
+
+def of_llama_index_with_a_score() -> Any:
+    schema = pytest.importorskip("llama_index.core.schema")
+    return schema.NodeWithScore(node=of_llama_index(), score=0.5)
+
+
+def of_haystack() -> Any:
+    haystack = pytest.importorskip("haystack")
+    metadata = {"source": "rain.txt", "title": "Rain", "page": 3}
+    return haystack.Document(id="d", content="It rained.", meta=metadata)
+
+
+@pytest.mark.parametrize(
+    "make", [of_langchain, of_llama_index, of_llama_index_with_a_score, of_haystack]
+)
+def test_documents_of_other_frameworks_are_taken_as_they_are(make: Any) -> None:
+    """Id, text and metadata stay; title and source are those of the metadata."""
+    (document,) = as_documents([make()])
+
+    assert ("d", "It rained.") == (document.id, document.text)
+    assert ("Rain", "rain.txt") == (document.title, document.source)
+    assert 3 == document.metadata["page"]
+
+
+REPLY = {"status": "ok", "results": [{"name": "Bees"}], "title": "R"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("It rained.", ("0", "", "It rained.")),
+        ({"id": 7, "title": "Rain", "body": "It rained."}, ("7", "Rain", "It rained.")),
+        ({"text": None, "content": {"html": "x"}, "snippet": "It."}, ("0", "", "It.")),
+        ({"text": "It.", "title": 1984, "metadata": [1]}, ("0", "1984", "It.")),
+        ({"id": "a", "data": {"id": "b", "text": "It."}}, ("a", "", "It.")),
+        ({"data": {"id": "b", "text": "It."}}, ("b", "", "It.")),
+        (
+            {"id": "INC-1", "open": True, "by": None},
+            ("INC-1", "", "id: INC-1\nopen: true\nby: null"),
+        ),
+        ({"title": "Rain", "mm": 2.5}, ("0", "Rain", "mm: 2.5")),
+        (REPLY, ("0", "R", '{"status": "ok", "results": [{"name": "Bees"}], "title": "R"}')),
+        (
+            {"data": [{"name": "Bäche"}], "next": 2},
+            ("0", "", '{"data": [{"name": "Bäche"}], "next": 2}'),
+        ),
+        ([1, [2]], ("0", "", "[1, [2]]")),
+        ({}, ("0", "", "{}")),
+        (None, ("0", "", "null")),
+        (1.5, ("0", "", "1.5")),
+    ],
+)
+def test_any_json_is_a_document(value: Any, expected: tuple[str, str, str]) -> None:
+    """By its text, else a line a field, else as JSON: nothing of a reply is lost."""
+    (document,) = as_documents([from_json(value)])
+
+    assert expected == (document.id, document.title, document.text)
+
+
+def test_a_reply_stays_as_it_stands() -> None:
+    """Its own spaces and numbers, where its JSON is at hand."""
+    assert '{ "a": [1.10] }' == from_json({"a": [1.1]}, '{ "a": [1.10] }')["text"]
+
+
+def test_a_value_that_nests_too_deep_is_an_error_of_ours() -> None:
+    """A server's reader may go deeper than what writes JSON here."""
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+
+    with pytest.raises(InputError, match="must not nest so deep"):
+        from_json({"a": value})

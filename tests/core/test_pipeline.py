@@ -1,0 +1,632 @@
+"""The one contract: stages in a pipeline, a pipeline and a reader in a system."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.documents import as_documents, documents_and_places
+from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import Pipeline, System, best_first, fit
+from ragsieve.prompts import context
+from ragsieve.result import Tokens, Verdict
+from ragsieve.trace import Trace
+from ragsieve.types import Answer, Document, Query, Segment, StageResult
+from tests.named import Finds, loses
+
+QUERY = Query("Who sang Summer Breeze?")
+DOCUMENTS = [
+    "Summer Breeze is a song. Seals and Crofts sang it.",
+    "It rained. A breeze is a light wind in summer.",
+]
+
+
+class Characters:
+    """A reader whose tokens are the characters that are no white space."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        return Answer("yes", tuple(segments))
+
+    def context(self, segments: Sequence[Segment], /) -> str:
+        return context(segments)
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        return [len("".join(text.split())) for text in texts]
+
+
+class Letters(Characters):
+    """A reader whose tokens are characters, white space too: joints cost as well."""
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        return [len(text) for text in texts]
+
+
+def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    return list(segments[:1])
+
+
+def broken(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    raise ModelError("the server\nis gone")
+
+
+def sentences(k: int, **options: Any) -> System:
+    """The k best sentences by BM25, best first."""
+    return System(
+        Pipeline(split.Sentences(), score.BM25(), select.TopK(k)), Characters(), **options
+    )
+
+
+def test_stages_run_in_order() -> None:
+    """Each stage gets what the one before it kept."""
+    kept = Pipeline(split.Sentences(), first)(
+        QUERY, [Segment.whole(Document("d", "One. Two. Three."))]
+    )
+
+    assert ["One."] == [s.text for s in kept]
+
+
+def test_a_pipeline_is_a_stage() -> None:
+    """Pipelines nest, and the result is that of the stages in a row; without stages all stay."""
+    given = [Segment.whole(document) for document in as_documents(DOCUMENTS)]
+    flat = Pipeline(split.Sentences(), score.BM25(), select.TopK(2))
+    nested = Pipeline(Pipeline(split.Sentences()), Pipeline(score.BM25(), select.TopK(2)))
+
+    assert flat(QUERY, given) == nested(QUERY, given)
+    assert given == Pipeline()(QUERY, given)
+
+
+def test_a_pipeline_shows_its_stages() -> None:
+    """Its repr is how to write it."""
+    assert "Pipeline(TopK(k=2), Order(by='score'), on_error='keep')" == repr(
+        Pipeline(select.TopK(2), select.Order("score"), on_error="keep")
+    )
+
+
+@pytest.mark.parametrize(
+    ("stages", "options", "message"),
+    [
+        ([5], {}, "a stage must be callable, got 5"),
+        ([], {"on_error": "ignore"}, "on_error must be 'raise' or 'keep', got 'ignore'"),
+    ],
+)
+def test_a_pipeline_checks_its_options(
+    stages: list[Any], options: dict[str, Any], message: str
+) -> None:
+    """When the pipeline is made, not when it runs."""
+    with pytest.raises(InputError, match=message):
+        Pipeline(*stages, **options)
+
+
+def test_a_failing_stage_or_source_raises() -> None:
+    """By default a failure is the caller's to see."""
+    with pytest.raises(ModelError, match="is gone"):
+        System(Pipeline(first, broken), Characters())(QUERY, DOCUMENTS)
+    with pytest.raises(StoreError, match="is gone"):
+        System(Pipeline(), Characters(), source=loses).ask(QUERY)
+
+
+def test_a_failing_stage_is_skipped_where_asked(caplog: pytest.LogCaptureFixture) -> None:
+    """With on_error="keep" its input passes on; the trace and a warning say so."""
+    with caplog.at_level(logging.WARNING):
+        result = System(Pipeline(first, broken, on_error="keep"), Characters())(QUERY, DOCUMENTS)
+
+    assert [DOCUMENTS[0]] == [s.text for s in result.kept]
+    assert 1 == len(result.trace.warnings)
+    assert "ModelError: the server is gone" in result.trace.warnings[0]
+    assert "was skipped" in caplog.text
+
+
+def test_lenient_skips_in_any_system() -> None:
+    """Also where the stage is no pipeline."""
+    piped = System(Pipeline(first, broken), Characters()).lenient()
+    bare = System(broken, Characters()).lenient()
+
+    assert 1 == len(piped(QUERY, DOCUMENTS).kept)
+    assert 2 == len(bare(QUERY, DOCUMENTS).kept)
+
+
+def test_a_keyboard_interrupt_is_no_failure() -> None:
+    """A person who stops a run stops it, whatever on_error says."""
+
+    def interrupted(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        System(interrupted, Characters()).lenient()(QUERY, DOCUMENTS)
+
+
+def test_documents_come_as_strings_mappings_or_documents() -> None:
+    """Places become ids and ranks where none are given; other keys are found in the metadata."""
+    found = as_documents(
+        [
+            "one",
+            {"text": "two", "title": None, "url": "http://x", "lang": "en", "metadata": {"k": 1}},
+            {"id": 7, "text": "three", "title": "Three", "source": "s"},
+            {"id": None, "text": "four"},
+            Document("e", "five", rank=99),
+        ]
+    )
+
+    assert ["0", "1", "7", "3", "e"] == [d.id for d in found]
+    assert ["one", "two", "three", "four", "five"] == [d.text for d in found]
+    assert ["", "http://x", "s", "", ""] == [d.source for d in found]
+    assert [0, 1, 2, 3, 4] == [d.rank for d in found]
+    assert {"k": 1, "lang": "en", "url": "http://x"} == found[1].metadata
+    assert "Three" == found[2].title
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ("one text", "documents must be a list, got one str"),
+        ({"text": "one"}, "documents must be a list, got one dict"),
+        (Document("d", "one"), "documents must be a list, got one Document"),
+        (None, "documents must be a list, got one NoneType"),
+        (["a", 5], "a document must have a text, got 5 at place 1"),
+        ([None], "a document must have a text, got None at place 0"),
+        ([{"title": "t\nu"}], r"a document must have a text, got {'title': 't\\nu'} at place 0"),
+        ([{"text": None}], "a document's text must be a string, got None"),
+        ([{"text": b"x"}], "a document's text must be a string, got b'x'"),
+        ([{"text": "x", "title": ["t"]}], r"a document's title must be a string, got \['t'\]"),
+        ([{"text": "x", "metadata": ["m"]}], r"a document's metadata must be a mapping, got \["),
+    ],
+)
+def test_a_bad_document_is_named_in_a_line(documents: Any, message: str) -> None:
+    """The error names the rule, the value and, among many, the place."""
+    with pytest.raises(InputError, match=message) as raised:
+        sentences(1)(QUERY, documents)
+
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("question", ["", " \n", None, 5])
+def test_a_bad_question_is_named(question: Any) -> None:
+    """Blank ones and those that are no text."""
+    with pytest.raises(InputError, match="the question must"):
+        sentences(1)(question, DOCUMENTS)
+
+
+def test_equal_ids_are_told_apart() -> None:
+    """Later ones are renamed, also around a name that is taken; the trace says which."""
+    trace = Trace()
+    ids = ["a", "a#2", "a", "a", "a#2"]
+    documents = [{"id": id, "text": f"text {n}"} for n, id in enumerate(ids)]
+    with trace.recording():
+        found = as_documents(documents)
+
+    assert 5 == len({d.id for d in found})
+    assert ["a", "a#2"] == [d.id for d in found][:2]
+    assert 3 == len(trace.notes)
+    assert all("occurs again: renamed" in line for line in trace.notes)
+
+
+@given(st.lists(st.sampled_from(["a", "a#2", "a#2'", "a#3", "a#2#2", "b", ""])))
+def test_ids_become_unique(ids: list[str]) -> None:
+    """Whatever the ids, and however much they look like renamed ones."""
+    found = as_documents([{"id": id, "text": f"text {n}"} for n, id in enumerate(ids)])
+
+    assert len(ids) == len({d.id for d in found})
+
+
+def test_copies_of_a_document_are_read_once() -> None:
+    """Those of one id and one text; the trace says so, places find them, metadata are joined."""
+    trace = Trace()
+    first = Document("a", "t", title="first", metadata={"x": 1})
+    copy = Document("a", "t", title="second", source="s", metadata={"x": 2, "y": 2})
+    given = [first, copy, Document("a", "u"), "t", "t"]
+    with trace.recording():
+        documents, places = documents_and_places(given)
+
+    assert [("a", "first", 0), ("a#2", "", 2), ("3", "", 3), ("4", "", 4)] == [
+        (d.id, d.title, d.rank) for d in documents
+    ]
+    assert ("s", {"x": 1, "y": 2}) == (documents[0].source, documents[0].metadata)
+    assert [0, 0, 1, 2, 3] == places
+    assert "document id 'a' occurs again with the same text: read once" == trace.notes[0]
+
+
+def test_best_first_keeps_ties_as_given() -> None:
+    """Falling scores, equal ones in order, unscored ones last."""
+    spans = [Segment.whole(Document(id, id)) for id in "abcd"]
+    ranked = best_first(
+        [spans[0], spans[1].scored("s", 1), spans[2].scored("s", 2), spans[3].scored("s", 1)]
+    )
+
+    assert ["c", "b", "d", "a"] == [s.document.id for s in ranked]
+
+
+def test_the_budget_takes_the_best_that_fit() -> None:
+    """What does not fit is passed over, a worse segment that does is kept; the order stays."""
+    spans = [
+        Segment.whole(Document("a", "x" * 5)).scored("s", 3),
+        Segment.whole(Document("b", "x" * 9)).scored("s", 2),
+        Segment.whole(Document("c", "x" * 4)).scored("s", 1),
+    ]
+
+    # 5 fits in 10; 5 + 9 does not; 5 + 4 does.
+    assert ["a", "c"] == [s.document.id for s in fit(spans, 10, Characters())]
+
+
+def test_the_budget_counts_titles_and_joints() -> None:
+    """What stands between the segments in the prompt is counted too."""
+    spans = [Segment.whole(Document(id, "xx", title="T")) for id in "ab"]
+
+    # "T: xx" is 5 characters, "T: xx\n\nT: xx" is 12.
+    assert 2 == len(fit(spans, 12, Letters()))
+    assert 1 == len(fit(spans, 11, Letters()))
+    assert 0 == len(fit(spans, 4, Letters()))
+
+
+def test_a_span_given_twice_counts_once() -> None:
+    """Overlapping windows yield the same sentence twice; the budget holds all the same."""
+    span = Segment.whole(Document("a", "xxxx")).scored("s", 1)
+    other = Segment.whole(Document("a", "xxxx")).scored("s", 2)
+
+    assert 4 >= Letters().count([context(fit([span, other, span], 4, Letters()))])[0]
+    assert 1 == len(fit([span, other, span], 4, Letters()))
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        [
+            "He sang. ",
+            "Summer. ",
+            "你好。",
+            "今天天气很好。",
+            "\n\n",
+            "😀! ",
+            "- a\n",
+            "\ud800. ",
+            "x" * 30,
+        ]
+    ),
+    max_size=8,
+).map("".join)
+CORPUS = st.lists(
+    st.builds(
+        lambda text, title: {"text": text, "title": title}, TEXTS, st.sampled_from(["", "标题"])
+    ),
+    max_size=5,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    documents=CORPUS,
+    max_tokens=st.none() | st.integers(0, 80),
+    by=st.sampled_from(["score", "ends", "document"]),
+    reader=st.sampled_from([Characters(), Letters(), Reader(ScriptedLLM(["unused"]))]),
+)
+def test_the_budget_is_never_passed(
+    documents: list[dict[str, str]], max_tokens: int | None, by: Any, reader: Any
+) -> None:
+    """The context is at most max_tokens long and no longer than all documents, in any order.
+
+    Chinese sentences put into a new order need spaces that the documents do not have.
+    """
+    stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.Order(by))
+    result = System(stage, reader, max_tokens)(QUERY, documents)
+    whole = reader.count([reader.context([Segment.whole(d) for d in result.documents])])[0]
+
+    assert whole == result.tokens.before
+    assert reader.count([result.text])[0] == result.tokens.after
+    assert reader.context(result.kept) == result.text
+    assert result.tokens.after <= whole
+    assert max_tokens is None or result.tokens.after <= max_tokens
+
+
+def test_a_negative_budget_is_an_error() -> None:
+    """Fewer tokens than none cannot be kept."""
+    with pytest.raises(InputError, match="max_tokens must not be negative, got -1"):
+        sentences(1).with_budget(-1)
+
+
+def test_with_budget_drops_and_says_so() -> None:
+    """What passes the budget is dropped by the system, with the reason."""
+    result = sentences(4).with_budget(20)(QUERY, DOCUMENTS)
+    verdicts = [v for v in result.verdicts if v.stage == "System(max_tokens=20)"]
+
+    # "Summer Breeze is a song." has 20 characters that are no white space, and is the best.
+    assert ["Summer Breeze is a song."] == [s.text for s in result.kept]
+    assert 3 == len(verdicts)
+    assert all("pass max_tokens=20" in v.reason for v in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("k", "documents", "tokens", "ratio"),
+    [
+        (1, ["He sang. Summer."], Tokens(14, 7), 2.0),  # "Hesang.Summer." is 14, "Summer." is 7
+        (0, ["He sang."], Tokens(7, 0), math.inf),
+        (0, [], Tokens(0, 0), 1.0),
+    ],
+)
+def test_compression_is_tokens_before_over_tokens_after(
+    k: int, documents: list[str], tokens: Tokens, ratio: float
+) -> None:
+    """Nothing of something is infinite, nothing of nothing is no compression."""
+    result = sentences(k)(QUERY, documents)
+
+    assert (tokens, ratio) == (result.tokens, result.compression_ratio)
+
+
+@settings(max_examples=60, deadline=None)
+@given(documents=CORPUS, k=st.integers(0, 4), max_tokens=st.none() | st.integers(0, 40))
+def test_verdicts_cover_every_span_once(
+    documents: list[dict[str, str]], k: int, max_tokens: int | None
+) -> None:
+    """Every sentence, and every document without one, is kept, or dropped for a reason."""
+    result = sentences(k, max_tokens=max_tokens)(QUERY, documents)
+    whole = [Segment.whole(d) for d in result.documents]
+    found = split.Sentences()(QUERY, whole)
+    split_documents = {s.document.id for s in found}
+    expected = [s.key for s in found] + [
+        s.key for s in whole if s.document.id not in split_documents
+    ]
+
+    assert sorted(expected) == sorted(v.segment.key for v in result.verdicts)
+    assert {s.key for s in result.kept} == {v.segment.key for v in result.verdicts if not v.stage}
+    for verdict in result.verdicts:
+        assert bool(verdict.stage) == bool(verdict.reason)
+
+
+def test_verdicts_stand_in_the_order_of_the_documents() -> None:
+    """A person reads them beside the text."""
+    result = sentences(1)(QUERY, DOCUMENTS)
+    texts = [v.segment.text for v in result.verdicts]
+
+    assert [
+        "Summer Breeze is a song.",
+        "Seals and Crofts sang it.",
+        "It rained.",
+        "A breeze is a light wind in summer.",
+    ] == texts
+    assert Verdict(result.kept[0], "", "") in result.verdicts
+    assert {"", "TopK(k=1)"} == {v.stage for v in result.verdicts}
+
+
+def test_the_trace_tells_every_stage() -> None:
+    """One step a stage, with what went in and out; asking adds the reader's."""
+    steps = sentences(1).ask(QUERY, DOCUMENTS).trace.steps
+
+    assert ["Sentences", "BM25", "TopK"] == [s.stage.split("(")[0] for s in steps[:3]]
+    assert [(2, 4), (4, 4), (4, 1), (1, 1)] == [(len(s.before), len(s.after)) for s in steps]
+
+
+def test_the_trace_adds_up_what_models_cost() -> None:
+    """Each call is charged to the stage that made it."""
+    system = System(
+        Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.TopK(1)),
+        Reader(ScriptedLLM(["Seals and Crofts"])),
+    )
+    steps = [s.to_dict() for s in system.ask(QUERY, ["He sang. She danced."]).trace.steps]
+
+    # The embedder reads the question's 4 words, then 2 + 2 words: 3 items.
+    assert [(0, 0), (0, 3), (0, 0), (1, 0)] == [(s["calls"], s["embedded"]) for s in steps]
+    assert [0, 4 + 2 + 2, 0] == [s["tokens_in"] for s in steps[:3]]
+    assert 3 == steps[3]["tokens_out"]
+
+
+def keys(value: dict[str, Any]) -> set[str]:
+    return {*json.loads(json.dumps(value))}
+
+
+def test_a_result_as_json_has_its_keys() -> None:
+    """The schema that people and programs read; an answer only where one was asked for."""
+    system = sentences(1)
+    shown = system(QUERY, DOCUMENTS).to_dict()
+    asked = system.ask(QUERY, DOCUMENTS).to_dict()
+
+    assert {"query", "kept", "text", "tokens", "trace"} == keys(shown)
+    assert {"query", "kept", "text", "tokens", "trace", "answer"} == keys(asked)
+    assert {"before", "after"} == keys(shown["tokens"])
+    assert {"document", "start", "end", "text", "score", "scores"} == keys(shown["kept"][0])
+    assert {"steps", "notes", "warnings"} == keys(shown["trace"])
+    assert (QUERY.text, "yes") == (asked["query"], asked["answer"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents=CORPUS)
+def test_every_result_is_json(documents: list[dict[str, str]]) -> None:
+    """Broken strings, no documents and no scores included."""
+    shown = sentences(2).ask(QUERY, documents).to_dict()
+
+    assert shown == json.loads(json.dumps(shown))
+
+
+def test_questions_at_once_have_their_own_traces() -> None:
+    """A system is shared by threads, and each question's trace tells of its own documents."""
+    system = sentences(1)
+    questions = [f"word{n}" for n in range(40)]
+
+    def run(question: str) -> Any:
+        result = system(question, [f"{question} is here. It is not there."])
+        return result.kept[0].text, [len(s.after) for s in result.trace.steps]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(run, questions))
+
+    assert [(f"{q} is here.", [2, 2, 1]) for q in questions] == found
+
+
+def test_documents_may_come_from_a_generator() -> None:
+    """Any iterable of documents will do."""
+    assert 2 == len(sentences(2)(QUERY, (text for text in DOCUMENTS)).documents)  # type: ignore[arg-type]
+
+
+PAGE = Document("page", " ".join(DOCUMENTS), "Songs")
+
+
+SPANS = (
+    Segment(PAGE, 25, 50, {"fused": 0.5}),  # Seals and Crofts sang it.
+    Segment(PAGE, 51, 61, {"fused": 0.25}),  # It rained.
+)
+
+
+def test_a_source_finds_where_no_documents_are_passed() -> None:
+    """Its spans go through the stages as they are; their documents are the result's, each once."""
+    source = Finds(SPANS)
+    system = System(Pipeline(select.TopK(1)), Characters(), source=source)
+    result = system(QUERY)
+
+    assert [QUERY] == source.asked
+    assert Answer("yes", result.kept) == system.ask(QUERY).answer
+    assert [QUERY, QUERY] == source.asked
+    assert ["Seals and Crofts sang it."] == [s.text for s in result.kept]
+    assert [{"fused": 0.5}] == [s.scores for s in result.kept]
+    assert (PAGE,) == result.documents
+    assert "Songs: Seals and Crofts sang it." == result.text
+
+
+@pytest.mark.parametrize("documents", [(), [], DOCUMENTS])
+def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[str]) -> None:
+    """Not even for none of them."""
+    source = Finds(SPANS)
+    system = System(Pipeline(), Characters(), source=source)
+
+    assert [*documents] == [s.text for s in system(QUERY, documents).kept]
+    assert [*documents] == [s.text for s in system.ask(QUERY, documents).kept]
+    assert [] == source.asked
+
+
+def test_with_source_gives_any_system_a_source() -> None:
+    """And takes it away again; the system itself stays as it was."""
+    bare = System(Pipeline(), Characters(), max_tokens=40)
+    searching = bare.with_source(Finds(SPANS))
+
+    assert 2 == len(searching(QUERY).kept)
+    assert bare == searching.with_source(None)
+    assert 40 == searching.max_tokens
+    assert None is bare.source
+
+
+def test_without_documents_and_source_there_is_nothing_to_filter() -> None:
+    """Calling is an error, asking is asking the reader alone."""
+    system = System(Pipeline(), Characters(), source=None)
+
+    with pytest.raises(InputError, match="documents must be a list, got one NoneType"):
+        system(QUERY)
+    assert ((), Answer("yes", ())) == (system.ask(QUERY).kept, system.ask(QUERY).answer)
+
+
+def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
+    """Also where stages split them; tokens before are "Songs:" with both spans, after with one."""
+    result = System(Pipeline(split.Sentences(), first), Characters(), source=Finds(SPANS))(QUERY)
+    one, two = (len(s.text.replace(" ", "")) for s in SPANS)
+
+    assert ["Seals and Crofts sang it."] == [s.text for s in result.kept]
+    assert [(PAGE, 25, 50)] == [(s.document, s.start, s.end) for s in result.kept]
+    assert Tokens(len("Songs:") + one + two, len("Songs:") + one) == result.tokens
+
+
+def test_the_trace_has_a_step_for_the_source() -> None:
+    """The first, with what was found; what is dropped later has its verdict."""
+    result = System(Pipeline(select.TopK(1)), Characters(), source=Finds(SPANS)).ask(QUERY)
+
+    assert [(0, 2), (2, 1), (1, 1)] == [(len(s.before), len(s.after)) for s in result.trace.steps]
+    assert result.trace.steps[0].stage.startswith("Finds(found=(Segment(")
+    assert [("Seals and Crofts sang it.", ""), ("It rained.", "TopK(k=1)")] == [
+        (v.segment.text, v.stage) for v in result.verdicts
+    ]
+
+
+def test_what_a_source_spends_is_charged_to_its_step() -> None:
+    """An embedder that it asks, for example."""
+
+    def source(query: Query, /) -> list[Segment]:
+        HashingEmbedder().embed([query.text], query=True)
+        return []
+
+    (found,) = System(Pipeline(), Characters(), source=source)(QUERY).trace.steps
+
+    assert [4] == [usage.tokens_in for usage in found.usages]
+
+
+@pytest.mark.parametrize("max_tokens", [0, 10, 32, 60])
+def test_the_budget_holds_for_what_was_found(max_tokens: int) -> None:
+    """The best that fit; at 32 the title and the one of 21 characters, at 10 none."""
+    system = System(Pipeline(), Characters(), source=Finds(SPANS)).with_budget(max_tokens)
+    result = system(QUERY)
+
+    assert {0: 0, 10: 0, 32: 1, 60: 2}[max_tokens] == len(result.kept)
+    assert result.tokens.after <= max_tokens
+
+
+def test_a_source_that_finds_nothing_leaves_the_reader_alone() -> None:
+    """An answer without evidence, and no warning: it did not fail."""
+    result = System(Pipeline(first), Characters(), source=Finds(())).ask(QUERY)
+
+    assert ((), ()) == (result.kept, result.documents)
+    assert Answer("yes", ()) == result.answer
+    assert [] == result.trace.warnings
+
+
+@pytest.mark.parametrize("stage", [Pipeline(first), first])
+def test_a_lenient_system_answers_though_its_source_fails(
+    stage: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without evidence, with a warning of one line; in any system."""
+    with caplog.at_level(logging.WARNING):
+        result = System(stage, Characters(), source=loses).lenient().ask(QUERY)
+
+    assert () == result.kept
+    assert Answer("yes", ()) == result.answer
+    assert 1 == len(result.trace.warnings)
+    assert "was skipped: StoreError: the index is gone" in result.trace.warnings[0]
+    assert "the index is gone" in caplog.text
+
+
+def test_spans_of_a_source_are_as_many_documents_as_there_are() -> None:
+    """In the order in which they are first found."""
+    other = Document("other", "It snowed.")
+    found = (Segment.whole(other), *SPANS, Segment(other, 0, 2))
+    result = System(Pipeline(), Characters(), source=Finds(found))(QUERY)
+
+    assert (other, PAGE) == result.documents
+    assert found == result.kept
+
+
+FOUND = Segment.whole(Document("elsewhere", "Seals sang it."))
+
+
+def answers(query: Query, segments: Sequence[Segment], /) -> StageResult:
+    return StageResult(segments, answer=Answer("Crofts"), found=[FOUND])
+
+
+def test_what_a_stage_answers_and_finds_is_a_value() -> None:
+    """It is the same outside of any recording, through pipelines in pipelines."""
+    given = [Segment.whole(Document("d", "It rained."))]
+    result = Pipeline(Pipeline(answers), first)(QUERY, given)
+
+    assert (given, Answer("Crofts"), (FOUND,)) == (result, result.answer, result.found)
+
+
+def test_the_last_answer_of_a_pipeline_stands() -> None:
+    """A stage behind one that answered may answer, too; what was found by either is found."""
+
+    def later(query: Query, segments: Sequence[Segment], /) -> StageResult:
+        return StageResult(segments, answer=Answer("Seals"))
+
+    result = Pipeline(answers, later, first)(QUERY, [])
+
+    assert (Answer("Seals"), (FOUND,)) == (result.answer, result.found)
+
+
+def test_what_a_stage_finds_counts_as_given() -> None:
+    """Documents and tokens before are those of the caller and those that a stage found."""
+    result = System(answers, Characters()).ask(QUERY, ["It rained."])
+
+    assert ["0", "elsewhere"] == [document.id for document in result.documents]
+    assert Answer("Crofts") == result.answer
+    assert result.tokens.before > result.tokens.after

@@ -1,0 +1,246 @@
+"""The names people import, and what importing them costs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import types
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import ragsieve
+from ragsieve.errors import InputError, MissingExtra
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.systems import build
+
+PACKAGES = ["split", "score", "select", "systems"]
+
+
+def of_the_core() -> set[str]:
+    """Packages that `pip install ragsieve` brings, and this one."""
+    found, left = {"ragsieve"}, ["ragsieve"]
+    while left:
+        for line in metadata.requires(left.pop()) or []:
+            need = Requirement(line)
+            name = canonicalize_name(need.name)
+            if name not in found and (not need.marker or need.marker.evaluate({"extra": ""})):
+                found.add(name)
+                left.append(name)
+    return found
+
+
+OPTIONAL = [
+    module
+    for module, owners in metadata.packages_distributions().items()
+    if not of_the_core() & {canonicalize_name(owner) for owner in owners}
+]
+LOCAL = [  # tokenizers needs the hub's client, but only where it downloads
+    *(name for name in OPTIONAL if name != "ragsieve_research"),
+    "huggingface_hub",
+]
+ROOT = Path(__file__).parents[2]
+QUESTION = "Who designed the Eiffel Tower?"
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has after ``code``."""
+    program = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_all_is_sorted_and_short() -> None:
+    """The public names stand in order, each once, and there are about twenty."""
+    assert sorted({*ragsieve.__all__}) == ragsieve.__all__
+    assert len(ragsieve.__all__) <= 25
+
+
+def test_all_is_complete() -> None:
+    """A public name of the package that is not a module is in __all__."""
+    public = {
+        name
+        for name, value in vars(ragsieve).items()
+        if not name.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and getattr(value, "__module__", "").startswith("ragsieve")
+    }
+
+    assert set() == public - {*ragsieve.__all__}
+
+
+@pytest.mark.parametrize("name", ragsieve.__all__)
+def test_every_name_is_there(name: str) -> None:
+    """Each public name can be imported, and says what it is."""
+    value = getattr(ragsieve, name)
+
+    assert value.__doc__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_lists_what_it_has(package: str) -> None:
+    """Every name of a package's __all__ is there, once, in order."""
+    module = importlib.import_module(f"ragsieve.{package}")
+
+    assert sorted({*module.__all__}) == module.__all__
+    for name in module.__all__:
+        with suppress(MissingExtra):  # a name that is there, and says what it needs
+            assert getattr(module, name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """Lazy loading answers for its names only."""
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = ragsieve.nonsense
+    with pytest.raises(AttributeError, match=r"ragsieve\.select attribute nonsense"):
+        _ = ragsieve.select.nonsense
+
+
+def test_import_loads_no_heavy_module() -> None:
+    """``import ragsieve`` is quick: no package but itself is loaded before its first use."""
+    before = loaded_by("")  # of the interpreter, and of what starts with it here
+
+    assert {"ragsieve"} == loaded_by("import ragsieve") - before - sys.stdlib_module_names
+
+
+@pytest.mark.parametrize(
+    ("own", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")]
+)
+def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> None:
+    """OpenMP's own word, once torch is there: beside other processes a spinning thread delays."""
+    pytest.importorskip("torch")
+    inherited = {key: value for key, value in os.environ.items() if "OMP_" not in key}
+    done = subprocess.run(
+        [sys.executable, "-c", "import ragsieve, torch"],
+        env={**inherited, "OMP_DISPLAY_ENV": "true", **own},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+
+    assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
+
+
+def test_packages_load_no_optional_dependency() -> None:
+    """Every package and every system works on the plain installation."""
+    code = "import ragsieve\nfor name in ragsieve.__all__: getattr(ragsieve, name)"
+
+    taken = {"orjson", "scipy"}  # by bm25s, where they are there
+    assert taken >= (loaded_by(code) - loaded_by("")) & {*OPTIONAL}
+
+
+CORE_ALONE = f"""
+import json, sys
+from pathlib import Path
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {LOCAL!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+"""A program's beginning: packages of the extras cannot be imported."""
+
+
+def with_core_alone(code: str) -> str:
+    """What a fresh interpreter prints where only the packages of the core are installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", CORE_ALONE + code],
+        env={
+            **os.environ,
+            "HF_HUB_OFFLINE": "1",
+            "NO_PROXY": "",
+            "HTTPS_PROXY": "http://0.0.0.0:1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
+
+
+def test_the_default_filter_needs_no_extra() -> None:
+    """`pip install ragsieve` alone filters: verbatim spans, a token count, and fewer of them."""
+    code = f"""
+import ragsieve
+documents = [json.loads(line) for line in Path("examples/eiffel.jsonl").open("rb")]
+result = ragsieve.load("finefilter")({QUESTION!r}, documents)
+assert all(s.document.text[s.start:s.end] == s.text for s in result.kept)
+print(json.dumps([len(result.kept), result.tokens.before, result.tokens.after, result.answerable]))
+"""
+    kept, before, after, answerable = json.loads(with_core_alone(code))
+
+    assert 0 < kept < 16
+    assert 0 < after < before
+    assert 0 <= answerable <= 1
+
+
+def test_the_command_line_filters_without_an_extra() -> None:
+    """The same from the shell, with the trace as JSON."""
+    arguments = ["filter", "--json", "-q", QUESTION, "examples/eiffel.jsonl"]
+    result = json.loads(with_core_alone(f"from ragsieve import cli\ncli.main({arguments!r})"))
+    stages = [step["stage"].partition("(")[0] for step in result["trace"]["steps"]]
+
+    assert ["Blocks", "Pruner", "Threshold", "Order"] == stages
+    assert result["kept"]
+    assert 0 <= result["answerable"] <= 1
+
+
+def test_html_names_its_extra(tmp_path: Path) -> None:
+    """A page is refused with the line that installs what reads it."""
+    (page := tmp_path / "page.html").write_text("<p>Gustave Eiffel designed it.</p>")
+    code = f"""
+from ragsieve import cli
+sys.stderr = sys.stdout
+try:
+    cli.main(["filter", "-q", "Who?", {str(page)!r}])
+except SystemExit as end:
+    print(end.code)
+"""
+    error, exit_code = with_core_alone(code).splitlines()
+
+    assert "error: html_to_markdown is not installed: pip install 'ragsieve[html]'" == error
+    assert "2" == exit_code
+
+
+def test_an_unknown_system_is_named_with_the_known_ones() -> None:
+    """The error lists what there is."""
+    with pytest.raises(
+        InputError, match=r"system must be one of .*finefilter-point, .* got 'nonsense'"
+    ):
+        build("nonsense", ScriptedLLM([]), HashingEmbedder())
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("finefilter", "pruner, a model of kind sentence"),
+        ("finefilter-point", "embedder, a"),
+    ],
+)
+def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> None:
+    """When it is built, not when the first question comes."""
+    with pytest.raises(InputError, match=f"{name} needs {missing}"):
+        build(name, ScriptedLLM([]))
+
+
+def test_options_of_a_system_go_by_name() -> None:
+    """A known one is set, an unknown one is named with the known ones."""
+    system = build("top-documents", ScriptedLLM(["x"]), None, {"k": 1})
+
+    assert 1 == len(system("Who?", ["a", "b"]).kept)
+    with pytest.raises(InputError, match="options of top-documents are k, max"):
+        build("top-documents", ScriptedLLM([]), None, {"n": 1})

@@ -1,0 +1,226 @@
+"""An agent reads its documents, each on its line, and argues in three parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import BadReply, ContextOverflow, InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, Trace, step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.answer.agent import Agent, Argument
+
+QUERY = Query("Who sang it?")
+LINES = "Evidence: Cher sang.\nExplanation: It says so.\nAnswer: Cher"
+OBJECT = json.dumps({"Evidence": "Cher sang.", "Explanation": "It says so.", "Answer": "Cher"})
+ARGUMENT = Argument("Cher", "Cher sang.", "It says so.")
+
+
+def documents(*texts: str, title: str = "") -> list[Segment]:
+    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
+
+
+def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, ScriptedLLM]:
+    """What becomes of replies, in the order in which they are given."""
+    llm = ScriptedLLM(replies)
+    agent = Agent(llm)
+    asked = [agent.argument_prompt(QUERY, documents(f"text {n}")) for n in range(groups)]
+    with Trace().recording(), step("argue") as record:
+        return agent.argue(asked), record, llm
+
+
+def test_each_set_of_documents_has_its_answer() -> None:
+    """All are one batch; an answer is on one line."""
+    llm = ScriptedLLM(["Cher", " Sonny\nand Cher \n"])
+    answers = Agent(llm).answer(QUERY, [documents("a", "b"), documents("c")])
+
+    assert ["Cher", "Sonny and Cher"] == answers
+    assert 2 == len(llm.prompts)
+
+
+def test_an_agent_reads_its_documents_and_no_other() -> None:
+    """Each on its own line, numbered from 1, with its title; the question is the user's turn."""
+    llm = ScriptedLLM(["x", "x"])
+    Agent(llm).answer(QUERY, [documents("a", 'b "c"\n\nd', title="T"), documents("e")])
+    lines = [prompt[0].content.split("\n") for prompt in llm.prompts]
+
+    assert [
+        ['Document [1] (Title: "T"): "a"', 'Document [2] (Title: "T"): "b \\"c\\" d"'],
+        ['Document [1] (Title: ""): "e"'],
+    ] == [[line for line in each if line.startswith("Document [")] for each in lines]
+    assert [QUERY.text] * 2 == [prompt[-1].content for prompt in llm.prompts]
+
+
+def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
+    """Each as far as all have room: no answer rests on what nobody read, and none is dropped."""
+    llm = ScriptedLLM(["x"], context=64 + 64 + 180)
+    given = documents("short one", "word " * 300, "short two")
+    with Trace().recording(), step("answer", given) as record:
+        Agent(llm).answer(QUERY, [given])
+        record.after = tuple(given)
+    read = llm.prompts[0][0].content
+
+    assert "short one" in read
+    assert "short two" in read
+    assert 'word word word …"' in read
+    assert 180 - 5 <= llm.count(["\n".join(m.content for m in llm.prompts[0])])[0] <= 180
+    assert {} == record.reasons
+    assert ["109 words of each passage are read"] == [n[:34] for n in record.notes]
+
+
+class CountingLLM(ScriptedLLM):
+    """Keeps the texts of each call of ``count``; characters of Greek are a token each."""
+
+    def __post_init__(self) -> None:
+        self.counted: list[list[str]] = []
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        self.counted.append([*texts])
+        greek = [sum("α" <= char <= "ω" for char in text) for text in texts]
+        return [n + g for n, g in zip(super().count(texts), greek, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "calls", "share"),
+    [
+        (["word " * 1000] * 4, 3, 0.9),
+        (["word " * 1000, "short"], 4, 0.9),
+        (["αβγδ " * 200 + "word " * 1000] * 4, 6, 0.9),
+        (["word " * 1000 + "αβγδ " * 200, "word " * 50], 6, 0.7),
+    ],
+)
+def test_documents_that_do_not_fit_are_counted_a_few_times(
+    texts: list[str], calls: int, share: float
+) -> None:
+    """A server counts a text a request: no search over lengths, however long the documents are."""
+    llm = CountingLLM(["x"], context=64 + 64 + 400)
+    Agent(llm).answer(QUERY, [documents(*texts)])
+    prompt = [message.content for message in llm.prompts[0]]
+
+    assert len(llm.counted[:-2]) <= calls  # the last are of `complete`
+    assert share * 400 <= sum(llm.count(prompt)) <= 400
+
+
+def test_what_a_model_thinks_first_is_no_answer() -> None:
+    """Nor is a thought that was cut off; quotes around the whole go, too."""
+    replies = ['<think>Hm.\n\nRome?</think>\n "Rome" ', "<think>It is", "Rome <think>"]
+
+    assert ["Rome", "", "Rome <think>"] == Agent(ScriptedLLM(replies)).answer(
+        QUERY, [documents("a")] * 3
+    )
+
+
+def test_no_agent_is_asked_without_documents() -> None:
+    """Where not even their first characters fit, the model says so."""
+    with pytest.raises(ContextOverflow):
+        Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [documents("a")])
+
+
+def test_a_remark_is_one_json_string() -> None:
+    """It ends where its quotes end, whatever a critic quotes; without one there is none."""
+    agent = Agent(ScriptedLLM([]))
+    said = agent.argument_prompt(QUERY, documents("a"), 'no\nAnswer: "x"')[0].content
+    none = agent.argument_prompt(QUERY, documents("a"))[0].content
+
+    assert 'other documents: "no Answer: \\"x\\""\n' in said
+    assert "other documents: none\n" in none
+
+
+def test_who_is_asked_the_same_is_asked_in_the_same_words() -> None:
+    """So that its reply can be kept; another remark or document makes another prompt."""
+    agent = Agent(ScriptedLLM([]))
+    first = agent.argument_prompt(QUERY, documents("a"), "why")
+
+    assert first == agent.argument_prompt(QUERY, documents("a"), "why")
+    assert 3 == len(
+        {
+            first,
+            agent.argument_prompt(QUERY, documents("a")),
+            agent.argument_prompt(QUERY, documents("b")),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        LINES,
+        OBJECT,
+        f"<think>Answer: Sonny?</think>\n{LINES}",
+        LINES.replace("Cher sang.", "Cher\nsang."),
+        LINES.replace("Answer: Cher", "**Answer:** [Cher]"),
+    ],
+)
+def test_arguments_are_read_from_lines_and_objects(reply: str) -> None:
+    """Servers that hold a model to a schema give objects, the others lines."""
+    assert [ARGUMENT] == argued([reply])[0]
+
+
+def test_all_argue_in_one_batch() -> None:
+    """Only what is unreadable is asked for once more, the error named."""
+    found, record, llm = argued(["I think Cher.", LINES, OBJECT], groups=2)
+
+    assert [ARGUMENT, ARGUMENT] == found
+    assert 3 == len(llm.prompts)
+    assert llm.prompts[0] == llm.prompts[2][:2]
+    assert "the parts Evidence, Explanation, Answer" in llm.prompts[2][-1].content
+    assert ["unreadable reply, asked once more"] == [n[:33] for n in record.notes]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Cher",
+        f"{LINES}\nAnswer: Sonny",
+        'Evidence: a\nExplanation: b\nAnswer: " "',
+        json.dumps({"Evidence": ["a"], "Explanation": "b", "Answer": "c"}),
+        json.dumps({"Evidence": "a", "Explanation": "b", "Answer": ""}),
+    ],
+)
+def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
+    """The error keeps the reply; what stands in for it is the caller's to say."""
+    found, _, llm = argued([reply, reply])
+
+    assert [reply] == [error.text for error in found if isinstance(error, BadReply)]
+    assert 2 == len(llm.prompts)
+
+
+def test_no_room_to_ask_again_is_as_unreadable() -> None:
+    """Rather than a failure of the whole question."""
+    agent = Agent(ScriptedLLM(["word " * 100], context=340), max_argument=200)
+    found = agent.argue([agent.argument_prompt(QUERY, documents("a"))])
+
+    assert [BadReply] == [type(error) for error in found]
+
+
+def test_nobody_to_ask_is_not_asked() -> None:
+    """No group, no answer."""
+    assert [] == Agent(ScriptedLLM([])).answer(QUERY, [])
+
+
+def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
+    """Evidence first, so that the answer follows from it."""
+    held: list[Any] = []
+
+    class Held(ScriptedLLM):
+        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+            held.append(options["schema"])
+            return super().complete(prompts, **options)
+
+    agent = Agent(Held([OBJECT]))
+    agent.argue([agent.argument_prompt(QUERY, documents("a"))])
+
+    assert [["Evidence", "Explanation", "Answer"]] == [each["required"] for each in held]
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_argument"])
+def test_options_are_checked(name: str) -> None:
+    """The error names option, rule and value."""
+    options: dict[str, Any] = {name: 0}
+    with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
+        Agent(ScriptedLLM([]), **options)

@@ -1,0 +1,350 @@
+"""A critic tells which answers are the same, which are wrong, and which stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import ContextOverflow, InputError
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, Trace, step
+from ragsieve.types import Query
+from ragsieve_research.answer.agent import Argument
+from ragsieve_research.answer.critic import Critic, Judgement
+
+QUERY = Query("What is the capital?")
+ANSWERS = ("Paris", "Lyon", "paris, France", "Lyons")
+ARGUMENTS = [Argument(answer, f"It is {answer}.", "So.") for answer in ANSWERS]
+NOTHING = [[0], [1], [2], [3]]
+
+
+def asked(call: str, replies: Sequence[str], **options: Any) -> tuple[Any, Step, ScriptedLLM]:
+    """What a critic makes of its model's replies."""
+    llm = ScriptedLLM(replies, **options)
+    given = ARGUMENTS if call == "judge" else ANSWERS
+    with Trace().recording(), step(call) as record:
+        return getattr(Critic(llm), call)(QUERY, given), record, llm
+
+
+def same(*replies: str) -> list[list[int]]:
+    found: list[list[int]] = asked("same", replies)[0]
+    return found
+
+
+def judged(*replies: str) -> Judgement:
+    found: Judgement = asked("judge", replies)[0]
+    return found
+
+
+def verdict(incorrect: str = "[]", consistent: str = "no") -> str:
+    return f"Incorrect answers: {incorrect}\nExplanation: why\nConsistent answer: {consistent}"
+
+
+def test_answers_stand_behind_their_numbers() -> None:
+    """Each a JSON string on a line of its own, and the question once."""
+    prompt = asked("same", ["Unique answers: []\nDuplicate answers: []"])[2].prompts[0]
+    lines = prompt[0].content.split("\n")
+
+    assert [f"Answer [{n}]: {json.dumps(a)}" for n, a in enumerate(ANSWERS, 1)] == [
+        line for line in lines if line.startswith("Answer [")
+    ]
+    assert 1 == prompt[0].content.count(QUERY.text)
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "expected"),
+    [
+        ("[]", NOTHING),
+        ("none", NOTHING),
+        ("[[1, 3], [2, 4]]", [[0, 2], [1, 3]]),
+        ("[1, 3], [2, 4]", [[0, 2], [1, 3]]),
+        ("[1, 3]\n[2, 4]", [[0, 2], [1, 3]]),
+        ("- [1, 3]\n- [2, 4]", [[0, 2], [1, 3]]),
+        ("Answers 1 and 3", [[0, 2], [1], [3]]),
+        ("[[1, 2], [3, 4], [4, 1]]", [[0, 1, 2, 3]]),  # 2-1-4-3 is one chain
+        ("[[3, 4], [2, 3]]", [[0], [1, 2, 3]]),
+        ("[3, 3]", NOTHING),
+    ],
+)
+def test_duplicates_are_one_group(duplicates: str, expected: list[list[int]]) -> None:
+    """By first place; lists that share a number are one; every place is in one group."""
+    assert expected == same(f"Unique answers: [Paris, Lyon]\nDuplicate answers: {duplicates}")
+
+
+def test_groups_are_read_from_an_object() -> None:
+    """As a server that holds a model to a schema gives it."""
+    reply = json.dumps({"Unique answers": ["Paris", "Lyon"], "Duplicate answers": [[1, 3]]})
+
+    assert [[0, 2], [1], [3]] == same(reply)
+
+
+@pytest.mark.parametrize("duplicates", ["[1], [3]", "[2]", "Answer [1], Answer [3]", "[[1, 5]]"])
+def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
+    """Each may be a group of its own, or all may be one group: it is asked for once more."""
+    form = "Unique answers: []\nDuplicate answers: {}"
+
+    assert [[0, 2], [1], [3]] == same(form.format(duplicates), form.format("[[1, 3]]"))
+
+
+def test_unreadable_twice_means_that_no_two_are_the_same() -> None:
+    """The trace says so, and the model is not asked a third time."""
+    found, record, llm = asked("same", ["They differ.", "Duplicate answers: []"])
+
+    assert NOTHING == found
+    assert 2 == len(llm.prompts)
+    assert "unreadable twice, so no two answers count as the same" in record.notes[-1]
+
+
+def test_responses_stand_behind_their_numbers() -> None:
+    """Answer, evidence and explanation of each are JSON strings on one line."""
+    prompt = asked("judge", [verdict()])[2].prompts[0]
+    lines = [line for line in prompt[0].content.split("\n") if line.startswith("Response [")]
+
+    assert 4 == len(lines)
+    assert 'Response [2]: Answer: "Lyon"; Evidence: "It is Lyon."; Explanation: "So."' == lines[1]
+
+
+@pytest.mark.parametrize(
+    ("incorrect", "expected"),
+    [
+        ("[]", ()),
+        ("[4, 2, 4]", (1, 3)),
+        ("Response [2], Response [4]", (1, 3)),
+        ("[1, 2, 3, 4]", (0, 1, 2, 3)),
+        ("2 (Lyon) and 4 (Lyons)", (1, 3)),
+        ("Response 2 (Lyon), Response 4 (Lyons)", (1, 3)),
+        ("[2, 4, 7]", (1, 3)),
+    ],
+)
+def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...]) -> None:
+    """From 0, rising, each once."""
+    assert Judgement(expected, "why") == judged(verdict(incorrect))
+
+
+@pytest.mark.parametrize(
+    ("consistent", "expected"),
+    [
+        ("Paris", "Paris"),
+        ('"Paris"', "Paris"),
+        ("paris, France", "paris, France"),
+        ("The consistent answer is Paris", "Paris"),
+        ("Therefore, the correct answer is Marseille", "Marseille"),
+        ("Yes, the consistent answer is Paris", "Paris"),
+        ("Yes. The answer is Paris", "Paris"),
+        ("Yes. Paris is the consistent answer.", "Paris"),
+        ("yes: Paris\n\nLet me know if you need more.", "Paris"),
+        ("yes: The consistent answer is: Paris", "Paris"),
+        ("yes: Paris", "Paris"),
+        ("Yes, Paris", "Paris"),
+        ("Yes Paris", "Paris"),
+        ("YES. Paris", "Paris"),
+        ("Yes - Paris", "Paris"),
+        ("Yes — Paris", "Paris"),
+        ("yes : Paris", "Paris"),
+        ('yes: "Paris"', "Paris"),
+        ('Yes "Paris"', "Paris"),
+        ("**Yes**, **Paris**", "Paris"),
+        ("**Yes:** Paris", "Paris"),
+        ("**Yes: Paris**", "Paris"),
+        ("[yes: Paris]", "Paris"),
+        ("yes: [Paris]", "Paris"),
+        ("yes: Paris\nand Lyon", "Paris and Lyon"),
+        ("yes: no", "no"),  # the answer to the question
+        ("yes: yes", "yes"),
+        ("yes: It is not known to be Lyon", "It is not known to be Lyon"),
+        ("yes: 1984", "1984"),
+        ("yes: -5", "-5"),
+        ("yes: .NET", ".NET"),
+        ("yes: *NSYNC", "*NSYNC"),
+        ("yes: Sagittarius A*", "Sagittarius A*"),
+        ("yes: 巴黎", "巴黎"),
+        ('yes: "Heroes" by David Bowie', '"Heroes" by David Bowie'),
+        ("no", None),
+        ("No.", None),
+        ("**No**", None),
+        ("[No]", None),
+        ("No, they do not agree", None),
+        ("No (they differ)", None),
+        ("no - Paris and Lyon differ", None),
+        ("No. Response 1 says Paris.", None),
+        ("No consistent answer can be derived", None),
+        ("none", None),
+        ("N/A", None),
+        ("No Country for Old Men", None),  # an answer has its "yes"
+        ("No. 5", None),
+        ("null", None),
+    ],
+)
+def test_an_answer_is_consistent_where_the_critic_names_it(
+    consistent: str, expected: str | None
+) -> None:
+    """Behind "yes", or alone, as the paper's form has it; "no" is none, whatever follows."""
+    assert Judgement((), "why", expected) == judged(verdict(consistent=consistent))
+
+
+@pytest.mark.parametrize(
+    "consistent",
+    [
+        "",
+        '""',
+        "[]",
+        "?",
+        "yes",
+        "Yes.",
+        "**Yes**",
+        "yes:",
+        "yes: ...",
+        "yes: none",
+        "Yes, N/A.",
+        "yes/no",
+        "not Paris",
+        "Marseille",
+        "Yesterday",
+        "Norway",
+        "There is no consistent answer",
+        "It cannot be derived",
+        "They don't agree",
+        "unclear",
+        "unknown",
+        "yes: unknown",
+        "Yes, but only partly",
+        "yes, partly",
+        "yes: No consistent answer",
+        "Yes, there is no consistent answer.",
+        "yes: The consistent answer cannot be determined.",
+        "Yes, not enough information",
+        "yes: the others disagree",
+        "The consistent answer is unclear",
+    ],
+)
+def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> None:
+    """The error says in which form."""
+    found, _, llm = asked("judge", [verdict("[2]", consistent), verdict("[3]", "yes: Paris")])
+
+    assert Judgement((2,), "why", "Paris") == found
+    assert '"no", or "yes: " and the answer' in llm.prompts[1][-1].content
+
+
+@pytest.mark.parametrize(
+    ("consistent", "expected"),
+    [("no", None), ("yes: Paris", "Paris"), ("yes: no", "no"), (None, None)],
+)
+def test_a_verdict_is_read_from_an_object(consistent: str | None, expected: str | None) -> None:
+    """As a server that holds a model to a schema gives it."""
+    reply = {"Incorrect answers": [2], "Explanation": "why", "Consistent answer": consistent}
+
+    assert Judgement((1,), "why", expected) == judged(json.dumps(reply))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "Response 2 is wrong.",
+        verdict("[2]").replace("Explanation", "Reason"),
+        verdict("[0]"),
+        verdict("[5]"),
+        verdict("the second"),
+        verdict("[2]") + "\n" + verdict("[3]"),
+        verdict("[1, 3]", "yes: Paris"),
+        verdict("[1, 2, 3]", "yes: Paris"),
+        verdict("[2]", "Lyon"),
+        json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": "yes: Lyon"}),
+        json.dumps({"Incorrect answers": [True], "Explanation": "", "Consistent answer": "no"}),
+        json.dumps({"Incorrect answers": [2], "Explanation": [], "Consistent answer": "no"}),
+        json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": False}),
+        json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": 1984}),
+    ],
+)
+def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
+    """A readable second one counts; after two unreadable ones none is incorrect, none stands."""
+    again = judged(reply, verdict("[4]", "yes: Paris"))
+    found, record, llm = asked("judge", [reply, reply])
+
+    assert Judgement((3,), "why", "Paris") == again
+    assert Judgement(readable=False) == found
+    assert 2 == len(llm.prompts)
+    assert "unreadable twice, so none is incorrect and no answer stands" in record.notes[-1]
+
+
+def test_thoughts_are_no_verdict() -> None:
+    """What a model thinks before it replies may hold a verdict on everybody."""
+    thought = f"<think>\n{verdict('[1, 2, 3, 4]', 'yes: Rome')}\nHm, no.\n</think>\n\n"
+
+    assert Judgement((1,), "why", "Paris") == judged(thought + verdict("[2]", "yes: Paris"))
+
+
+def test_an_answer_that_all_are_wrong_about_does_not_stand() -> None:
+    """A verdict that contradicts itself is no agreement; the trace says so."""
+    found, record, _ = asked("judge", [verdict("[1, 2, 3, 4]", "yes: Rome")])
+
+    assert Judgement((0, 1, 2, 3), "why") == found
+    assert ['all are called incorrect, so no answer can stand, and "Rome" does not'] == record.notes
+
+
+def test_the_most_probable_answer_is_picked() -> None:
+    """Where the model tells how probable each number is: one call, nothing to read."""
+    weights = [1, 2, 4, 3]
+    found, _, llm = asked("pick", [], choices=lambda prompt, options: weights)
+
+    assert 2 == found
+    assert 1 == len(llm.prompts)
+
+
+@pytest.mark.parametrize("reply", ["3", " 3\n"])
+def test_without_probabilities_the_number_written_is_picked(reply: str) -> None:
+    """White space around it aside."""
+    assert 2 == asked("pick", [reply], can=frozenset({"complete"}))[0]
+
+
+@pytest.mark.parametrize("reply", ["", "0", "5", "1, 2", "[3]", "3.", "Paris", "none", "2.5"])
+def test_a_pick_that_is_not_one_number_is_asked_for_once_more(reply: str) -> None:
+    """After two unreadable ones the first answer stands, and the trace says so."""
+    only = {"can": frozenset({"complete"})}
+    found, record, _ = asked("pick", [reply, reply], **only)
+
+    assert 3 == asked("pick", [reply, "4"], **only)[0]
+    assert 0 == found
+    assert "unreadable twice, so the first answer stands" in record.notes[-1]
+
+
+def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
+    """Each alike, so that none wins by length; the trace says how far."""
+    # A quote is two tokens once escaped, and eight characters are a word: for all that is asked
+    # and four responses 1400 - 64 - 1400 // 3 = 870 tokens are left.
+    llm = ScriptedLLM([verdict("[2]")], context=1400)
+    long = [Argument(f"{name} " * 150, '"' * 300, "So.") for name in ANSWERS]
+    with Trace().recording(), step("judge") as record:
+        found = Critic(llm).judge(QUERY, long)
+    lines = [line for line in llm.prompts[0][0].content.split("\n") if line[:10] == "Response ["]
+
+    assert Judgement((1,), "why") == found
+    assert ["9 words of each passage are read: more do not fit the context"] == record.notes
+    assert ['"; Explanation: "So."'] * 4 == [line[-21:] for line in lines]
+
+
+def test_arguments_that_do_not_fit_even_so_are_an_error() -> None:
+    """A verdict on some of them would be no verdict."""
+    with pytest.raises(ContextOverflow):
+        asked("judge", [verdict()], context=150)
+
+
+def test_the_length_of_a_reply_is_checked() -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
+        Critic(ScriptedLLM([]), 0)
+
+
+def test_fifty_answers_fit_a_small_context() -> None:
+    """What they say is cut, and room for the reply is no more than a third."""
+    answers = [f"answer {n} is a sentence of some length" for n in range(50)]
+    llm = ScriptedLLM(
+        ["Unique answers: []\nDuplicate answers: [[1, 2]]", verdict("[50]")], context=2048
+    )
+    critic = Critic(llm)
+
+    assert [0, 1] == critic.same(QUERY, answers)[0]
+    assert (49,) == critic.judge(QUERY, [Argument(a, a * 5, a * 5) for a in answers]).incorrect

@@ -1,0 +1,302 @@
+"""The reader that reasons after worked examples of other domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragsieve.answer import Demonstration
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.text import contains_answer
+from ragsieve.trace import Trace, step
+from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve_research.answer.demonstrations import reasoning_examples
+from ragsieve_research.answer.reasoning import DOMAINS, Reasoning
+from ragsieve_research.evaluate.answers import crag
+
+QUERY = Query("Who sang Breeze?")
+EVIDENCE = [Segment.whole(Document("a", "Ann sang Breeze.", "Songs"))]
+GOOD = "Reasoning: The document says so.\nAnswer: Ann"
+
+
+def read(*replies: str, **options: Any) -> tuple[Answer, ScriptedLLM, list[str]]:
+    llm = ScriptedLLM(list(replies))
+    with Trace().recording(), step("reader") as record:
+        answer = Reasoning(llm, **options)(QUERY, EVIDENCE)
+    return answer, llm, record.messages
+
+
+def questions(llm: ScriptedLLM) -> list[str]:
+    """The questions of the first prompt's turns."""
+    asked = [turn.content for turn in llm.prompts[0] if turn.role == "user"]
+    return [text.rpartition("Question: ")[2] for text in asked]
+
+
+def pool() -> list[Demonstration]:
+    return [shown for examples in reasoning_examples().values() for shown in examples]
+
+
+def domains(llm: ScriptedLLM) -> list[str]:
+    of = {shown.question: shown.domain for shown in pool()}
+    return [of[question] for question in questions(llm)[:-1]]
+
+
+def replies(llm: ScriptedLLM) -> list[str]:
+    return [turn.content for turn in llm.prompts[0] if turn.role == "assistant"]
+
+
+def test_the_final_answer_is_a_part_of_the_reply() -> None:
+    """Text is the answer, reply is all of it, and the evidence is what was read."""
+    answer, llm, _ = read(GOOD)
+
+    assert Answer("Ann", tuple(EVIDENCE), GOOD) == answer
+    assert llm.prompts[0][-1].content == (
+        "Documents:\nSongs: Ann sang Breeze.\n\nQuestion: Who sang Breeze?"
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "**Reasoning:** It says so.\n\n**Answer:** **Ann**",
+        '{"Reasoning": "It says so.", "Answer": "Ann"}',
+        "<think>Hm.</think>\nreasoning: 1. It says so.\n2. So it is.\nanswer: Ann",
+        "Reasoning: It says so.\nAnswer: Ann\n\nNote: document 2 is out of date.",
+        "Reasoning: It says so.\nAnswer: Ann\nThis follows from document 1.",
+        "Reasoning: It says so.\nAnswer: Ann (Note: Bob sang the other one.)",
+        "Reasoning: It says so.\nAnswer:\nAnn\n(Explanation: it says so.)",
+        "Reasoning: It says so.\nFinal Answer: Ann",
+        "**Reasoning:** It says so.\n\n**Final Answer:** **Ann**\n\n*Note:* see document 1.",
+        "### Reasoning:\nIt says so.\n### The final answer is: Ann",
+        "Reasoning: It says so.\n**Answer: Ann**\nNote: it says so.",
+        '{"Reasoning": "It says so.", "Final Answer": "Ann"}',
+    ],
+)
+def test_parts_are_read_as_models_write_them(reply: str) -> None:
+    """Bold names, JSON, thoughts before, remarks behind, "Final Answer": one call each."""
+    answer, llm, _ = read(reply)
+
+    assert ("Ann", 1) == (answer.text, len(llm.prompts))
+
+
+class SmallLLM(ScriptedLLM):
+    """A local model of few weights, as `ragsieve_research.models.transformers` says of its own."""
+
+    is_small = True
+
+
+@pytest.mark.parametrize(
+    ("cot", "names", "remarks"), [(None, "Answer", 1), (True, "Reasoning", 0), (False, "Answer", 0)]
+)
+def test_a_small_local_model_reasons_only_where_asked(
+    cot: bool | None, names: str, remarks: int
+) -> None:
+    """By default it answers at once, also behind a wrapper, and the trace says why."""
+    llm = SmallLLM([GOOD])
+    with Trace().recording(), step("reader") as record:
+        Reasoning(DynamicBatcher(llm), cot=cot)(QUERY, EVIDENCE)
+    remark = "a small local model answers without steps, which make it worse; cot=True has them"
+
+    assert remarks == record.messages.count(remark)
+    assert names in llm.prompts[0][0].content.splitlines()[-1]
+
+
+def test_a_list_is_one_answer() -> None:
+    """Its lines belong together; what stands below them does not count."""
+    answer, _, _ = read("Reasoning: It says so.\nAnswer:\n- Ann\n- Bob\nNote: both sang.")
+
+    assert "- Ann - Bob" == answer.text
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "Ann", "Answer: Ann", "Reasoning: x\nAnswer:", "Answer: Bob\nAnswer: x", "{"]
+)
+def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
+    """The second one counts; the retry names what is wrong."""
+    answer, llm, _ = read(reply, GOOD)
+
+    assert ("Ann", 2) == (answer.text, len(llm.prompts))
+    assert "Reasoning, Answer" in llm.prompts[1][-1].content or "Answer, not blank" in (
+        llm.prompts[1][-1].content
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("The song is old.\nIt was Ann.", "It was Ann."),
+        ("Step 1: it says so.\n**Answer:** Ann\n\n", "Ann"),
+        ("Answer: Bob\nFinal answer: Ann", "Ann"),
+        ("So it is.\nReasoning: The answer is: Ann", "The answer is: Ann"),
+        ("> The answer is: **Ann**", "Ann"),
+        ("It says so.\nFinal Answer: Ann\nNote: document 2 is out of date.", "Ann"),
+        ("Reasoning: it says so", "it says so"),
+        ("Answer:", "Answer:"),
+        ("", ""),
+        (" \n---\n", ""),
+    ],
+)
+def test_twice_unreadable_leaves_the_last_line(reply: str, text: str) -> None:
+    """Without the name before it; the trace says so, the reply is whole."""
+    answer, _, told = read("?", reply)
+
+    assert (text, reply) == (answer.text, answer.reply)
+    assert any(line.startswith("unreadable twice, so the last line is") for line in told)
+
+
+@pytest.mark.parametrize("reply", ["I don't know", "I don’t know.", "**I do not know**"])
+def test_not_knowing_is_missing(reply: str) -> None:
+    """What the reader makes of it is what the evaluation calls missing."""
+    answer, _, _ = read(f"Reasoning: Nothing says it.\nAnswer: {reply}")
+
+    assert "missing" == crag(answer.text, ["Ann"])
+
+
+@pytest.mark.parametrize("reply", ["invalid question", "Invalid question.", '"invalid question"'])
+def test_a_false_premise_is_an_invalid_question(reply: str) -> None:
+    """Right where gold says so, else a hallucination."""
+    answer, _, _ = read(f"Reasoning: Nobody sang it.\nAnswer: {reply}")
+
+    assert "accurate" == crag(answer.text, ["invalid question"])
+    assert "hallucination" == crag(answer.text, ["Ann"])
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_examples_are_of_other_domains(domain: str) -> None:
+    """Three, each of another domain: an answer, a false premise, one that cannot be known."""
+    _, llm, _ = read(GOOD, domain=domain)
+
+    assert 3 == len({*domains(llm)} - {domain})
+    assert ["invalid question", "I don't know"] == [
+        reply.rpartition("Answer: ")[2] for reply in replies(llm)[1:]
+    ]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_examples_may_be_of_the_same_domain(domain: str) -> None:
+    """The same three kinds, all of the question's own domain."""
+    _, llm, _ = read(GOOD, domain=domain, same_domain=True)
+
+    assert [domain] * 3 == domains(llm)
+    assert 3 == len({*questions(llm)[:-1]})
+
+
+@pytest.mark.parametrize("examples", [0, 1, 2, 3])
+def test_so_many_examples_are_shown(examples: int) -> None:
+    """From none to three, before the question, with their documents and their reasoning."""
+    _, llm, _ = read(GOOD, examples=examples)
+
+    assert examples == len(domains(llm))
+    assert all(reply.startswith("Reasoning: ") for reply in replies(llm))
+
+
+def test_an_unknown_domain_takes_examples_of_any() -> None:
+    """Nothing is known of the question: the first three domains of the pool."""
+    _, llm, _ = read(GOOD, domain="cooking")
+
+    assert ["finance", "movie", "music"] == domains(llm)
+
+
+def test_the_embedder_guesses_the_domain() -> None:
+    """The description that shares a word with the question; no model is asked."""
+    reasoning = Reasoning(ScriptedLLM([]), HashingEmbedder())
+
+    assert "finance" == reasoning.domain_of(Query("Which companies pay for shares?"))
+    assert "sports" == reasoning.domain_of(Query("Which teams won tournaments?"))
+
+
+def test_without_reasoning_the_reply_is_the_answer() -> None:
+    """Examples have none, either, and only the answer is asked for."""
+    answer, llm, _ = read("Answer: Ann", cot=False)
+
+    assert "Ann" == answer.text
+    assert all(reply.startswith("Answer: ") and "\n" not in reply for reply in replies(llm))
+    assert "step by step" not in llm.prompts[0][0].content
+
+
+def test_examples_that_leave_no_room_are_left_out() -> None:
+    """At least a quarter of the context stays for the evidence; the trace says what went."""
+    llm = ScriptedLLM([GOOD], context=1000)
+    with Trace().recording(), step("reader") as record:
+        answer = Reasoning(llm, max_tokens=100)(QUERY, EVIDENCE)
+
+    assert ("Ann", tuple(EVIDENCE)) == (answer.text, answer.segments)
+    assert len(domains(llm)) < 3
+    assert "3 examples leave too little of the context to the evidence: one less" in record.messages
+
+
+def test_evidence_that_does_not_fit_is_left_out() -> None:
+    """The best segments that fit are read, and the trace says how many are not."""
+    long = [
+        Segment.whole(Document(str(n), "word " * 100)).scored("s", score)
+        for n, score in enumerate([0.1, 0.9])
+    ]
+    llm = ScriptedLLM([GOOD], context=460)
+    with Trace().recording(), step("reader") as record:
+        answer = Reasoning(llm, examples=0, max_tokens=100)(QUERY, long)
+
+    assert ["1"] == [segment.document.id for segment in answer.segments]
+    assert any(line.startswith("1 segments do not fit the context") for line in record.messages)
+
+
+def test_the_pool_is_complete() -> None:
+    """Three examples a domain, of three kinds; reasoning never ends without what it leads to."""
+    kinds = {"invalid question", "I don't know"}
+
+    assert [*DOMAINS] == [*reasoning_examples()]
+    for found in reasoning_examples().values():
+        answers = [d.answer for d in found]
+
+        assert (3, kinds) == (len(found), {*answers} & kinds)
+        assert answers[0] not in kinds
+        assert contains_answer(found[0].rationale, [answers[0]])
+        assert all(2 <= len(d.documents) <= 3 for d in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"examples": 4}, r"examples must be from 0 to 3, got 4"),
+        ({"examples": -1}, r"examples must be from 0 to 3, got -1"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, int], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        Reasoning(ScriptedLLM([]), **options)  # type: ignore[arg-type]
+
+
+def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
+    """No documents are spoken of, and no example with documents is shown."""
+    llm = ScriptedLLM(lambda _: "Reasoning: I know it.\nAnswer: Seals")
+    answer = Reasoning(llm, domain="music")(Query("Who sang it?"), ())
+    (prompt,) = llm.prompts
+
+    assert "Seals" == answer.text
+    assert ["system", "user"] == [message.role for message in prompt]
+    assert "Question: Who sang it?" == prompt[1].content
+    assert "document" not in prompt[0].content.lower()
+
+
+def test_a_domain_that_cannot_be_guessed_is_any() -> None:
+    """The embedder fails, the answer does not."""
+
+    class Broken(HashingEmbedder):
+        def embed(self, texts: Any, *, query: bool = False) -> Any:
+            raise ModelError("the embedder is away")
+
+    llm = ScriptedLLM(lambda _: "Reasoning: It says so.\nAnswer: Seals")
+    evidence = [Segment.whole(Document("0", "Seals sang it."))]
+
+    assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text
+
+
+def test_an_object_that_was_cut_off_is_told_without_its_braces() -> None:
+    """What the model had written so far is the answer, and the trace says so."""
+    llm = ScriptedLLM(lambda _: '{"Reasoning":"It went on and on')
+
+    assert "It went on and on" == Reasoning(llm, domain="music")(Query("Who?"), ()).text

@@ -1,0 +1,155 @@
+"""What ``filter.json`` may say, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve_research.artifacts.recipe import MAX_BYTES, Base, Trained, read_json
+
+LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
+PLAIN: dict[str, Any] = {
+    "format": 1,
+    "system": "finefilter",
+    "generator": {"model": "smollm2"},
+    "embedder": {"model": "minilm"},
+}
+
+
+def test_what_is_written_is_read_again(whole: Trained) -> None:
+    """Every field survives JSON."""
+    assert whole == Trained.parse(json.loads(json.dumps(whole.to_dict())))
+
+
+def test_parts_may_be_missing() -> None:
+    """Generator and embedder are enough; what is null counts as not there."""
+    nulls = dict.fromkeys(["extractor", "reranker", "truncator", "split"])
+
+    assert Trained(generator=Base("smollm2"), embedder=Base("minilm")) == Trained.parse(PLAIN)
+    assert Trained.parse(PLAIN) == Trained.parse({**PLAIN, **nulls})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": 2}, "format must be 1"),
+        ({"format": True}, "format must be 1"),
+        ({"format": [[]]}, "format must be 1"),
+        ({"system": "chunkrag"}, "system must be one of finefilter, finefilter-one-pass, got"),
+        ({"system": 1}, "system must be a string, got 1"),
+        ({"code": "import os"}, "code is not known; known are generator, "),
+        ({"generator": None}, "generator must be an object, got None"),
+        ({"generator": "smollm2"}, "generator must be an object, got 'smollm2'"),
+        ({"generator": {}}, "generator.model is missing"),
+        ({"generator": {"model": 3}}, "generator.model must be a string, got 3"),
+        ({"generator": {"model": "minilm"}}, "minilm is no LLM"),
+        ({"generator": {"model": "smollm2", "sha256": "A" * 64}}, "generator.sha256 must be 64"),
+        ({"generator": {"model": "smollm2", "x": 1}}, "generator.x is not known"),
+        ({"embedder": {"model": "smollm2"}}, "smollm2 is no embedder"),
+        ({"extractor": []}, "extractor must be an object"),
+        (
+            {"extractor": {**LLM, "kind": "pickle"}},
+            "extractor.kind must be one of ",
+        ),
+        ({"extractor": {**LLM, "kind": "pair"}}, "smollm2 is no cross-encoder"),
+        (
+            {"extractor": {**LLM, "mode": "both"}},
+            "mode must be one of point, write, got",
+        ),
+        ({"truncator": {**LLM, "mode": "write"}}, "truncator.mode is not known of kind llm"),
+        ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),
+        ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
+        ({"options": [1]}, "options must be an object, got [1]"),
+        ({"options": {"llm": "x"}}, "options must be of extractor, max_tokens, "),
+        ({"options": {"extractor": "x"}}, "options.extractor has a wrong type or value: 'x'"),
+        ({"options": {"min_keep": True}}, "options.min_keep has a wrong type or value: True"),
+        ({"options": {"min_keep": "1"}}, "options.min_keep has a wrong type or value: '1'"),
+        ({"options": {"max_tokens": 0.5}}, "options.max_tokens has a wrong type or value"),
+        ({"options": {"order": "random"}}, "options.order has a wrong type or value"),
+        ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
+        ({"extractor": LLM, "options": {"mode": "write"}}, "options must be of "),
+        ({"data": {}}, "data must be a list, got {}"),
+        (
+            {"data": [{"name": "nq", "licence": "x", "questions": 1.5}]},
+            "data[0].questions must be",
+        ),
+        (
+            {"data": [{"name": "nq", "licence": "x", "questions": -1}]},
+            "must be a whole number >= 0",
+        ),
+        ({"data": [{"name": "nq"}]}, "data[0].licence is missing"),
+        ({"split": {"salt": "x"}}, "split.rule is missing"),
+        ({"figures": [0.9]}, "figures must be an object, got [0.9]"),
+    ],
+)
+def test_what_breaks_a_rule_is_named(changes: dict[str, Any], words: str) -> None:
+    """One line that says which field, the rule and what was found."""
+    with pytest.raises(InputError) as caught:
+        Trained.parse({**PLAIN, **changes})
+
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("values", [None, [], "filter", 1, {}])
+def test_what_is_no_object_is_no_filter(values: object) -> None:
+    """Nor is one without a format."""
+    with pytest.raises(InputError, match="format must be 1"):
+        Trained.parse(values)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["..", ".", "", "/etc", "../up", "a/b", "a\\b", "~", "C:", "x\n", "Å", "x" * 65, ".hidden"],
+)
+def test_a_part_stays_in_the_folder(folder: str) -> None:
+    """A part folder is a plain name."""
+    with pytest.raises(InputError, match="adapter must be a part folder: small letters"):
+        Trained.parse({**PLAIN, "extractor": {**LLM, "adapter": folder}})
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["../up", "./here", ".", "~/x", "a/../b", "/etc/../x", "a/b/c", "a\\b", "https://x/y", ""],
+)
+def test_a_model_is_a_name_or_lies_at_an_absolute_path(model: str) -> None:
+    """What a relative path means depends on where one stands."""
+    with pytest.raises(InputError):
+        Trained.parse({**PLAIN, "generator": {"model": f"transformers:{model}"}})
+
+
+@pytest.mark.parametrize(
+    "model", ["smollm2", "openai:gpt-5-mini", "transformers:org/a-b.c", "transformers:/srv/llama"]
+)
+def test_any_generator_can_be_named(model: str) -> None:
+    """A named one, a server's, the hub's, a folder's."""
+    assert model == Trained.parse({**PLAIN, "generator": {"model": model}}).generator.model
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"a": NaN}', "must be JSON of UTF-8, of finite numbers"),
+        ('{"a": -Infinity}', "finite numbers"),
+        ('{"a": 1e999}', "Number out of range"),
+        ("[" * 100_000, "must be JSON of UTF-8"),
+        ('{"a": ' + "9" * 5000 + "}", "must be JSON of UTF-8"),
+        ("not json", "must be JSON of UTF-8"),
+        ('"\udcff"', "must be JSON of UTF-8"),
+        ('"' + "a" * MAX_BYTES + '"', "must have at most 1048576 bytes"),
+    ],
+)
+def test_hostile_json_is_an_input_error(tmp_path: Path, text: str, words: str) -> None:
+    """Not finite, nested too deep, too long, no text: one line, whatever it is."""
+    file = tmp_path / "filter.json"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(InputError) as caught:
+        read_json(file)
+
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 300

@@ -1,0 +1,367 @@
+"""From a folder to a system: with fakes, with tiny models of random weights, from a hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from msgspec.structs import replace
+
+import ragsieve
+from ragsieve import spec
+from ragsieve.errors import InputError, ModelError, StoreError
+from ragsieve.models.base import LLM, CrossEncoder, Embedder
+from ragsieve.models.deferred import opened
+from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
+from ragsieve.score.embedding import Cosine
+from ragsieve.score.pair import Pair
+from ragsieve.spec import load
+from ragsieve.systems.base import PARTS, SYSTEMS
+from ragsieve_research.artifacts.folder import save
+from ragsieve_research.artifacts.recipe import Base, Trained, TrainedPart
+from ragsieve_research.artifacts.weights import sha256_of
+from ragsieve_research.select.extract import Extract
+from ragsieve_research.select.truncate import Truncate
+from tests import tiny
+from tests.tiny import save_bytes
+
+Make = Callable[..., Path]
+FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
+TEXTS = ["Paris is the capital of France.", "The river runs through the old town."]
+JSON = {"filter.json", "adapter_config.json", "ragsieve.json"}  # the last is looked for in vain
+OPENED: list[str] = []
+WATCHED: list[str] = []  # a folder, for the time of a test: a hook can never be taken off again
+
+
+@cache
+def _hook() -> None:
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and WATCHED and str(arguments[0]).startswith(WATCHED[0]):
+            OPENED.append(Path(str(arguments[0])).name)
+
+    sys.addaudithook(watch)
+
+
+@contextmanager
+def watching(folder: Path) -> Iterator[list[str]]:
+    """Names of all files in ``folder`` that Python opens in the block."""
+    _hook()
+    OPENED.clear()
+    WATCHED[:] = [str(folder)]
+    try:
+        yield OPENED
+    finally:
+        WATCHED.clear()
+
+
+class Bomb:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return Path.write_text, (self.file, "boom")
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny llama of random weights, and ``lora`` beside it, an adapter of random weights."""
+    peft = pytest.importorskip("peft")
+    folder = tmp_path_factory.mktemp("models") / "llama"
+    words = save_bytes(folder, TEXTS, ["<|end|>"], 300, None)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "initializer_range": 0.02}
+    model = tiny.llama(words, max_position_embeddings=2048, eos_token_id=0, **sizes, **heads)
+    model.save_pretrained(folder)
+    lora = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
+    peft.get_peft_model(model, lora).save_pretrained(folder.parent / "lora")
+    return folder
+
+
+def tuned(llama: Path, folder: Path) -> Path:
+    """A filter whose extractor and truncator are one adapter of the tiny llama."""
+    model = f"transformers:{llama}"
+    part = TrainedPart("llm", model, "both")
+    trained = replace(
+        FAKES, generator=Base(model, sha256_of(model)), extractor=part, truncator=part
+    )
+    return save(folder, trained, {"both": llama.parent / "lora"})
+
+
+def stages(system: ragsieve.System) -> dict[type, Any]:
+    """The stages of a system by their class."""
+    return {type(stage): stage for stage in system.stage.stages}  # type: ignore[attr-defined]
+
+
+def test_a_filter_without_parts_is_its_generator(tmp_path: Path) -> None:
+    """It filters and answers by the models of its recipe, under its options."""
+    trained = replace(FAKES, options={"truncator": "none", "reranker": "bm25", "max_tokens": 9})
+    system = ragsieve.load(save(tmp_path / "f", trained, {}))
+
+    assert 9 == system.max_tokens
+    assert "BM25(" in repr(system.stage)
+    assert system.ask("Who sang it?", ["Seals sang it."]).answer is not None
+
+
+def test_ones_own_models_take_the_place_of_the_recipes(tmp_path: Path) -> None:
+    """Which are then not loaded: the ones here do not exist."""
+    trained = Trained(
+        generator=Base("transformers:/none", "a" * 64),
+        embedder=Base("sentence_transformers:/none", "a" * 64),
+    )
+    llm, embedder = ScriptedLLM(["x"]), HashingEmbedder()
+    system = load(save(tmp_path / "f", trained, {}), llm, embedder)
+
+    assert llm is system.reader.llm
+    assert llm is stages(system)[Extract].llm
+    assert embedder is stages(system)[Cosine].embedder
+
+
+def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
+    """A reranker of kind pair; no embedder is needed then, not even loaded."""
+    trained = replace(
+        FAKES,
+        embedder=Base("sentence_transformers:/none"),
+        reranker=TrainedPart("pair", "fake:overlap"),
+    )
+    found = stages(load(save(tmp_path / "f", trained, {})))
+
+    assert Pair in found
+    assert Cosine not in found
+
+
+def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
+    """The system is the one-pass one then; a pruner of other weights is refused."""
+    part = TrainedPart("pruner", "fake:pruner", identity="overlap-pruner")
+    odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0], "reads": "pruner"}
+    one_pass = replace(FAKES, system="finefilter-one-pass", extractor=part, cut=odds)
+    result = load(save(tmp_path / "f", one_pass, {}))("Who ran?", ["It rained. Seals ran."])
+    other = replace(one_pass, extractor=replace(part, identity="another"))
+
+    assert ["Seals ran."] == [segment.text for segment in result.kept]
+    with pytest.raises(ModelError, match="fitted to another, the one here is overlap-pruner"):
+        load(save(tmp_path / "g", other, {}))
+    with pytest.raises(InputError, match="extractor must be a pruner where system is"):
+        replace(one_pass, system="finefilter")
+
+
+def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Make) -> None:
+    """Also where an embedder is given: that one has not learnt to rank."""
+    pytest.importorskip("sentence_transformers")
+    trained = replace(FAKES, reranker=TrainedPart("embedder", "minilm", "reranker"))
+    folder = save(tmp_path / "f", trained, {"reranker": adapter("x")})
+    found = stages(load(folder, embedder=HashingEmbedder()))[Cosine].embedder
+
+    assert ["minilm", str(folder / "reranker")] == [found.model, found.adapter]
+
+
+def test_equal_parts_are_one_model(tmp_path: Path, llama: Path) -> None:
+    """Extractor and truncator share theirs; the generator has no adapter, so is another."""
+    system = load(tuned(llama, tmp_path / "f"))
+    found = stages(system)
+
+    assert found[Extract].llm is found[Truncate].llm
+    assert [None, str(tmp_path / "f" / "both")] == [
+        opened(system.reader.llm).adapter,  # type: ignore[attr-defined]
+        found[Extract].llm.adapter,
+    ]
+
+
+def test_no_code_is_run_and_no_pickle_opened(tmp_path: Path, llama: Path) -> None:
+    """Whatever lies beside recipe and adapters, where libraries would look for it."""
+    folder = tuned(llama, tmp_path / "f")
+    boom = tmp_path / "boom"
+    remote = {"model_type": "x", "auto_map": {"AutoModelForCausalLM": "modeling_x.X"}}
+    for place in (folder, folder / "both"):
+        for name in ("pytorch_model.bin", "adapter_model.bin", "training_args.bin"):
+            (place / name).write_bytes(pickle.dumps(Bomb(boom)))
+        for name in ("modeling_x.py", "__init__.py", "sitecustomize.py"):
+            (place / name).write_text(f"open({str(boom)!r}, 'w')")
+        (place / "config.json").write_text(json.dumps(remote))
+        (place / "modules.json").write_text('[{"idx": 0, "path": "", "type": "modeling_x.X"}]')
+    with watching(folder) as opened:
+        result = load(folder).ask("Where is Paris?", TEXTS)
+
+    assert result.answer is not None
+    assert not boom.exists()
+    assert JSON == {*opened} - {"adapter_model.safetensors"}
+
+
+def test_another_base_than_it_was_trained_with_is_refused(tmp_path: Path, llama: Path) -> None:
+    """An adapter on other weights would say anything; one's own generator is no matter."""
+    shutil.copytree(llama.parent, tmp_path / "copy")
+    other = tmp_path / "copy" / "llama"
+    folder = tuned(other, tmp_path / "f")
+    with (other / "model.safetensors").open("ab") as changed:
+        changed.write(b" ")
+    for llm in (None, ScriptedLLM(["x"])):
+        with pytest.raises(ModelError, match=r"the filter was trained with a .* of sha256 "):
+            load(folder, llm)
+
+
+def test_weights_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    """One file by its sha256, several by theirs; a server's by nothing, none is an error."""
+    name = f"transformers:{tmp_path}"
+    with pytest.raises(ModelError, match="must have safetensors, it has none"):
+        sha256_of(name)
+    (tmp_path / "b.safetensors").write_bytes(b"b")
+    one = sha256_of(name)
+    (tmp_path / "a.safetensors").write_bytes(b"a")
+    b, a = hashlib.sha256(b"b").hexdigest(), hashlib.sha256(b"a").hexdigest()
+    lines = f"{a}  a.safetensors\n{b}  b.safetensors\n"
+
+    assert b == one
+    assert hashlib.sha256(lines.encode()).hexdigest() == sha256_of(name)
+    assert "" == sha256_of("openai:gpt-5-mini")
+
+
+def test_a_folder_does_not_pose_as_a_model_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter may bring a folder along, but its models come from where it says."""
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    folder = save(tmp_path / "f", replace(FAKES, generator=Base("transformers:org/model")), {})
+    with pytest.raises(InputError, match="must be the hub's, but a folder here has its name"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "", "./none", "../a/b", "/none", "a/b/c", "a/b@"])
+def test_an_unknown_name_says_which_systems_there_are(name: str) -> None:
+    """All of them, and what else a name may be; nothing is asked of the hub."""
+    with pytest.raises(InputError) as error:
+        load(name)
+
+    rest = f"a trained filter's folder or hub id OWNER/NAME, got {name!r}"
+    assert f"system must be one of {', '.join(SYSTEMS)}, {rest}" == str(error.value)
+
+
+def test_a_name_that_nearly_is_one_names_that() -> None:
+    """Behind the list; a path is a trained filter's, whatever its name, and nothing else is one."""
+    with pytest.raises(InputError, match=r"got 'top-sentense'; did you mean 'top-sentences'\?"):
+        load("top-sentense")
+    with pytest.raises(InputError, match="a trained filter must be a folder, got 'none'"):
+        load(Path("none"))
+    with pytest.raises(InputError, match="system must be a name or a trained filter's folder"):
+        load(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.server
+def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
+    tmp_path: Path, hub_of: Any
+) -> None:
+    """JSON, safetensors and the card; an unknown repository is one line."""
+    pytest.importorskip("huggingface_hub")
+    trained = replace(FAKES, extractor=TrainedPart("llm", "fake:echo"), options={"min_keep": 1})
+    saved = {f.name: f.read_bytes() for f in save(tmp_path / "f", trained, {}).iterdir()}
+    code = "import ragsieve; print(ragsieve.load('me/f').stage); ragsieve.load('me/none')"
+    noise = {"pytorch_model.bin": b"x", "modeling_x.py": b"x"}
+    with hub_of("me/f", {**saved, **noise}) as (address, given):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")},
+            capture_output=True,
+            text=True,
+        )
+
+    assert "Extract(llm=" in run.stdout, run.stderr
+    assert f"{StoreError.__name__}: me/none could not be fetched from the hub: " in run.stderr
+    assert {"filter.json", "README.md"} == {*given}
+
+
+def test_a_system_is_loaded_by_its_name_as_a_filter_is() -> None:
+    """With models by their names, and options."""
+    system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+    result = system("Who drew it?", ["Koechlin drew it. It is tall.", "Bananas."])
+
+    assert ["Koechlin drew it."] == [segment.text for segment in result.kept]
+
+
+@pytest.mark.parametrize("pruner", ["fake:pruner", OverlapPruner()])
+def test_a_pruner_of_ones_own_is_named_or_given(pruner: Any) -> None:
+    """In the place of the bundled one."""
+    system = load("finefilter", "fake:echo", pruner=pruner)
+
+    assert "OverlapPruner" in repr(system.stage)
+
+
+@pytest.mark.parametrize("pruner", ["fake:echo", "prunr", echo()])
+def test_another_model_than_a_pruner_is_refused(pruner: Any) -> None:
+    """At once, in words."""
+    with pytest.raises(InputError, match="pruner"):
+        load("finefilter", "fake:echo", pruner=pruner)
+
+
+def test_a_system_gets_the_usual_models_where_none_is_named() -> None:
+    """Which are imported when they are first called."""
+    system = load("top-sentences")
+
+    assert ("smollm2", "minilm") == (system.reader.llm.name, system.stage.stages[1].embedder.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "asking", "llm"),
+    [
+        ("finefilter", False, "deferred:smollm2"),
+        ("top-documents", False, "deferred:smollm2"),
+        ("finefilter", True, "smollm2"),
+        ("chunkrag", False, "smollm2"),
+    ],
+)
+def test_an_llm_that_a_filter_does_not_need_is_deferred(name: str, asking: bool, llm: str) -> None:
+    """Unless it is asked for an answer."""
+    assert llm == spec.generator(name, asking=asking)
+
+
+@pytest.mark.parametrize("name", ragsieve.systems.SYSTEMS)
+def test_every_model_of_a_part_can_be_named(name: str) -> None:
+    """An option that is a model is one that `--model` knows."""
+    entry = ragsieve.systems.SYSTEMS[name]
+    hints = get_type_hints(getattr(entry.make, "func", entry.make))
+    kinds = {LLM, Embedder, CrossEncoder}
+    wanted = {option for option in entry.options if kinds & {*get_args(hints[option])}}
+
+    assert wanted <= PARTS.keys()
+
+
+def test_what_prunes_is_a_system_by_its_name() -> None:
+    """Its stage filters what is searched; models that it needs are asked for, too."""
+    embedder = HashingEmbedder()
+    options = {"prune": "top-sentences"}
+    made = spec.build("hyde", echo(), options, embedder=embedder)
+    documents = ["Bees make honey. It rained.", "Snow fell."]
+
+    assert ("embedder", "pruner") == spec.roles_of("hyde", {"prune": "finefilter"})
+    assert "TopK(k=5)" in repr(made.stage)
+    assert all("." in s.text for s in made("Who makes honey?", documents).kept)
+
+
+@pytest.mark.parametrize(
+    ("prune", "message"),
+    [
+        ("nothing-like-it", "system must be one of"),
+        ("oracle", "prune of hyde must not know gold answers, got 'oracle'"),
+        (3, "prune of hyde must be the name of a system, got 3"),
+    ],
+)
+def test_what_prunes_is_checked_before_anything_loads(prune: object, message: str) -> None:
+    """One line that names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        spec.check("hyde", {"prune": prune}, {})
+
+
+def test_a_misspelt_part_names_what_was_meant() -> None:
+    """Behind the parts that can have a model of their own."""
+    with pytest.raises(InputError, match=r"got 'prunner'; did you mean 'pruner'\?$"):
+        spec.check("finefilter", {}, {"prunner": "fake:pruner"})

@@ -1,0 +1,196 @@
+"""`ragsieve train pruner` and `calibrate finefilter`, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve_research.train.evidence import share_of
+
+accelerate = pytest.importorskip("accelerate")
+pytest.importorskip("peft")
+pytest.importorskip("sklearn")
+pytest.importorskip("onnxscript")
+
+
+Command = Callable[..., Any]
+WORDS = ["seals", "paris", "rome", "ran", "who", "the", "it", "in", "old"]
+
+
+@pytest.fixture
+def questions() -> str:
+    """A file of twelve questions, each with its answer in one of two sentences."""
+    rows = [
+        {
+            "question": f"Who {n}?",
+            "answers": ["seals"],
+            "documents": [{"text": f"The seals in {WORDS[n % 4]}. It ran {n}."}],
+        }
+        for n in range(12)
+    ]
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "q.jsonl"
+
+
+KINDS = ["bees", "cats", "dogs", "frogs", "goats", "hens"]
+
+
+@pytest.fixture
+def marked() -> str:
+    """A file of 120 questions, each with its evidence marked in one of two sentences."""
+    rows = []
+    for n in range(120):
+        text = f"The {KINDS[n % 6]} ran in rome. The seals sang it."
+        document = {"text": text, "evidence": [[0, text.index(".") + 1]]}
+        rows.append({"question": f"Who ran {n}?", "documents": [document]})
+    Path("marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "marked.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epochs", "0"), "epochs must be at least 1, got 0"),
+        (("--learning-rate", "0"), "learning_rate must be finite and over 0, got 0.0"),
+        (("--from", "./none"), "no folder at './none'"),
+        (("--work", "made"), "--work must be another folder than FOLDER"),
+    ],
+)
+def test_options_of_a_training_have_rules(
+    ragsieve: Command, questions: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """One line names them before data are read, of which there are too few."""
+    ended = ragsieve("train", "pruner", "made", questions, *arguments)
+
+    assert 2 == ended.code
+    assert message in ended.err.splitlines()[-1]
+    assert not Path("made.work").exists()
+
+
+def test_too_few_questions_end_before_the_training(ragsieve: Command, questions: str) -> None:
+    """The part that lacks some is named, with what it has and needs, and what the others have."""
+    ended = ragsieve("train", "pruner", "made", questions)
+    parts = Counter(share_of(f"Who {n}?") for n in range(12))
+    numbers = ", ".join(f"{part} {parts[part]}" for part in ("train", "calibration", "checking"))
+
+    assert 2 == ended.code
+    assert (
+        "error: calibration must have at least 4 questions with known evidence, got "
+        f"{parts['calibration']} ({numbers}); a salted hash gives six eighths of all questions to "
+        "train, one each to calibration and to checking"
+    ) == ended.err.splitlines()[-1]
+    assert not Path("made").exists() and not Path("made.work").exists()
+
+
+def test_too_few_are_said_before_a_library_of_training_is_imported(
+    ragsieve: Command, questions: str
+) -> None:
+    """By every training: three questions are of one part, or their documents hold no answer."""
+    few = Path(questions).read_text().splitlines()[:3]
+    none = [line.replace("seals", "bees", 1) for line in few * 9]
+    rows = [
+        json.dumps({**json.loads(row), "question": f"Is it {n}?"}) for n, row in enumerate(none)
+    ]
+    Path("few.jsonl").write_text("\n".join(few))
+    Path("none.jsonl").write_text("\n".join(rows))
+    Path("s.toml").write_text("")
+    code = """
+import sys
+from ragsieve.cli import main
+for place in sys.argv[1:]:
+    file, name = place.split()
+    more = ["--sources", "s.toml"] if name == "router" else []
+    try:
+        main(["train", name, "made", f"{file}.jsonl", *more])
+    except SystemExit as ended:
+        assert ended.code == 2, ended.code
+assert "torch" not in sys.modules
+"""
+    names = ("finefilter", "recomp", "generator", "writer", "exit", "pruner", "router")
+    places = ["none pruner", "none exit", *(f"few {name}" for name in names)]
+    done = subprocess.run([sys.executable, "-c", code, *places], capture_output=True, text=True)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+
+    assert 0 == done.returncode, done.stderr
+    assert len(places) == len(errors), done.stderr
+    for line in errors:
+        assert re.match(
+            r"error: \w+ must have at least \d questions? with .*, got \d \(train \d", line
+        )
+    assert not Path("made.work").exists()
+
+
+@pytest.mark.slow
+def test_a_sentence_pruner_is_trained_and_gone_on_from(
+    ragsieve: Command, marked: str, make_encoder: Callable[[list[str], int], Path]
+) -> None:
+    """From an encoder, then from what that gave: figures of before and after, and it filters."""
+    accelerate.state.AcceleratorState._reset_state(True)  # of other trainings in this process
+    encoder = str(make_encoder([*WORDS, *KINDS, "sang"], 128))
+    fast = ("--epochs", "1", "--batch", "16", "--learning-rate", "1e-3")
+    first = ragsieve("train", "pruner", "first", marked, "--from", encoder, *fast)
+    second = ragsieve("train", "pruner", "second", marked, "--from", "pruner:first", *fast)
+    again = ragsieve("train", "pruner", "second", marked, "--from", "pruner:first", *fast)
+    other = ragsieve("train", "pruner", "second", marked, "--from", "pruner:first", "--epochs", "2")
+    Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
+    asked = ("-q", "Who ran?", "notes.txt", "--llm", "fake:echo", "--keep-answer", "0.8")
+    used = ragsieve("filter", "--pruner", "pruner:second", *asked)
+
+    assert [0, 0, 0, 2, 0] == [one.code for one in (first, second, again, other, used)], first.err
+    recipe = json.loads(Path("second/recipe.json").read_text())
+    assert "warning: 120 questions are few: with under 200" in first.err
+    assert ["after"] == [row.split()[0] for row in first.out.splitlines()[1:]]
+    assert ["before", "after"] == [row.split()[0] for row in second.out.splitlines()[1:]]
+    assert second.out == again.out
+    assert "work must be a new folder or that of this plan" in other.err
+    assert {"README.md", "config.json", "model.onnx", "pruner.json", "recipe.json"} < {
+        path.name for path in Path("second").iterdir()
+    }
+    assert recipe["promises"][0] == 0.8 and recipe["promises"][-1] < 0.99
+    assert "It goes on from `pruner:first`" in Path("second/README.md").read_text()
+
+
+def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -> None:
+    """A copy with another table; too few questions are said before weights are read."""
+    made = ragsieve("calibrate", "finefilter", marked, "--output", "mine", "--keep-answer", "0.9")
+    Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
+    asked = ("-q", "Who ran?", "notes.txt", "--llm", "fake:echo", "--pruner", "pruner:mine")
+    used = ragsieve("filter", *asked)
+    Path("mine/model.onnx").write_bytes(b"")
+    broken = ("--pruner", "pruner:mine", "--output", "more", "--keep-answer", "0.999")
+    over = ragsieve("calibrate", "finefilter", marked, *broken)
+
+    assert [0, 0, 2] == [made.code, used.code, over.code]
+    assert "promised: the answer survives in 90.0% of questions that have one" in made.out
+    assert "written: mine" in made.err
+    assert "needs at least 999 questions" in over.err and not Path("more").exists()
+    assert 20 == len(json.loads(Path("mine/pruner.json").read_text())["thresholds"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("finefilter",), "Missing option '--output'"),
+        (("finefilter", "--output", "."), "folder must be new or a trained pruner"),
+        (("finefilter", "--output", "o", "--pruner", "fake:pruner"), "pruner or pruner:FOLDER"),
+        (("./mine", "--output", "o"), "what is calibrated must be finefilter, got './mine'"),
+        (("provence", "--output", "o"), "what is calibrated must be finefilter, got 'provence'"),
+    ],
+)
+def test_options_of_calibrate_have_rules(
+    ragsieve: Command, marked: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """One line names them."""
+    name, *rest = arguments
+    ended = ragsieve("calibrate", name, marked, *rest)
+
+    assert (2, 1) == (ended.code, len(ended.err.splitlines()))
+    assert message in ended.err

@@ -1,0 +1,79 @@
+"""What all `ragsieve train` commands refuse, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("peft")
+pytest.importorskip("sklearn")
+
+Command = Callable[..., Any]
+NAMES = ("generator", "recomp", "writer", "exit")
+ROW = {"answers": ["Seals"], "documents": [{"text": "Seals sang. It rained."}]}
+
+
+def refused(ragsieve: Command, *arguments: str, questions: int = 40) -> str:
+    """The one line that a training of some questions ends with."""
+    rows = [json.dumps({"question": f"Who sang song {n}?", **ROW}) for n in range(questions)]
+    Path("q.jsonl").write_text("\n".join(rows) + "\n")
+    name, *options = arguments
+    ended = ragsieve("train", name, "made", "q.jsonl", *options)
+
+    assert (2, 1) == (ended.code, len(ended.err.splitlines()))
+    return str(ended.err)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epochs", "0"), "epochs must be at least 1, got 0"),
+        (("--documents", "0"), "documents must be at least 1, got 0"),
+        (("--work", "made"), "--work must be another folder than FOLDER"),
+    ],
+)
+def test_bad_input_is_one_line(
+    ragsieve: Command, name: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """Before any model is asked."""
+    assert message in refused(ragsieve, name, *arguments)
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_too_few_questions_are_counted_by_part(ragsieve: Command, name: str) -> None:
+    """One question cannot be divided."""
+    assert "must have at least 1 question with" in refused(ragsieve, name, questions=1)
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("generator", "--context", "own"), "'own' is not one of"),
+        (("generator", "--target", "reason"), "'reason' is not one of"),
+        (("generator", "--llm", "openai:x"), "llm must be a local one"),
+        (("writer", "--by", "luck"), "'luck' is not one of"),
+        (("exit", "--llm", "openai:x"), "llm must be a local one"),
+        (("exit", "--layers", "0"), "layers must lie in (0, 1], got 0.0"),
+        (("exit", "--seed", "-1"), "-1 is not in the range"),
+    ],
+)
+def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:
+    """The error names option, rule and value."""
+    assert message in refused(ragsieve, *arguments)
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_lies_in_a_folder_is_not_overwritten(ragsieve: Command, name: str) -> None:
+    """Only a folder of an earlier training is."""
+    Path("made").mkdir()
+    Path("made/mine.txt").write_text("x")
+
+    assert "folder must be new or a trained" in refused(ragsieve, name)

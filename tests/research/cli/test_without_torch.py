@@ -1,0 +1,148 @@
+"""Commands that ask no local model, as in an environment without torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+PROGRAM = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import PathFinder
+
+class WithoutTorch(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "torch" else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = WithoutTorch
+from ragsieve.cli import main
+"""
+ONE = f"{PROGRAM}main(sys.argv[1:])"
+EACH = f"""{PROGRAM}
+for line in sys.argv[1:]:
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as err:
+        try:
+            main(line.split())
+        except SystemExit as ended:
+            code = ended.code
+    print(json.dumps([code, err.getvalue()]))
+"""
+QUESTIONS = [
+    {
+        "query": "Who drew it?",
+        "documents": ["Koechlin drew it. It rained."],
+        "answers": ["Koechlin"],
+    },
+    {"query": "Who paid?", "documents": ["Eiffel paid.", "It snowed. Ice."], "answers": ["Eiffel"]},
+]
+RUN = """
+answers = false
+data = [{ name = "q.jsonl" }]
+systems = [{ name = "finefilter" }, { name = "top-documents" }]
+"""
+NEEDED = "error: torch is not installed: pip install 'ragsieve[local]'\n"
+
+
+WORKS = (
+    "filter --input q.jsonl --output kept.jsonl",
+    "filter -q drew --system top-documents --max-tokens 9 notes.txt",
+    "filter -q drew --system filco-lexical --html page.html --compare finefilter notes.txt",
+    "scorers q.jsonl --scorer bm25 --scorer pruner",
+    "plan q.jsonl --llm fake:echo",
+    "annotate q.jsonl labels.jsonl --llm fake:echo --pruner pruner",
+    "bench run.toml",
+)
+ASKS = (
+    "ask -q drew notes.txt",
+    "ask --input q.jsonl --output answers.jsonl",
+    "filter -q drew --system top-sentences notes.txt",
+    "filter -q drew --llm smollm2 notes.txt",
+    "serve --system top-sentences",
+    "scorers q.jsonl --scorer likelihood",
+    "plan q.jsonl",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with questions, a document and a run."""
+    path = tmp_path_factory.mktemp("without")
+    lines = "".join(json.dumps(question) + "\n" for question in QUESTIONS)
+    (path / "q.jsonl").write_text(lines)
+    (path / "notes.txt").write_text("Koechlin drew it. It rained.")
+    (path / "run.toml").write_text(RUN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ended(folder: Path) -> dict[str, tuple[int, str]]:
+    """What each command ended with, and what it said, one after another in a process."""
+    pytest.importorskip("fastapi")
+    pytest.importorskip("scipy")
+    program = [sys.executable, "-c", EACH, *WORKS, *ASKS]
+    done = subprocess.run(program, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=240)
+    results = map(json.loads, done.stdout.splitlines())
+    return {line: (code, said) for line, (code, said) in zip([*WORKS, *ASKS], results, strict=True)}
+
+
+@pytest.mark.parametrize("line", WORKS)
+def test_a_command_that_asks_no_local_model_needs_no_torch(
+    line: str, ended: dict[str, tuple[int, str]]
+) -> None:
+    """It ends well."""
+    code, said = ended[line]
+
+    assert (0, False) == (code, "error" in said)
+
+
+@pytest.mark.parametrize("line", ASKS)
+def test_a_command_that_asks_one_names_torch(line: str, ended: dict[str, tuple[int, str]]) -> None:
+    """Before it begins, whatever else is missing, too."""
+    assert (2, NEEDED) == ended[line]
+
+
+def test_the_log_says_what_is_loaded(folder: Path) -> None:
+    """Once, when its weights are read: nothing where all is done."""
+    line = "-v filter --input q.jsonl --output logged.jsonl"
+    program = [sys.executable, "-c", ONE, *line.split()]
+    runs = [subprocess.run(program, cwd=folder, capture_output=True, text=True) for _ in range(2)]
+    logs = [run.stderr for run in runs]
+
+    assert [1, 0] == [log.count("loading") for log in logs]
+    assert "loading pruner\n" in logs[0]
+
+
+def post(url: str, body: str) -> Any:
+    """The reply to a request, as JSON values."""
+    with urlopen(Request(url, body.encode(), {"Content-Type": "application/json"})) as reply:
+        return json.load(reply)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("more", [(), ("--upstream", "http://127.0.0.1:9/v1")])
+def test_a_server_filters(more: tuple[str, ...]) -> None:
+    """An answer is refused in words: it would need the LLM."""
+    pytest.importorskip("fastapi")
+    program = [sys.executable, "-uc", ONE, "serve", "--port", "0", *more]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    body = json.dumps({"query": "Who drew it?", "documents": ["Koechlin drew it. It rained."]})
+    try:
+        assert process.stdout
+        url = process.stdout.readline().rpartition(" ")[2].strip()
+        kept = post(f"{url}/v1/filter", body)["text"]
+        with pytest.raises(HTTPError) as refused:
+            post(f"{url}/v1/answer", body)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert "Koechlin drew it." == kept
+    assert "torch is not installed: pip install 'ragsieve[local]'" in refused.value.read().decode()

@@ -1,0 +1,121 @@
+"""A data set: numbered lines, read afresh at each pass."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve_research.datasets import Dataset
+
+
+def a_file(path: Path, n: int = 20, documents: int = 6) -> Path:
+    """``n`` questions; the first document of each has no id, and the second is bare text."""
+    rows = [
+        {
+            "id": f"q{i}",
+            "question": f"Which bee is number {i}?",
+            "documents": [
+                {"text": "bee 0"},
+                "bee 1",
+                *({"id": f"d{j}", "text": f"bee {j}", "rank": 9} for j in range(2, documents)),
+            ],
+        }
+        for i in range(1, n + 1)
+    ]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def ids(dataset: Dataset) -> list[str]:
+    return [example.query.id for example in dataset]
+
+
+def test_a_data_set_can_be_read_again(tmp_path: Path) -> None:
+    """Each pass opens the file afresh, and goes by the numbers of its lines."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 3))
+
+    assert "bees" == dataset.name
+    assert ["q1", "q2", "q3"] == ids(dataset) == ids(dataset)
+    assert [1, 2, 3] == [number for number, _ in dataset.examples()]
+    assert 3 == dataset.count()
+
+
+def test_lines_come_one_at_a_time(tmp_path: Path) -> None:
+    """A bad line stops nobody who does not get to it."""
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(b'{"id": 1, "question": "Who?"}\nnonsense\n')
+
+    assert "1" == next(iter(Dataset.from_file(path))).query.id
+
+
+def test_a_bad_line_is_named(tmp_path: Path) -> None:
+    """The error names the file and the line an editor shows."""
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(b'{"question": "Who?"}\n\n{"documents": []}\n')
+
+    with pytest.raises(InputError, match=r"bees\.jsonl, line 3: a record must have a question"):
+        list(Dataset.from_file(path))
+
+
+def test_the_checksum_is_that_of_the_unpacked_file(tmp_path: Path) -> None:
+    """Packing a file does not make another data set of it."""
+    plain, packed = a_file(tmp_path / "a.jsonl"), a_file(tmp_path / "b.jsonl.gz")
+    expected = hashlib.sha256(plain.read_bytes()).hexdigest()
+
+    assert expected == Dataset.from_file(plain).sha256() == Dataset.from_file(packed).sha256()
+
+
+def test_the_first_lines_are_taken(tmp_path: Path) -> None:
+    """More than there are is all; None is all."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 4))
+
+    assert ["q1", "q2"] == ids(dataset.take(2))
+    assert ids(dataset) == ids(dataset.take(9)) == ids(dataset.take(None, seed=1))
+
+
+def test_a_sample_keeps_order_and_numbers(tmp_path: Path) -> None:
+    """It is the same at each pass, another for another seed, and all lines where it is large."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 200))
+    some = dataset.take(20, seed=1)
+    numbers = [number for number, _ in some.lines()]
+
+    assert [f"q{n}" for n in numbers] == ids(some) == ids(some)
+    assert sorted({*numbers}) == numbers
+    assert 20 == len(numbers)
+    assert numbers != [number for number, _ in dataset.take(20, seed=2).lines()]
+    assert ids(dataset) == ids(dataset.take(500, seed=1))
+
+
+def test_a_larger_sample_holds_the_smaller(tmp_path: Path) -> None:
+    """A run over a sample can be extended by raising its limit."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 100))
+
+    assert {*ids(dataset.take(10, seed=3))} < {*ids(dataset.take(30, seed=3))}
+
+
+def test_a_sample_favours_no_place(tmp_path: Path) -> None:
+    """Over a hundred seeds the mean line drawn is near the middle one."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 99))
+    drawn = [n for seed in range(100) for n, _ in dataset.take(10, seed=seed).lines()]
+
+    assert 50 == pytest.approx(sum(drawn) / len(drawn), abs=4)  # about four standard errors
+
+
+def test_samples_stay_the_same_between_releases(tmp_path: Path) -> None:
+    """What a seed draws is part of a published result."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 50))
+
+    assert [4, 7, 12, 26, 33] == [number for number, _ in dataset.take(5, seed=7).lines()]
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_takes_at_least_one(tmp_path: Path, limit: int) -> None:
+    """The error names option, rule and value, before anything is read."""
+    with pytest.raises(InputError, match=f"limit must be at least 1, got {limit}"):
+        Dataset.from_file(tmp_path / "none").take(limit)

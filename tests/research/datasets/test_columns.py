@@ -1,0 +1,149 @@
+"""The hub's columns to our schema, on rows of the hub's layouts with facts of our own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ragsieve.questions import parse_record
+from ragsieve_research.datasets import DATASETS
+from ragsieve_research.datasets.columns import asqa, hotpotqa, musique, nq_open, popqa, triviaqa
+
+HOTPOTQA = {
+    "id": "h1",
+    "question": "Into which sea does the river of Vienna flow?",
+    "answer": "Black Sea",
+    "type": "bridge",
+    "level": "easy",
+    "supporting_facts": {"title": ["Vienna", "Danube", "Danube"], "sent_id": [0, 1, 7]},
+    "context": {
+        "title": ["Rhine", "Vienna", "Danube"],
+        "sentences": [
+            ["The Rhine rises in the Alps."],
+            ["Vienna lies on the Danube.", " It is a capital."],
+            ["The Danube is long.", " It flows into the Black Sea."],
+        ],
+    },
+}
+MUSIQUE = {
+    "id": "2hop__1_2",
+    "question": "Into which sea does the river of Vienna flow?",
+    "answer": "Black Sea",
+    "answer_aliases": ["the Black Sea", "Black Sea"],
+    "answerable": True,
+    "paragraphs": [
+        {"idx": 0, "title": "Rhine", "paragraph_text": "It is long.", "is_supporting": False},
+        {"idx": 1, "title": "Danube", "paragraph_text": "Black Sea.", "is_supporting": True},
+    ],
+    "question_decomposition": [
+        {"id": 1, "question": "a?", "answer": "Danube", "paragraph_support_idx": 0},
+        {"id": 2, "question": "#1 >> mouth", "answer": "Black Sea", "paragraph_support_idx": 1},
+    ],
+}
+TRIVIAQA = {
+    "question_id": "tc_1",
+    "question": "Which metal has the symbol W?",
+    "answer": {"value": "Tungsten", "aliases": ["Wolfram", "Tungsten"]},
+    "entity_pages": {"title": ["Tungsten"], "wiki_context": ["Tungsten is a metal."]},
+    "search_results": {
+        "title": ["Metals"],
+        "url": ["http://example.org/metals"],
+        "search_context": ["W stands for wolfram."],
+    },
+}
+NQ = {"question": "which metal has the symbol w", "answer": ["Tungsten", "Wolfram"]}
+POPQA = {
+    "id": 42,
+    "subj": "Marie Curie",
+    "prop": "place of birth",
+    "s_pop": 1000,
+    "question": "In what city was Marie Curie born?",
+    "possible_answers": '["Warsaw", "Warszawa"]',
+}
+ASQA = {
+    "ambiguous_question": "Where is Valencia?",
+    "sample_id": -5,
+    "qa_pairs": [
+        {"question": "Where is the port?", "short_answers": ["Spain"]},
+        {
+            "question": "Where is the capital of Carabobo?",
+            "short_answers": ["Venezuela", "Spain"],
+        },
+    ],
+    "annotations": [{"knowledge": [], "long_answer": "One is in Spain, one in Venezuela."}],
+}
+ROWS: dict[Any, dict[str, Any]] = {
+    hotpotqa: HOTPOTQA,
+    musique: MUSIQUE,
+    triviaqa: TRIVIAQA,
+    nq_open: NQ,
+    popqa: POPQA,
+    asqa: ASQA,
+}
+
+
+def test_paragraphs_of_sentences_become_documents() -> None:
+    """Gold sentences lie in their paragraph; a number past its end marks the paragraph only."""
+    record = hotpotqa(HOTPOTQA)
+    rhine, vienna, danube = record["documents"]
+
+    assert "Vienna lies on the Danube. It is a capital." == vienna["text"]
+    assert [False, True, True] == [d["is_positive"] for d in record["documents"]]
+    assert "supporting_sentences" not in rhine
+    assert ["Vienna lies on the Danube."] == vienna["supporting_sentences"]
+    assert ["It flows into the Black Sea."] == danube["supporting_sentences"]
+    assert {
+        "type": "bridge",
+        "level": "easy",
+        "supporting_titles": ["Vienna", "Danube"],
+    } == record["metadata"]
+
+
+def test_musique_keeps_the_steps() -> None:
+    """Aliases are answers, each once; steps name the document they rest on by its id."""
+    record = musique(MUSIQUE)
+
+    assert ["Black Sea", "the Black Sea"] == record["answers"]
+    assert [("0", False), ("1", True)] == [(d["id"], d["is_positive"]) for d in record["documents"]]
+    assert 2 == record["metadata"]["hops"]
+    assert [0, 1] == [step["paragraph"] for step in record["metadata"]["decomposition"]]
+
+
+def test_an_unanswerable_question_has_no_answers() -> None:
+    """What the row gives as answer does not follow from its paragraphs."""
+    assert [] == musique({**MUSIQUE, "answerable": False})["answers"]
+
+
+def test_triviaqa_has_pages_of_both_kinds() -> None:
+    """Wikipedia first, then the web with its URLs; aliases are answers."""
+    example = parse_record(json.dumps(triviaqa(TRIVIAQA)).encode())
+
+    assert ("Tungsten", "Wolfram") == example.answers
+    assert [("Tungsten", ""), ("Metals", "http://example.org/metals")] == [
+        (d.title, d.source) for d in example.documents
+    ]
+
+
+def test_sets_without_passages_have_no_documents() -> None:
+    """Answers come as a list, as JSON in a string, and one list for each reading."""
+    records = [nq_open(NQ), popqa(POPQA), asqa(ASQA)]
+
+    assert [[], [], []] == [record["documents"] for record in records]
+    assert [["Tungsten", "Wolfram"], ["Warsaw", "Warszawa"], ["Spain", "Venezuela"]] == [
+        record["answers"] for record in records
+    ]
+    assert ["", "popqa-42", "asqa--5"] == [record["id"] for record in records]
+    assert ["Venezuela", "Spain"] == records[2]["metadata"]["qa_pairs"][1]["short_answers"]
+
+
+@pytest.mark.parametrize("name", [name for name, entry in DATASETS.items() if entry.hub])
+def test_every_layout_of_the_table_is_ours_in_the_end(name: str) -> None:
+    """Each row becomes an example, with documents where promised."""
+    hub = DATASETS[name].hub
+    assert hub
+    example = parse_record(json.dumps(hub.convert(ROWS[hub.convert])).encode())
+
+    assert hub.passages == bool(example.documents)
+    assert example.answers

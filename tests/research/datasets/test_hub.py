@@ -1,0 +1,114 @@
+"""Data sets through the hub's library, where it is installed; nothing is fetched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve_research.datasets import DATASETS, Hub, load
+from ragsieve_research.systems.finefilter import finefilter
+
+library = pytest.importorskip("datasets")
+hub = pytest.importorskip("ragsieve_research.datasets.hub")
+
+TABLE = [
+    {
+        "id": f"h{i}",
+        "question": "Where was Marie Curie born?",
+        "answer": "Warsaw",
+        "type": "bridge",
+        "level": "easy",
+        "supporting_facts": {"title": ["Marie Curie"], "sent_id": [0]},
+        "context": {
+            "title": ["Lise Meitner", "Marie Curie"],
+            "sentences": [["She was born in Vienna."], ["She was born in Warsaw.", " In 1867."]],
+        },
+    }
+    for i in range(3)
+]
+HOTPOTQA = DATASETS["hotpotqa"].hub
+assert HOTPOTQA
+
+
+def on_disk(folder: Path, rows: list[dict[str, object]]) -> Hub:
+    """A data set of the hub's layout, in a folder that the library takes for one of the hub."""
+    (folder / "validation.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert HOTPOTQA
+    return replace(HOTPOTQA, id=str(folder), config="", revision="")
+
+
+def test_a_table_of_the_library_becomes_lines() -> None:
+    """What the library makes of nested columns is what the mapping reads."""
+    table = library.Dataset.from_list(TABLE)
+    lines = list(hub.records(table, HOTPOTQA, "hotpotqa"))
+    first = json.loads(lines[0][1])
+
+    assert [1, 2, 3] == [number for number, _ in lines]
+    assert "hotpotqa" == first["metadata"]["dataset"]
+    assert ["Lise Meitner", "Marie Curie"] == [d["title"] for d in first["documents"]]
+    assert ["She was born in Warsaw."] == first["documents"][1]["supporting_sentences"]
+
+
+def test_rows_as_records_are_read_too() -> None:
+    """Some versions of the library give a list of records where others give lists side by side."""
+    rows = [
+        {
+            **TABLE[0],
+            "supporting_facts": [{"title": "Marie Curie", "sent_id": 0}],
+            "context": [{"title": "Marie Curie", "sentences": ["She was born in Warsaw."]}],
+        }
+    ]
+    (_, line) = next(hub.records(library.Dataset.from_list(rows), HOTPOTQA, "h"))
+
+    assert json.loads(line)["documents"][0]["is_positive"]
+
+
+def test_rows_without_id_are_numbered() -> None:
+    """NQ-open names no questions."""
+    rows = [{"question": "who", "answer": ["I"]}, {"question": "what", "answer": ["it"]}]
+    lines = hub.records(library.Dataset.from_list(rows), DATASETS["nq"].hub, "nq")
+
+    assert ["nq-1", "nq-2"] == [json.loads(line)["id"] for _, line in lines]
+
+
+def test_a_data_set_of_the_hub_is_one_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loaded by the library's own loader, it iterates, samples and answers."""
+    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    dataset = hub.load("hotpotqa", on_disk(tmp_path, TABLE), DATASETS["hotpotqa"])
+    (example,) = dataset.take(1, seed=0)
+    result = finefilter(echo(), HashingEmbedder()).ask(example.query, example.documents)
+
+    assert "validation" == dataset.split
+    assert 3 == dataset.count()
+    assert ["0", "1"] == [d.id for d in example.documents]
+    assert result.answer
+
+
+def test_a_row_of_another_layout_is_named() -> None:
+    """The error names row, data set and the columns there are."""
+    with pytest.raises(InputError, match=r"row 1 of hotpotqa/hotpot_qa must have .* \['text'\]"):
+        list(hub.records([{"text": "a"}], HOTPOTQA, "h"))
+
+
+def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path) -> None:
+    """The library's error is ours, and names the folder as the other way."""
+    gone = replace(HOTPOTQA, id=str(tmp_path / "gone"), revision="")
+
+    with pytest.raises(InputError, match="gone must be on the hub and within reach, or its file"):
+        list(hub.load("hotpotqa", gone))
+
+
+def test_the_table_leads_to_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no folder is named the hub is the place; nothing is fetched before a pass."""
+    monkeypatch.delenv("RAGSIEVE_DATA", raising=False)
+    dataset = load("hotpotqa")
+
+    assert "hotpotqa/hotpot_qa (distractor) on the hub" == dataset.origin
+    assert load("hotpotqa", place="hub").origin == dataset.origin

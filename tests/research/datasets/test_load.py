@@ -1,0 +1,227 @@
+"""A data set by name, from a folder, or one's own file."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.types import Example
+from ragsieve_research import datasets
+from ragsieve_research.datasets import DATASETS, Entry, load
+
+LINE = b'{"id": "a", "question": "Who?", "documents": ["Me."]}\n'
+FILES = json.loads(Path(__file__).with_name("files.json").read_text())
+"""Lines, then of the first, tenth and last: checksum and documents."""
+
+
+@pytest.fixture(autouse=True)
+def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test finds a folder that it did not name."""
+    monkeypatch.delenv("RAGSIEVE_DATA", raising=False)
+
+
+def mark(example: Example) -> list[Any]:
+    """Checksum of what a record says, without copying what it says; and its documents."""
+    texts = [[d.id, d.title, d.text] for d in example.documents]
+    said = [example.query.id, example.query.text, list(example.answers), texts]
+    return [hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16], len(texts)]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", FILES)
+def test_real_files_are_read_whole(data: Path, name: str) -> None:
+    """Lines, and the first, the tenth and the last of them, as counted when they were written."""
+    dataset = load(name, folder=data)
+    examples = list(dataset)
+    total, expected = FILES[name]
+
+    assert total == len(examples)
+    assert expected == [mark(e) for e in (examples[0], examples[min(9, total - 1)], examples[-1])]
+    assert DATASETS[name] == dataset.entry
+
+
+@pytest.mark.data
+def test_the_table_knows_every_file_of_questions(data: Path) -> None:
+    """Rows may be more: their files can lie on the hub; what has no questions is no data set."""
+    names = {path.name.removesuffix(".jsonl.gz") for path in data.glob("*.jsonl.gz")}
+
+    assert names - {"crag_mock_api"} <= {*DATASETS}
+    assert {*FILES} <= names
+
+
+@pytest.mark.parametrize("name", ["nq.jsonl", "nq.jsonl.gz"])
+def test_a_name_is_found_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Named by argument, which goes before the variable, or by the variable."""
+    (tmp_path / name).write_bytes(gzip.compress(LINE) if name.endswith("gz") else LINE)
+    by_argument = load("nq", folder=tmp_path, place="folder")
+    monkeypatch.setenv("RAGSIEVE_DATA", str(tmp_path))
+
+    assert ["a"] == [e.query.id for e in by_argument] == [e.query.id for e in load("nq")]
+    assert (str(tmp_path / name), "nq") == (by_argument.origin, by_argument.name)
+    with pytest.raises(InputError, match=r"elsewhere has no nq\.jsonl"):
+        load("nq", folder=tmp_path / "elsewhere")
+
+
+def test_an_own_file_is_a_data_set(tmp_path: Path) -> None:
+    """By its path, as text or not; the table says nothing of it."""
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(LINE)
+
+    assert ["a"] == [e.query.id for e in load(path)] == [e.query.id for e in load(str(path))]
+    assert ("bees", None) == (load(path).name, load(path).entry)
+
+
+def test_the_sample_needs_no_folder(tmp_path: Path) -> None:
+    """It is bundled, wherever else one looks."""
+    assert 12 == load("sample").count() == load("sample", folder=tmp_path).count()
+    assert "Apache-2.0" == DATASETS["sample"].licence
+
+
+@pytest.mark.parametrize("name", ["gone.jsonl", "data/gone.jsonl.gz"])
+def test_a_missing_file_is_named(name: str) -> None:
+    """With the folder that its path counts from."""
+    with pytest.raises(InputError, match=f"no file '{name}' is there: paths count from the cur"):
+        load(name)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "."])
+def test_an_unknown_name_is_named_with_the_known_ones(name: str) -> None:
+    """Neither a name nor a file; a folder is no file."""
+    with pytest.raises(InputError, match=f"JSONL file or one of sample, nq, .* got '{name}'"):
+        load(name)
+
+
+def test_an_unknown_place_is_named() -> None:
+    """The error lists the places."""
+    with pytest.raises(InputError, match="place must be one of auto, folder, hub, got 'web'"):
+        load("nq", place="web")  # type: ignore[arg-type]
+
+
+def test_what_is_not_found_says_where_was_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder without the file, no folder, and no copy on the hub; and what to do."""
+    with pytest.raises(InputError, match=r"has no noveleval\.jsonl\[\.gz\]\): put noveleval"):
+        load("noveleval", folder=tmp_path)
+    with pytest.raises(InputError, match=r"no folder was named\): put noveleval\.jsonl into"):
+        load("noveleval", place="folder")
+    with pytest.raises(InputError, match=r"\(no copy of noveleval on the hub is known\)"):
+        load("noveleval", place="hub")
+    monkeypatch.setenv("RAGSIEVE_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=r"has no noveleval.*; no copy of noveleval on the hub"):
+        load("noveleval")
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    """When it is read: loading opens nothing."""
+    (tmp_path / "nq.jsonl.gz").write_bytes(gzip.compress(LINE * 100)[:-9])
+    dataset = load("nq", folder=tmp_path)
+
+    with pytest.raises(InputError, match=r"nq\.jsonl\.gz cannot be read"):
+        list(dataset)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ('load("nq", place="hub")', "MissingExtra: datasets is not installed: pip install"),
+        ('load("nq")', "InputError: data set nq must be in a folder or on the hub (no folder was"),
+    ],
+)
+def test_a_missing_library_is_named(call: str, error: str) -> None:
+    """The extra that brings it is in either message; the folder is the other way."""
+    program = (
+        "import sys; sys.modules['datasets'] = None\n"
+        "from ragsieve_research.datasets import load\n"
+        f"try: {call}\n"
+        "except Exception as error: print(f'{type(error).__name__}: {error}')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.startswith(error)
+    assert "ragsieve[hub]" in done.stdout
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_table_says_what_each_is(name: str) -> None:
+    """Summary, licence and use in a line each; NC licences are marked as such."""
+    entry = DATASETS[name]
+
+    assert all([entry.summary, entry.licence, entry.measures])
+    assert ("-NC" in entry.licence) == entry.non_commercial
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"use": "x"}, "pets.use is not known; known are summary, licence, measures, "),
+        ({"measures": 3}, "pets.measures must be a string, got 3"),
+        ({"hub": {"id": "me/pets"}}, "pets.hub.layout is missing"),
+        ({"hub": {"id": "me/pets", "layout": "petz"}}, "pets.hub.layout must be a function, got"),
+    ],
+)
+def test_a_bad_table_is_named_with_its_key(more: dict[str, Any], message: str) -> None:
+    """In one line."""
+    with pytest.raises(InputError, match=f"^table.toml: {message}"):
+        datasets._entry("pets", {"summary": "x", "licence": "x", "measures": "x", **more})
+
+
+def test_an_entry_takes_no_file_as_text() -> None:
+    """It would count from the folder of whoever reads it."""
+    with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
+        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
+
+
+@pytest.mark.data
+def test_reading_is_lazy(data: Path) -> None:
+    """The first question of a large file does not wait for the last."""
+    dataset = load("crag", folder=data)
+
+    assert 1 == len(list(islice(dataset, 1)))
+
+
+PACKAGE = """
+from pathlib import Path
+
+from ragsieve_research.datasets import Entry
+
+FILE = Path(__file__).with_name("bees.jsonl")
+BEES = Entry("questions about bees", "MIT", "that others can add", file=FILE)
+BROKEN = 3
+"""
+
+
+def test_another_package_adds_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By entry points; what is no entry is left out with a warning, and no name is taken over."""
+    (tmp_path / "other_data.py").write_text(PACKAGE)
+    (tmp_path / "bees.jsonl").write_bytes(LINE)
+    about = tmp_path / "other_data-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-data\nVersion: 1.0\n")
+    points = ["bees = other_data:BEES", "nq = other_data:BEES", "bad = other_data:BROKEN"]
+    (about / "entry_points.txt").write_text("\n".join(["[ragsieve.datasets]", *points, ""]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with DATASETS.isolated():
+        names, bees = [*DATASETS], load("bees")
+    sys.modules.pop("other_data")
+
+    assert ["a"] == [e.query.id for e in bees]
+    assert ("bees", "MIT") == (names[-1], bees.entry and bees.entry.licence)
+    assert 1 == names.count("nq")
+    assert DATASETS["nq"].hub
+    assert "entry point bad of ragsieve.datasets is left out: other_data:BROKEN" in caplog.text

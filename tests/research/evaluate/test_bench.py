@@ -1,0 +1,441 @@
+"""Systems × data sets × generators in a folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import multiprocessing
+import random
+import re
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rouge_score")
+
+from msgspec.structs import replace
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.text import contains_answer
+from ragsieve.types import Document
+from ragsieve_research.artifacts.folder import save
+from ragsieve_research.artifacts.recipe import Base, Trained
+from ragsieve_research.evaluate.bench import Bench
+from ragsieve_research.evaluate.config import BenchSystem, Config, Data, Generator, NoiseGrid
+from ragsieve_research.evaluate.records import load_run
+from ragsieve_research.evaluate.report import summarise
+from ragsieve_research.retrieve.indexes import IndexOptions, create_index
+
+CONFIG = Config(
+    systems=[
+        BenchSystem(name="all"),
+        BenchSystem(name="finefilter-point", label="fine", options={"truncator": "none"}),
+        BenchSystem(name="top-sentences"),
+    ],
+    data=[Data(name="sample")],
+    generators=(Generator(llm="fake:echo"),),
+    embedder="fake:hashing",
+    workers=4,
+    latency=2,
+)
+ONE = replace(CONFIG, systems=[BenchSystem(name="all")], latency=0, workers=1)
+TIMES = re.compile(r'"(seconds|filter_seconds|generator_seconds)": [0-9.e-]+')
+
+
+def run(folder: Path, config: Config = CONFIG, llm: Any = None, **options: Any) -> Bench:
+    """A run from start to end; ``llm`` stands in for fake:echo."""
+    bench = Bench(config, folder, **options)
+    if llm:
+        bench._models[json.dumps(["fake:echo", {}])] = llm
+    bench.prepare()
+    for _ in bench.run():
+        pass
+    return bench
+
+
+def own(folder: Path, *rows: dict[str, Any]) -> Path:
+    """A file of one's own questions."""
+    path = folder / "mine.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def records(folder: Path, name: str = "sample--all--fake-echo") -> list[dict[str, Any]]:
+    lines = (folder / "records" / f"{name}.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def files(folder: Path) -> dict[str, str]:
+    """All records of a run, without times."""
+    return {
+        f"{path.parent.name}/{path.name}": TIMES.sub("", path.read_text())
+        for part in ("records", "latency")
+        for path in sorted((folder / part).glob("*.jsonl"))
+    }
+
+
+def test_each_cell_has_a_record_a_question(tmp_path: Path) -> None:
+    """In their order, with metrics, presence by stage, gold answers and the whole trace."""
+    run(tmp_path)
+    found = records(tmp_path, "sample--fine--fake-echo")
+
+    assert list(range(1, 13)) == [r["line"] for r in found]
+    assert ["given", "Sentences", "Extract", "Cosine", "Order"] == [
+        p["stage"] for p in found[0]["presence"]
+    ]
+    assert {"accuracy", "f1", "sentence_recall", "tokens_kept"} <= {*found[0]["metrics"]}
+    assert found[0]["answers"]
+    assert 5 == len(found[0]["trace"]["steps"])
+
+
+def test_the_header_says_what_was_run(tmp_path: Path) -> None:
+    """Models, questions with checksum, machine, versions, seed and command; no key."""
+    options = {"api_key": "secret"}
+    config = replace(ONE, generators=(Generator(llm="openai:x", options=options),), seed=7)
+    Bench(config, tmp_path, command=["ragsieve", "bench", "--x", "api_key=secret"]).prepare()
+    text = (tmp_path / "run.json").read_text()
+    header = json.loads(text)
+
+    assert "secret" not in text
+    assert 7 == header["seed"]
+    assert 12 == header["datasets"]["sample"]["questions"]
+    assert 64 == len(header["datasets"]["sample"]["sha256"])
+    assert "openai:x" in header["models"]
+    assert {"python", "cores", "processor"} <= {*header["machine"]}
+    assert header["versions"]["numpy"]
+
+
+def test_filters_are_measured_without_a_generator(tmp_path: Path) -> None:
+    """``answers = false``: no answer, no metric of one, no seconds of a generator."""
+    llm = ScriptedLLM([])
+    run(tmp_path, replace(CONFIG, answers=False, systems=[BenchSystem(name="top-sentences")]), llm)
+    first = records(tmp_path, "sample--top-sentences--fake-echo")[0]
+    (row,) = summarise([load_run(tmp_path)]).rows
+
+    assert [] == llm.prompts
+    assert "answer" not in first
+    assert {"answer_present", "tokens_kept"} <= {*row.metrics}
+    assert not {"accuracy", "f1"} & {*row.metrics}
+    assert row.figure("cost", "filter_seconds") == pytest.approx(row.figure("cost", "seconds"))
+    assert math.isnan(row.figure("cost", "generator_seconds"))
+
+
+def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
+    """A power cut leaves zeros: the records go on."""
+    run(tmp_path, ONE)
+    (tmp_path / "run.json").write_bytes(bytes(100))
+    run(tmp_path, ONE)
+
+    assert "sample" in json.loads((tmp_path / "run.json").read_text())["datasets"]
+
+
+def test_times_are_of_questions_asked_alone(tmp_path: Path) -> None:
+    """The first two of each cell; filter and generator are parts of the whole."""
+    run(tmp_path)
+    lines = (tmp_path / "latency" / "sample--fine--fake-echo.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+
+    assert [1, 2] == [r["line"] for r in found]
+    for r in found:
+        assert abs(r["filter_seconds"] + r["generator_seconds"] - r["seconds"]) < 2e-4
+
+
+def test_times_are_of_models_that_remember_nothing(tmp_path: Path) -> None:
+    """Of the questions whose records were made before."""
+    llm = ScriptedLLM(lambda _: "x")
+    run(tmp_path, replace(ONE, latency=2), llm)
+
+    assert 12 == len(llm.prompts)  # one a record: the times are of another object
+
+
+def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
+    """Records stay, byte for byte."""
+    run(tmp_path)
+    before = files(tmp_path)
+    run(tmp_path, llm=ScriptedLLM([], identity="echo"))
+
+    assert before == files(tmp_path)
+
+
+def test_a_slow_system_can_be_asked_less(tmp_path: Path) -> None:
+    """Its first questions, which is no unfinished run; it is compared on what both were asked."""
+    slow = BenchSystem(name="top-documents", questions=3)
+    run(tmp_path, replace(CONFIG, systems=[*ONE.systems, slow], baseline="all"))
+    report = summarise([load_run(tmp_path)])
+    row = next(row for row in report.rows if row.system == "top-documents")
+
+    assert [1, 2, 3] == [r["line"] for r in records(tmp_path, "sample--top-documents--fake-echo")]
+    assert not [note for note in report.notes if "nfinished" in note]
+    assert 3 == row.differences["accuracy"].n
+
+
+def test_a_system_can_have_an_embedder_for_itself(tmp_path: Path) -> None:
+    """In place of the run's, which the others keep."""
+    own = BenchSystem(name="top-sentences", label="own", models={"embedder": "fake:hashing"})
+    systems = [BenchSystem(name="top-sentences"), own]
+    bench = Bench(replace(ONE, systems=systems, embedder="sentence_transformers:a/b"), tmp_path)
+    used = [bench._used(cell).keys() for cell in bench.cells]
+
+    assert [{"fake:echo", "sentence_transformers:a/b"}, {"fake:echo", "fake:hashing"}] == used
+
+
+def slow(log: Path) -> ScriptedLLM:
+    """An LLM that takes a moment and writes down what it is asked."""
+
+    def reply(prompt: Prompt) -> str:
+        time.sleep(0.01)
+        with log.open("a") as file:
+            file.write(json.dumps(prompt[-1].content) + "\n")
+        return "[1, 2]" if "JSON" in prompt[-1].content else prompt[-1].content[:40]
+
+    return ScriptedLLM(reply, identity="slow")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="starts processes by fork")
+def test_killed_at_ten_moments_the_records_are_the_same(tmp_path: Path) -> None:
+    """Byte for byte but for times; what was killed in a call is all that is asked again."""
+    run(tmp_path / "whole", llm=slow(tmp_path / "whole.log"))
+    context, draw = multiprocessing.get_context("fork"), random.Random(0)
+    cut, log = tmp_path / "cut", tmp_path / "cut.log"
+    for _ in range(10):
+        process = context.Process(target=run, args=(cut, CONFIG, slow(log)))
+        process.start()
+        time.sleep(draw.uniform(0.05, 0.6))
+        process.kill()
+        process.join(10)
+    run(cut, llm=slow(log))
+    whole, asked = (
+        Counter(path.read_text().splitlines()) for path in (tmp_path / "whole.log", log)
+    )
+    again = (asked - whole).total()
+
+    assert files(tmp_path / "whole") == files(cut)
+    assert {*whole} == {*asked}
+    assert again <= 10 * (CONFIG.workers + 2)  # those in a call, and a warm-up question each
+
+
+def fails_on(word: str) -> ScriptedLLM:
+    def reply(prompt: Prompt) -> str:
+        if word in prompt[-1].content:
+            raise ModelError("no luck")
+        return "x"
+
+    return ScriptedLLM(reply, identity="moody")
+
+
+def test_a_failure_is_a_record_that_counts_as_wrong(tmp_path: Path) -> None:
+    """It stays until it is asked again; the other questions have theirs."""
+    run(tmp_path, ONE, fails_on("symbol W"))
+    first = records(tmp_path)
+    run(tmp_path, ONE, ScriptedLLM(lambda _: "tungsten", identity="moody"))
+    second = records(tmp_path)
+    run(tmp_path, ONE, ScriptedLLM(lambda _: "tungsten", identity="moody"), retry=True)
+    third = records(tmp_path)
+
+    assert ["ModelError: no luck"] + [None] * 11 == [r.get("error") for r in first]
+    assert first[0]["metrics"]["accuracy"] == 0.0 == first[0]["metrics"]["f1"]
+    assert first == second
+    assert [None] * 12 == [r.get("error") for r in third]
+    assert 1.0 == third[0]["metrics"]["accuracy"]
+
+
+def test_a_run_that_cannot_work_stops(tmp_path: Path) -> None:
+    """After ten failures and no answer; a server that is down costs no thousand waits."""
+    with pytest.raises(ModelError, match="the first 10 questions of sample--all--fake-echo failed"):
+        run(tmp_path, ONE, fails_on(""))
+
+
+def test_other_questions_or_models_are_not_mixed(tmp_path: Path) -> None:
+    """The error names the file that was made from something else."""
+    row = {"answers": ["x"], "documents": ["x"]}
+    config = replace(ONE, data=[Data(name=str(own(tmp_path, {"question": "a?", **row})))])
+    run(tmp_path / "r", config)
+    with pytest.raises(InputError, match=r"was made by .*echo.*, not by"):
+        run(tmp_path / "r", config, ScriptedLLM([], identity="other"))
+    own(tmp_path, {"question": "b?", **row})
+    with pytest.raises(InputError, match=r"line 1 of .* is not the one"):
+        run(tmp_path / "r", config)
+
+
+def test_a_broken_line_is_named_before_anything_is_asked(tmp_path: Path) -> None:
+    """With file and line."""
+    mine = own(tmp_path, {"question": "a?", "documents": ["x"]}, {"documents": []})
+    with pytest.raises(InputError, match=r"mine\.jsonl, line 2: a record must have a question"):
+        Bench(replace(ONE, data=[Data(name=str(mine))]), tmp_path / "r").prepare()
+
+
+def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) -> None:
+    """Or those whose documents do not; without a gold answer a question is neither."""
+    asked = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]
+    rows = [{"question": text, "answers": gold, "documents": ["x"]} for text, gold in asked]
+    mine = own(tmp_path, *rows)
+    found = []
+    for only in ("all", "answerable", "unanswerable"):
+        config = replace(ONE, data=[Data(name=str(mine), only=only)])
+        Bench(config, tmp_path / "r").prepare()
+        path = max((tmp_path / "r" / "questions").iterdir(), key=lambda p: p.stat().st_mtime_ns)
+        found.append([json.loads(line)["question"] for line in path.open()])
+
+    assert [["with?", "without?", "unknown?"], ["with?"], ["without?"]] == found
+
+
+def test_questions_can_be_one_part_by_the_salted_hash(tmp_path: Path) -> None:
+    """The three parts together are all, and each has its own files."""
+    asked = [f"question {n}" for n in range(20)]
+    mine = own(tmp_path, *({"question": q, "answers": ["x"], "documents": ["x"]} for q in asked))
+    data = [Data(name=str(mine), part=part) for part in ("train", "validation", "test")]
+    Bench(replace(ONE, data=data), tmp_path / "r").prepare()
+    files = {path.name: [*path.open()] for path in (tmp_path / "r" / "questions").iterdir()}
+
+    assert {"mine-train.jsonl", "mine-validation.jsonl", "mine-test.jsonl"} == {*files}
+    assert sorted(asked) == sorted(json.loads(q)["question"] for f in files.values() for q in f)
+
+
+def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
+    """Its files are part of what made the records: another cut is refused in the same run."""
+    odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0]}
+    made = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"), cut=odds)
+    folder = save(tmp_path / "mine", made, {})
+    config = replace(ONE, systems=[BenchSystem(name=str(folder))])
+    run(tmp_path / "r", config)
+    header = json.loads((tmp_path / "r" / "run.json").read_text())
+    save(folder, msgspec.structs.replace(made, cut={**odds, "price": 0.5}), {})
+
+    assert 12 == len(records(tmp_path / "r", "sample--mine--fake-echo"))
+    assert header["models"][str(folder)].startswith("mine@")
+    with pytest.raises(InputError, match="was made by"):
+        run(tmp_path / "r", config)
+
+
+def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
+    """Its chunks are filtered; gold documents count that it knows by other ids."""
+    index, text = tmp_path / "words", "Seals and Crofts sang Summer Breeze."
+    gold = {"id": "g", "text": text, "is_positive": True}
+    row = {"question": "Who sang Summer Breeze?", "answers": ["Seals"], "documents": [gold]}
+    with create_index(index, IndexOptions(embedder="none", chunks="whole")) as corpus:
+        corpus.add([Document("other", text), Document("more", "A breeze blows.")])
+    data = [Data(name=str(own(tmp_path, row)), index=str(index), retrieve=1)]
+    run(tmp_path / "r", replace(ONE, data=data))
+    (file,) = (tmp_path / "r" / "records").glob("*.jsonl")
+    record = json.loads(file.read_text())
+
+    assert "mine-1-of-words--all--fake-echo.jsonl" == file.name
+    assert ["other"] == [span["document"] for span in record["kept"]]
+    assert 1.0 == record["metrics"]["document_recall"]
+
+
+def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
+    """The same system by two routers; CRAG's metrics are measured where the run says so."""
+    sources = tmp_path / "two.toml"
+    texts = {"news": "Bees make honey.", "wiki": "Honey is sweet."}
+    documents = [{"id": name, "text": text, "source": name} for name, text in texts.items()]
+    question = {"question": "Who makes honey?", "answers": ["bees"], "documents": documents}
+    mine = own(tmp_path, question)
+    table = '[[sources]]\nname = "{0}"\nkind = "passages"\nquestions = "mine.jsonl"\nonly = "{0}"\n'
+    sources.write_text("".join(map(table.format, texts)))
+    systems = [BenchSystem(name="all"), BenchSystem(name="all", label="one", router="only:wiki")]
+    data = [Data(name=str(mine), sources=str(sources))]
+    run(tmp_path / "r", replace(ONE, data=data, systems=systems, crag=True))
+    name = "mine-from-two--{}--fake-echo"
+    (both,), (one,) = (records(tmp_path / "r", name.format(label)) for label in ("all", "one"))
+
+    assert ["news/news", "wiki/wiki"] == [span["document"] for span in both["kept"]]
+    assert ["wiki/wiki"] == [span["document"] for span in one["kept"]]
+    assert (1.0, 0.0) == (both["metrics"]["crag_accuracy"], one["metrics"]["crag_accuracy"])
+    assert (0.0, 1.0) == (both["metrics"]["hallucination"], one["metrics"]["hallucination"])
+    report = summarise([load_run(tmp_path / "r")])
+    assert ["crag_accuracy", "hallucination", "missing", "crag_score"] == report.headline[:4]
+
+
+def test_a_source_that_is_left_out_is_in_the_report(tmp_path: Path) -> None:
+    """Records say it, and the report counts it."""
+    sources = tmp_path / "s.toml"
+    sources.write_text(
+        '[[sources]]\nname = "shop"\nkind = "api"\napi = "crag:music"\nentities = "rules"\n'
+        'url = "http://127.0.0.1:1"\n'  # a private address is refused
+    )
+    mine = own(tmp_path, {"question": "When was Dov Tallis born?", "answers": ["1971"]})
+    run(tmp_path / "r", replace(ONE, data=[Data(name=str(mine), sources=str(sources))]))
+    report = summarise([load_run(tmp_path / "r")])
+
+    assert any("without a source or a stage that failed: all" in note for note in report.notes)
+
+
+def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:
+    """It keeps of each question what holds one, so recall of the answer is whole."""
+    config = replace(ONE, systems=[BenchSystem(name="oracle")])
+    run(tmp_path, config)
+    found = records(tmp_path, "sample--oracle--fake-echo")
+
+    assert any(record["kept"] for record in found)
+    for record in found:
+        assert all(contains_answer(s["text"], record["answers"]) for s in record["kept"])
+
+
+def test_noise_is_written_into_the_questions(tmp_path: Path) -> None:
+    """A file for each share, and records under its name."""
+    grid = NoiseGrid(kinds=["random"], shares=[0.5, 1])
+    bench = run(tmp_path, replace(ONE, noise=grid))
+    half, whole = (
+        json.loads((tmp_path / "questions" / f"sample--random-{s}-first.jsonl").open().readline())
+        for s in ("0.5", "1")
+    )
+
+    assert (2, 10) == (len(half["documents"]), len(whole["documents"]))
+    assert 2 == len(bench.cells) == len([*(tmp_path / "records").glob("*.jsonl")])
+
+
+def test_a_judge_is_asked_where_one_is_named(tmp_path: Path) -> None:
+    """Beside the rest, and not at the system's cost."""
+    config = replace(ONE, judge="fake:echo")
+    run(tmp_path, config)
+    plain = tmp_path / "plain"
+    run(plain, ONE)
+    found, without = records(tmp_path)[0], records(plain)[0]
+
+    assert {"judge", "semantic_accuracy"} == {*found["metrics"]} - {*without["metrics"]}
+    assert [s["calls"] for s in without["trace"]["steps"]] == [
+        s["calls"] for s in found["trace"]["steps"]
+    ]
+
+
+def test_seeds_draw_questions(tmp_path: Path) -> None:
+    """The same seed gives the same, another one another sample."""
+
+    def drawn(seed: int) -> str:
+        config = replace(ONE, questions=6, sample=True, seed=seed)
+        Bench(config, tmp_path / str(seed)).prepare()
+        return (tmp_path / str(seed) / "questions" / "sample.jsonl").read_text()
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert 6 == len(drawn(1).splitlines())
+
+
+def test_systems_with_models_of_their_own_are_run(tmp_path: Path) -> None:
+    """By the run's pruner, or with one for a part; all models are in the header."""
+    own = BenchSystem(
+        name="finefilter-point", models={"reranker": "fake:overlap"}, options={"truncator": "none"}
+    )
+    run(
+        tmp_path,
+        replace(CONFIG, systems=[BenchSystem(name="finefilter"), own], pruner="fake:pruner"),
+    )
+    used = json.loads((tmp_path / "run.json").read_text())["models"]
+
+    assert {"fake:echo", "fake:hashing", "fake:pruner", "fake:overlap"} == {*used}
+    for name, stage in (("finefilter", "Pruner"), ("finefilter-point", "Pair")):
+        stages = {
+            step["stage"].split("(")[0]
+            for record in records(tmp_path, f"sample--{name}--fake-echo")
+            for step in record["trace"]["steps"]
+        }
+        assert stage in stages

@@ -1,0 +1,168 @@
+"""What a benchmark runs, read from TOML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve_research.evaluate.config import Config, cells, label, read
+
+PLAIN = """
+[[data]]
+name = "sample"
+[[systems]]
+name = "all"
+[[systems]]
+name = "finefilter-point"
+label = "no cut"
+options = { truncator = "none" }
+"""
+RUNS = Path(__file__).parents[3] / "experiments"
+
+
+def parsed(folder: Path, text: str, *, small: bool = False) -> Config:
+    path = folder / "run.toml"
+    path.write_text(text)
+    return read(path, small=small)
+
+
+def test_a_short_file_is_enough(tmp_path: Path) -> None:
+    """Two systems on one data set; all else has a default."""
+    config = parsed(tmp_path, PLAIN)
+
+    assert "run" == config.name
+    assert ["all", "no cut"] == [label(system) for system in config.systems]
+    assert ["sample--all--smollm2", "sample--no-cut--smollm2"] == [c.file for c in cells(config)]
+
+
+def test_the_small_variant_stands_in_for_what_it_names(tmp_path: Path) -> None:
+    """And for nothing else; the run has a name of its own."""
+    text = "questions = 500\nseed = 3\n[small]\nquestions = 5" + PLAIN.replace("[[s", "[[small.s")
+    text = text.replace("[[data", "[[small.data") + PLAIN
+    config = parsed(tmp_path, text, small=True)
+
+    assert (5, 3, "run-small") == (config.questions, config.seed, config.name)
+    assert (500, "run") == ((large := parsed(tmp_path, text)).questions, large.name)
+
+
+def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
+    """Of its own where it has one."""
+    more = '[[systems]]\nname = "closed-book"\n[[systems]]\nname = "finefilter"\n'
+    text = "max_tokens = 90\n" + PLAIN + more + "options = { max_tokens = 30 }"
+    config = parsed(tmp_path, text)
+    budgets = {label(s): s.options.get("max_tokens") for s in config.systems}
+
+    assert {"all": 90, "no cut": 90, "closed-book": 90, "finefilter": 30} == budgets
+
+
+@pytest.mark.parametrize(
+    ("more", "llm"),
+    [
+        ("", "smollm2"),
+        ("answers = false\n", "deferred:smollm2"),
+        ("answers = false\ngenerators = [{ }]\n", "smollm2"),
+        ("answers = false\n[[systems]]\nname = 'chunkrag'\n", "smollm2"),
+    ],
+)
+def test_a_generator_that_nobody_names_or_asks_is_deferred(
+    tmp_path: Path, more: str, llm: str
+) -> None:
+    """Tables name it as before; where a system asks it, all count by its own tokens."""
+    config = parsed(tmp_path, more + PLAIN.partition('[[systems]]\nname = "finefilter-point')[0])
+    (generator,) = config.generators
+
+    assert (llm, "smollm2") == (generator.llm, label(generator))
+
+
+def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> None:
+    """2 kinds, 2 shares, 2 positions and 2 systems are 16 cells with names of their own."""
+    noise = '[noise]\nkinds = ["random", "duplicates"]\nshares = [0, 0.5]\n'
+    config = parsed(tmp_path, noise + 'positions = ["first", "last"]\n' + PLAIN)
+    files = [cell.file for cell in cells(config)]
+
+    assert 16 == len(files) == len(set(files))
+    assert "sample--random-0.5-last--all--smollm2" in files
+
+
+def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
+    """With a label and files of its own, behind the other choices."""
+    more = '[[data]]\nname = "sample"\npoisoned = true\n'
+    config = parsed(tmp_path, PLAIN + more + more + 'part = "test"')
+    labels = [data.label for data in config.data]
+
+    assert ["sample", "sample (poisoned)", "sample (test, poisoned)"] == labels
+    assert 3 == len({cell.questions_file for cell in cells(config)})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("= 1", "Invalid statement"),
+        ("", "systems is missing"),
+        (PLAIN.replace("all", "al"), "system must be one of .*finefilter-point, .* got 'al'"),
+        (
+            PLAIN.replace("truncator =", "cut ="),
+            "options of finefilter-point are .*truncator.* got 'cut'",
+        ),
+        (
+            PLAIN.replace('"none"', "3"),
+            "truncator of finefilter-point is a model's: name one for it, .*, got 3",
+        ),
+        (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
+        ("speed = 3\n" + PLAIN, "speed is not known; known are systems, data, "),
+        ("workers = 0\n" + PLAIN, "workers must be a whole number >= 1, got 0"),
+        ('baseline = "x"\n' + PLAIN, "baseline must be the label of a system .*'x'"),
+        ('embedder = "smollm2"\n' + PLAIN, "smollm2 is no embedder"),
+        (PLAIN + 'models = { extractor = "minilm" }', "minilm is no LLM"),
+        (
+            PLAIN + 'models = { critic = "smollm2" }',
+            "models of finefilter-point are .* got 'critic'",
+        ),
+        (
+            PLAIN + "models = { truncator = 'smollm2' }",
+            "truncator of finefilter-point must be .* both",
+        ),
+        (
+            PLAIN
+            + "[[data]]\nname = 'x'\npoisoned = true\n[noise]\nkinds = ['random']\nshares = [0]",
+            "poisoned must be false where the run has noise",
+        ),
+        (
+            "[noise]\nkinds = ['random']\nshares = [2]\n" + PLAIN,
+            r"noise.shares\[0\] must be .* 1\], got 2",
+        ),
+        *(  # documents that are not asked cannot be made worse
+            (
+                f"[[data]]\nname = 'x'\n{option} = 'i'\n{more}" + PLAIN,
+                f"{option} must be empty where documents are noise",
+            )
+            for option in ("index", "sources")
+            for more in ("poisoned = true", "[noise]\nkinds = ['random']\nshares = [0.5]")
+        ),
+        ("[[generators]]\nllm = 'nonsense'\n" + PLAIN, "a model must be one of .*'nonsense'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    """One line with the file, the place in it and the rule."""
+    with pytest.raises(InputError, match=f"run.toml:? .*{message}") as caught:
+        parsed(tmp_path, text)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_small_variant_must_be_there(tmp_path: Path) -> None:
+    """Asking for it where the file has none is a mistake, too."""
+    with pytest.raises(InputError, match=r"run.toml: there is no table \[small\]"):
+        parsed(tmp_path, PLAIN, small=True)
+
+
+@pytest.mark.parametrize("path", sorted(RUNS.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("small", [False, True])
+def test_every_experiment_can_be_read(path: Path, small: bool) -> None:
+    """Its systems, options and models exist, and so does its small variant."""
+    config = read(path, small=small)
+
+    assert config.about
+    assert [*cells(config)]

@@ -1,0 +1,290 @@
+"""Kept spans against gold evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve import select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result, Tokens
+from ragsieve.trace import Trace
+from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.evaluate.evidence import (
+    Presence,
+    document_precision,
+    document_recall,
+    gold_sentences,
+    presence,
+    sentence_precision,
+    sentence_recall,
+    tokens_kept,
+)
+from ragsieve_research.systems.finefilter import finefilter
+
+QUERY = Query("Who sang it?")
+TEXT = "Seals sang it. It rained. Crofts played."  # sentences at 0:14, 15:25 and 26:40
+SANG, RAINED, PLAYED = (0, 14), (15, 25), (26, 40)
+
+
+def document(id: str = "d", text: str = TEXT, **metadata: Any) -> Document:
+    return Document(id, text, metadata=metadata)
+
+
+def kept(example: Example, *spans: tuple[str, int, int]) -> Result:
+    """A result that keeps spans of documents by id."""
+    documents = {d.id: d for d in example.documents}
+    segments = tuple(Segment(documents[id], start, end) for id, start, end in spans)
+    return Result(QUERY, example.documents, segments, "", Tokens(40, 10), Trace())
+
+
+def of_documents(example: Example, result: Result) -> tuple[float | None, float | None]:
+    """Recall and precision of documents."""
+    return document_recall(example, result), document_precision(example, result)
+
+
+def of_sentences(example: Example, result: Result) -> tuple[float | None, float | None]:
+    """Recall and precision of sentences."""
+    return sentence_recall(example, result), sentence_precision(example, result)
+
+
+def test_gold_sentences_are_spans() -> None:
+    """Named by text, in any order, twice, with other white space or without the final stop."""
+    named = ["Crofts played.", "Seals sang it.", "Seals  sang\nit", " ", "Nobody said this."]
+
+    assert [(0, 13), SANG, PLAYED] == gold_sentences(document(supporting_sentences=named))
+
+
+def test_gold_sentences_may_be_named_by_index() -> None:
+    """As HotpotQA publishes them, an index past the end among them."""
+    gold = document(sentences=["Seals sang it.", "It rained."], supporting_sentences=[1, 7])
+
+    assert [RAINED] == gold_sentences(gold)
+
+
+def test_a_gold_sentence_is_found_by_its_words_only_whole() -> None:
+    """Punctuation between words may differ; a word may not be part of a longer one."""
+    text = "They resang it twice. He (sang it, twice)."
+    start = text.index("sang it, twice")
+    found = gold_sentences(document(text=text, supporting_sentences=["sang it: twice"]))
+
+    assert [(start, start + len("sang it, twice"))] == found
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (
+            {"supporting_sentences": "Seals sang it."},
+            "supporting_sentences must be a list, got 'Seals",
+        ),
+        (
+            {"supporting_sentences": [0], "sentences": {"a": 1}},
+            "sentences must be a list, got {'a': 1}",
+        ),
+        ({"supporting_sentences": [None]}, r"supporting_sentences\[0\] must be .*, got None"),
+        (
+            {"supporting_sentences": [0], "sentences": [1]},
+            r"sentences\[0\] must be a string, got 1",
+        ),
+    ],
+)
+def test_labels_of_another_kind_are_named(metadata: dict[str, Any], message: str) -> None:
+    """The error says what was found instead."""
+    with pytest.raises(InputError, match=message):
+        gold_sentences(document(**metadata))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa", "multihoprag", "clapnq"])
+def test_real_gold_sentences_are_found(records: dict[str, list[Example]], name: str) -> None:
+    """All of them, whose text stands in the document or differs from it by punctuation only."""
+    documents = [d for example in records[name] for d in example.documents]
+    named = sum(len({*d.metadata.get("supporting_sentences", [])}) for d in documents)
+    found = sum(len(gold_sentences(d)) for d in documents)
+
+    assert named > 400
+    assert named - found <= 0.005 * named
+
+
+def test_documents_count_by_any_kept_span() -> None:
+    """Gold a, b, c; kept two spans of a, one of b, one of x: recall 2 of 3, precision 2 of 3."""
+    gold = [document(id, is_positive=True) for id in "abc"]
+    example = Example(QUERY, (*gold, document("x", is_positive=False)))
+    result = kept(example, ("a", *SANG), ("a", *PLAYED), ("b", *SANG), ("x", *RAINED))
+
+    assert (2 / 3, 2 / 3) == of_documents(example, result)
+    assert (0.0, 0.0) == of_documents(example, kept(example))
+
+
+def test_sentences_count_by_half() -> None:
+    """Gold 14 and 14 characters; the second cut after 6: recall 1 of 2, precision 2 of 3."""
+    gold = document(supporting_sentences=["Seals sang it.", "Crofts played."])
+    example = Example(QUERY, (gold,))
+    result = kept(example, ("d", 0, 32))  # "Seals sang it. It rained. Crofts"
+
+    assert 1 / 2 == sentence_recall(example, result)
+    assert 2 / 3 == sentence_precision(example, result)  # "Crofts" lies in a gold sentence
+    assert 1.0 == sentence_recall(example, kept(example, ("d", 0, 7), ("d", 26, 33)))  # 7 of 14
+    assert 0.0 == sentence_recall(example, kept(example, ("d", 0, 6), ("d", 26, 32)))  # 6 of 14
+
+
+@pytest.mark.parametrize(
+    ("gold", "spans", "expected"),
+    [
+        ("Seals sang it.", [("a", 15, 25), ("a", 0, 25)], (1.0, 0.5)),  # overlapping count once
+        ("It rained.", [("b", *RAINED), ("a", *RAINED)], (1.0, 0.5)),  # b has no gold one
+        ("It rained.", [], (0.0, 0.0)),
+    ],
+)
+def test_sentences_worked_by_hand(
+    gold: str, spans: list[tuple[str, int, int]], expected: tuple[float, float]
+) -> None:
+    """Recall and precision of two equal texts, of which one is labelled."""
+    example = Example(QUERY, (document("a", supporting_sentences=[gold]), document("b")))
+
+    assert expected == of_sentences(example, kept(example, *spans))
+
+
+def test_without_a_gold_label_there_is_no_number() -> None:
+    """Whatever was kept: unlabelled, and labelled with nothing gold among them."""
+    for metadata in ({}, {"is_positive": False, "supporting_sentences": []}):
+        example = Example(QUERY, (document(**metadata),))
+        for result in (kept(example), kept(example, ("d", *SANG))):
+            assert (None,) * 4 == of_documents(example, result) + of_sentences(example, result)
+
+
+def test_documents_of_equal_ids_are_told_apart() -> None:
+    """A system renames the second; the labels follow."""
+    example = Example(QUERY, (document("a", "It rained."), document("a", is_positive=True)))
+    result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
+    first_only = Result(QUERY, result.documents, result.kept[:1], "", Tokens(2, 1), Trace())
+
+    assert 0.5 == document_precision(example, result)
+    assert 0.0 == document_recall(example, first_only)
+
+
+def test_the_label_of_a_copy_counts() -> None:
+    """A system reads a document of one id and one text once, with the labels of both."""
+    example = Example(QUERY, (document("a"), document("a", is_positive=True), document("b")))
+    result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
+
+    assert (1.0, 0.5) == of_documents(example, result)
+
+
+def test_an_answer_is_followed_through_the_stages() -> None:
+    """Extract keeps two sentences, the wrong one is ranked first and alone survives."""
+    llm = ScriptedLLM(lambda prompt: "[1, 2]", choices=lambda _, options: [0, 1, 0])
+    system = finefilter(llm, HashingEmbedder())
+    documents = ["Who was it? Seals sang. It rained."]
+    result = system("Who was it?", documents)
+
+    assert [
+        Presence("given", True, None),
+        Presence("Sentences", True, None),
+        Presence("Extract", True, None),
+        Presence("Cosine", True, False),
+        Presence("Truncate", False, False),
+        Presence("Order", False, False),
+    ] == presence(result, ["Seals"])
+
+
+def test_the_readers_step_is_none_of_the_filters() -> None:
+    """Asked or not, the stages are the same, a budget's cut among them."""
+    system = System(Pipeline(split.Sentences()), Reader(ScriptedLLM(["Seals"])), max_tokens=4)
+    filtered, asked = system(QUERY, [TEXT]), system.ask(QUERY, [TEXT])
+    stages = ["given", "Sentences", "System"]
+
+    assert asked.answer is not None
+    assert stages == [p.stage for p in presence(filtered, ["Crofts"])]
+    assert stages == [p.stage for p in presence(asked, ["Crofts"])]
+    assert [True, True, False] == [p.present for p in presence(asked, ["Crofts"])]
+
+
+def first_two(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    return [*segments[:2]]
+
+
+def test_a_stage_that_is_a_function_keeps_its_name() -> None:
+    """Only options go."""
+    result = System(Pipeline(first_two), Reader(ScriptedLLM([])))(QUERY, [TEXT])
+
+    assert "first_two" in presence(result, [])[1].stage
+
+
+def test_titles_and_dropped_text_hold_no_answer() -> None:
+    """Only kept spans count; a Chinese answer is found inside a sentence."""
+    system = System(Pipeline(split.Sentences(), select.TopK(1)), Reader(ScriptedLLM([])))
+    result = system(QUERY, [Document("d", "他住在东京。 Crofts played.", "Seals")])
+
+    assert [True] * 3 == [p.present for p in presence(result, ["东京"])]
+    assert [False] * 3 == [p.present for p in presence(result, ["Seals"])]
+    assert False is presence(result, ["Crofts"])[-1].present
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"), [(40, 10, 0.25), (40, 0, 0.0), (40, 40, 1.0), (0, 0, None)]
+)
+def test_tokens_kept_is_a_share(before: int, after: int, expected: float | None) -> None:
+    """Of nothing there is none."""
+    result = Result(QUERY, (), (), "", Tokens(before, after), Trace())
+
+    assert expected == tokens_kept(result)
+
+
+def of_index(*spans: tuple[Document, int, int]) -> Result:
+    """A result that keeps spans of documents as an index knows them."""
+    segments = tuple(Segment(*span) for span in spans)
+    documents = tuple(segment.document for segment in segments)
+    return Result(QUERY, documents, segments, "", Tokens(40, 10), Trace())
+
+
+GOLD = Document("7", TEXT, "Songs", metadata={"is_positive": True, "supporting_sentences": [TEXT]})
+OTHER_TEXT = ("It snowed.", "Weather")
+OTHER = Document("8", *OTHER_TEXT, metadata={"is_positive": False})
+HAILED = [(Document(f"x{n}", "It hailed."), 0, 10) for n in range(3)]
+INDEXED = Example(QUERY, (OTHER, GOLD))
+
+
+@pytest.mark.parametrize(
+    ("spans", "of_document", "of_sentence"),
+    [
+        (  # one of two is gold; three sentences of its text, one snowed
+            [(Document("a:0", TEXT, "Songs"), 0, 40), (Document("a:1", *OTHER_TEXT), 0, 9)],
+            *((1.0, 0.5), (1.0, 0.75)),
+        ),
+        # equal ids, another text or title: nothing gold is found, all that is kept is wrong
+        ([(Document("7", "It hailed."), 0, 10)], (0.0, 0.0), (0.0, 0.0)),
+        ([(Document("7", TEXT, "Another title"), 0, 10)], (0.0, 0.0), (0.0, 0.0)),
+        # each stranger by itself: a quarter is gold, but less than half of its sentence
+        ([(GOLD, 0, 14), *HAILED], (1.0, 0.25), (0.0, 0.25)),
+        # half of the gold sentence from each of two copies is all of it
+        (
+            [(Document("x", TEXT, "Songs"), 0, 15), (Document("y", TEXT, "Songs"), 15, 40)],
+            *((1.0, 1.0), (1.0, 1.0)),
+        ),
+    ],
+)
+def test_documents_of_an_index_are_known_by_what_they_say(
+    spans: list[tuple[Document, int, int]],
+    of_document: tuple[float, float],
+    of_sentence: tuple[float, float],
+) -> None:
+    """Recall and precision, whatever ids they have there."""
+    result = of_index(*spans)
+
+    assert of_document == of_documents(INDEXED, result)
+    assert of_sentence == of_sentences(INDEXED, result)
+
+
+def test_equal_documents_in_hand_keep_their_own_ids() -> None:
+    """The second of two equal texts is the gold one: keeping the first finds nothing."""
+    twins = (Document("1", TEXT), Document("2", TEXT, metadata={"is_positive": True}))
+    example = Example(QUERY, twins)
+
+    assert [0.0, 1.0] == [document_recall(example, of_index((twin, 0, 14))) for twin in twins]

@@ -1,0 +1,220 @@
+"""The numbers that a result is measured by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
+from ragsieve.select.top import TopK
+from ragsieve.types import Document, Example, Query
+from ragsieve_research.evaluate.answers import AnswerJudge
+from ragsieve_research.evaluate.metrics import (
+    METRICS,
+    Metric,
+    crag_metrics,
+    failed,
+    measure,
+    semantic_accuracy,
+)
+
+GOLD = {"is_positive": True, "supporting_sentences": ["Seals sang it."]}
+DOCUMENTS = (Document("a", "Seals sang it.", metadata=GOLD), Document("b", "It rained."))
+PAIRS = [{"short_answers": ["Seals"]}, {"short_answers": ["Crofts", "D. Crofts"]}]
+
+
+def example(answers: tuple[str, ...] = ("Seals",), **metadata: Any) -> Example:
+    return Example(Query("Who sang it?"), DOCUMENTS, answers, metadata)
+
+
+def asked(reply: str, *, k: int = 1) -> Result:
+    """The first ``k`` documents kept and answered from."""
+    return System(Pipeline(TopK(k)), Reader(ScriptedLLM([reply]))).ask("Who sang it?", DOCUMENTS)
+
+
+def test_all_that_applies_is_measured() -> None:
+    """Of 'Jim Seals' 1 of 2 words is right, 1 of 1 found; 4 of 7 tokens are kept, the gold ones."""
+    values = measure(example(), asked("Jim Seals"))
+
+    assert {
+        "accuracy": 1.0,
+        "exact_match": 0.0,
+        "f1": 2 / 3,
+        "rouge1": pytest.approx(2 / 3),
+        "rouge2": 0.0,
+        "rougeL": pytest.approx(2 / 3),
+        "document_recall": 1.0,
+        "document_precision": 1.0,
+        "sentence_recall": 1.0,
+        "sentence_precision": 1.0,
+        "answer_present": 1.0,
+        "tokens_kept": 4 / 7,
+        "tokens": 4.0,
+    } == values
+
+
+def test_every_metric_is_in_the_table_under_its_name() -> None:
+    """With a line that says what it is, and a way that is good."""
+    assert [*METRICS] == [metric.name for metric in METRICS.values()]
+    for metric in METRICS.values():
+        assert metric.summary
+        assert metric.better in ("higher", "lower")
+        assert metric.group in ("answer", "evidence", "cost")
+    assert {"hallucination", "missing", "tokens_kept", "tokens"} == {
+        metric.name for metric in METRICS.values() if metric.better == "lower"
+    }
+
+
+def test_metrics_may_be_chosen() -> None:
+    """One's own too: a metric is a function and a name."""
+    own = Metric("spans", "kept spans", lambda _, result: float(len(result.kept)), "cost", "lower")
+
+    assert {"spans": 2.0, "tokens": 7.0} == measure(
+        example(), asked("x", k=2), [own, METRICS["tokens"]]
+    )
+    assert {} == measure(example(()), asked("x"), [METRICS["f1"]])
+
+
+def test_an_unanswerable_question_has_no_answer_metric() -> None:
+    """Nor an answer to be present."""
+    values = measure(example(()), asked("Seals"))
+    groups = {METRICS[name].group for name in values}
+
+    assert {"evidence", "cost"} == groups
+    assert "answer_present" not in values
+
+
+def test_a_filter_alone_has_no_answer_metric() -> None:
+    """Whether a gold answer is present can be said all the same."""
+    system = System(Pipeline(TopK(0)), Reader(ScriptedLLM([])))
+    values = measure(example(qa_pairs=PAIRS), system("Who sang it?", DOCUMENTS))
+
+    assert not [name for name in values if METRICS[name].group == "answer"]
+    assert 0.0 == values["answer_present"]
+    assert (0.0, 0.0) == (values["tokens_kept"], values["document_recall"])
+
+
+def test_sub_answers_are_measured_where_there_are_some() -> None:
+    """One of two, by any of its spellings."""
+    assert 0.5 == measure(example(qa_pairs=PAIRS), asked("Dan D. Crofts"))["asqa_em"]
+
+
+@pytest.mark.parametrize(
+    "pairs", [5, "Seals", ["Seals"], [{}], [{"short_answers": "Seals"}], [{"short_answers": [1]}]]
+)
+def test_sub_answers_of_another_kind_are_named(pairs: Any) -> None:
+    """The error says what they must be."""
+    with pytest.raises(
+        InputError, match=r"qa_pairs\S* (must be (a list|an object|a str)|is missing)"
+    ):
+        measure(example(qa_pairs=pairs), asked("Seals"))
+
+
+def test_rouge_is_left_out_where_it_cannot_see_the_gold_answer() -> None:
+    """It knows ASCII words only; the others read Chinese."""
+    values = measure(example(("东京",)), asked("东京"))
+
+    assert (1.0, 1.0) == (values["exact_match"], values["f1"])
+    assert not [name for name in values if name.startswith("rouge")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "numbers"),
+    [
+        ("Seals", (1.0, 0.0, 0.0, 1.0)),
+        ("I don't know", (0.0, 0.0, 1.0, 0.0)),
+        ("", (0.0, 0.0, 1.0, 0.0)),
+        ("Crofts", (0.0, 1.0, 0.0, -1.0)),
+    ],
+)
+def test_crags_numbers_are_of_crag(reply: str, numbers: tuple[float, ...]) -> None:
+    """The score is accuracy less hallucination; other datasets have none of the four."""
+    names = ("crag_accuracy", "hallucination", "missing", "crag_score")
+    values = measure(example(dataset="crag"), asked(reply))
+
+    assert numbers == tuple(values[name] for name in names)
+    assert not {*names} & {*measure(example(dataset="nq"), asked(reply))}
+
+
+def test_a_judge_is_asked_once_for_four_numbers() -> None:
+    """And for every dataset, where one asks for them."""
+    llm = ScriptedLLM([], choices=lambda prompt, options: [0.9, 0.1])
+    values = measure(example(), asked("The man of Seals & Crofts"), crag_metrics(AnswerJudge(llm)))
+
+    assert {"crag_accuracy": 1, "hallucination": 0, "missing": 0, "crag_score": 1} == values
+    assert 1 == len(llm.prompts)
+
+
+@pytest.mark.parametrize(
+    ("reply", "sure", "expected", "calls"),
+    [("Seals", 0, 1.0, 0), ("Jim", 1, 1.0, 1), ("Jim", 0, 0.0, 1), ("", 1, 0.0, 0)],
+)
+def test_the_same_in_other_words_is_a_judges_to_say(
+    reply: str, sure: float, expected: float, calls: int
+) -> None:
+    """It is not asked where the words are the same, or none."""
+    llm = ScriptedLLM([], choices=lambda prompt, options: [sure, 1 - sure])
+    values = measure(example(), asked(reply), [semantic_accuracy(AnswerJudge(llm))])
+
+    assert {"semantic_accuracy": expected} == values
+    assert calls == len(llm.prompts)
+
+
+@pytest.mark.parametrize(
+    ("answers", "metadata"),
+    [
+        (("Seals",), {}),
+        (("Seals",), {"dataset": "crag"}),
+        (("东京",), {"qa_pairs": PAIRS}),
+        ((), {}),
+        ((), {"qa_pairs": PAIRS}),
+    ],
+)
+def test_a_failure_counts_wherever_an_answer_would(
+    answers: tuple[str, ...], metadata: dict[str, Any]
+) -> None:
+    """For the same metrics, as wrong; in CRAG's terms as missing."""
+    question = example(answers, **metadata)
+    measured = measure(question, asked("Crofts"))
+    values = failed(question)
+
+    assert {name for name in measured if METRICS[name].group == "answer"} == {*values}
+    assert {name: float(name == "missing") for name in values} == values
+
+
+def test_a_failure_asks_no_judge() -> None:
+    """There is nothing to judge."""
+    llm = ScriptedLLM([])
+    judged = [
+        *crag_metrics(AnswerJudge(llm)),
+        semantic_accuracy(AnswerJudge(llm)),
+        METRICS["tokens"],
+    ]
+
+    assert {
+        "crag_accuracy": 0.0,
+        "hallucination": 0.0,
+        "missing": 1.0,
+        "crag_score": 0.0,
+        "semantic_accuracy": 0.0,
+    } == failed(example(), judged)
+    assert [] == llm.prompts
+
+
+@pytest.mark.data
+def test_real_questions_can_be_measured(records: dict[str, list[Example]]) -> None:
+    """The first of every file: right where the gold answer is given, within range everywhere."""
+    for name, examples in records.items():
+        for question in examples[:3]:
+            reply = question.answers[0] if question.answers else "Seals"
+            system = System(Pipeline(TopK(2)), Reader(ScriptedLLM([reply], context=10**6)))
+            values = measure(question, system.ask(question.query, question.documents))
+
+            assert bool(question.answers) == ("accuracy" in values), name
+            assert not question.answers or 1.0 == values["accuracy"] == values["exact_match"], name
+            assert all(0 <= v <= 1 for n, v in values.items() if n not in ("tokens", "crag_score"))

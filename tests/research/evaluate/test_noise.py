@@ -1,0 +1,146 @@
+"""Noise injected into retrieved documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.types import Document, Example, Query
+from ragsieve_research.evaluate.noise import Noise
+
+QUERY = Query("Who sang Summer Breeze?", id="q")
+CLUE = Document("c", "Summer Breeze was sung by Seals and Crofts.", metadata={"is_positive": True})
+OWN = Document("o", "Breeze is a word for a light wind in summer.", rank=1)
+FALSE = [{"id": "f", "title": "T", "text": "Summer Breeze was sung by the Bees."}, "Sung by Ants."]
+EXAMPLE = Example(QUERY, (CLUE, OWN), ("Seals and Crofts",), {"counterfactual_documents": FALSE})
+POOL = [
+    *(Document(f"p{n}", f"Paper number {n} is about wood.", rank=n) for n in range(30)),
+    Document("near", "A summer song about a breeze, sung in the north."),
+    Document("leak", "Seals and Crofts sang on a summer breeze."),
+]
+
+
+def old(example: Example | None) -> list[str]:
+    """The ids that the documents had before."""
+    assert example is not None
+    return [d.metadata["from"] for d in example.documents]
+
+
+@pytest.mark.parametrize(("share", "noise"), [(0, 0), (0.5, 1), (0.75, 3), (0.9, 9), (0.95, 10)])
+def test_the_share_is_of_all_documents(share: float, noise: int) -> None:
+    """With one clue and a share s, s / (1 - s) noise documents: 1 of 2, 3 of 4, 9 of 10; at most
+    ten.
+    """
+    names = old(Noise("random", share)(EXAMPLE, POOL))
+
+    assert noise == len(names) - 1
+    assert "c" == names[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("same_topic", ["c", "o", "near"]),  # BM25 puts the song before thirty papers about wood
+        ("duplicates", ["c", "o", "o"]),  # one document, over and over
+    ],
+)
+def test_the_same_topic_is_the_questions_own_then_the_nearest(
+    kind: Any, expected: list[str]
+) -> None:
+    """Behind the document with the answer."""
+    assert expected == old(Noise(kind, 0.75)(EXAMPLE, POOL))[:3]
+
+
+def test_every_document_with_the_answer_stays() -> None:
+    """Two labelled ones need two noise documents for a half; at a share of one there is none."""
+    two = replace(EXAMPLE, documents=(CLUE, replace(CLUE, id="d"), OWN))
+    half, all_ = (
+        old(Noise("random", 0.5)(two, POOL)),
+        old(Noise("random", 1, documents=7)(two, POOL)),
+    )
+
+    assert (["c", "d"], 4) == (half[:2], len(half))
+    assert 7 == len({*all_} - {"c", "d"})
+
+
+def test_without_labels_the_first_with_the_answer_is_the_clue() -> None:
+    """One is enough to answer."""
+    bare = [replace(CLUE, id=name, metadata={}) for name in "xy"]
+    names = old(Noise("random", 0)(replace(EXAMPLE, documents=(OWN, *bare)), POOL))
+
+    assert ["x"] == names
+
+
+@pytest.mark.parametrize("kind", ["random", "same_topic", "duplicates"])
+def test_no_noise_holds_the_answer(kind: Any) -> None:
+    """Whatever its kind, over many questions and seeds."""
+    for seed in range(20):
+        names = old(Noise(kind, 1, documents=31, seed=seed)(EXAMPLE, POOL))
+
+        assert "leak" not in names
+
+
+def test_counterfactual_noise_is_what_the_data_has() -> None:
+    """As text or as a document, over and over; none without."""
+    changed = Noise("counterfactual", 0.75)(EXAMPLE, POOL)
+    without = replace(EXAMPLE, metadata={})
+
+    assert changed is not None
+    assert ["Summer Breeze was sung by the Bees.", "Sung by Ants."] * 2 == [
+        d.text for d in (*changed.documents[1:], changed.documents[2])
+    ]
+    assert None is Noise("counterfactual", 0.75)(without, POOL)
+
+
+@pytest.mark.parametrize(("position", "place"), [("first", 0), ("middle", 2), ("last", 4)])
+def test_the_clue_stands_where_it_shall(position: Any, place: int) -> None:
+    """Before, between or behind four noise documents."""
+    names = old(Noise("random", 0.8, position)(EXAMPLE, POOL))
+
+    assert place == names.index("c")
+
+
+def test_a_random_place_depends_on_seed_and_question() -> None:
+    """The same twice, and not the same for every seed."""
+
+    def places() -> list[int]:
+        noise = [Noise("random", 0.8, "random", seed=seed) for seed in range(20)]
+        return [old(some(EXAMPLE, POOL)).index("c") for some in noise]
+
+    assert places() == places()
+    assert {0, 1, 2, 3, 4} == set(places())
+
+
+def test_ids_do_not_tell_what_is_noise() -> None:
+    """They are the places, and so are the ranks."""
+    changed = Noise("random", 0.8, "last")(EXAMPLE, POOL)
+
+    assert changed is not None
+    assert [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("4", 4)] == [
+        (d.id, d.rank) for d in changed.documents
+    ]
+
+
+def test_a_question_without_the_answer_in_a_document_is_left_out() -> None:
+    """There is nothing that noise could hide."""
+    assert None is Noise("random", 0.5)(replace(EXAMPLE, documents=(OWN,)), POOL)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        ("kind", "loud", "one of random"),
+        ("share", 1.5, "from 0 to 1"),
+        ("share", float("nan"), "from 0 to 1"),
+        ("position", "top", "one of first"),
+        ("documents", 0, "at least 1"),
+    ],
+)
+def test_options_are_checked(option: str, value: Any, rule: str) -> None:
+    """The error names the option, the rule and the value."""
+    options = {"kind": "random", "share": 0.5, option: value}
+    with pytest.raises(InputError, match=f"{option} must be {rule}.* got"):
+        Noise(**options)

@@ -1,0 +1,153 @@
+"""The questions of a run, as they are written down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("msgspec")
+
+from ragsieve.errors import InputError
+from ragsieve.types import Document, Example
+from ragsieve_research.evaluate.config import BenchSystem, Config, Data
+from ragsieve_research.evaluate.questions import chosen, write
+
+FALSE = [{"id": "p0", "text": "Sung by the Bees."}, "Sung by the Ants."]
+OWN = ["Sung by Seals.", "A light wind.", "A song of 1972."]
+
+
+def file(folder: Path, *metadata: dict[str, Any]) -> Data:
+    """A data set with false documents: a question for each metadata."""
+    rows = [
+        {"id": f"q{n}", "question": "Who sang Summer Breeze?", "documents": OWN, "metadata": more}
+        for n, more in enumerate(metadata)
+    ]
+    path = folder / "own.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return Data(name=str(path), poisoned=True)
+
+
+def asked(data: Data, folder: Path | None = None, **options: Any) -> list[Example]:
+    """The questions that a run with these options asks."""
+    config = Config(systems=[BenchSystem(name="all")], data=[data], **options)
+    return list(chosen(data, None, config, folder))
+
+
+def texts(example: Example) -> list[str]:
+    return [document.text for document in example.documents]
+
+
+def places(data: Data, seed: int) -> list[tuple[int, ...]]:
+    """Where the false documents stand, by question."""
+    examples = asked(data, seed=seed)
+    return [
+        tuple(n for n, text in enumerate(texts(example)) if text not in OWN) for example in examples
+    ]
+
+
+@pytest.mark.parametrize("key", ["poisoned_documents", "counterfactual_documents"])
+def test_false_documents_stand_among_the_others(tmp_path: Path, key: str) -> None:
+    """3 and 2 are 5; the question's own keep their order, and no word is changed."""
+    (example,) = asked(file(tmp_path, {key: FALSE}))
+
+    assert 5 == len(example.documents)
+    assert OWN == [text for text in texts(example) if text in OWN]
+    assert {"Sung by the Bees.", "Sung by the Ants."} == {*texts(example)} - {*OWN}
+
+
+def test_no_id_tells_what_is_false(tmp_path: Path) -> None:
+    """Ids and ranks are the places."""
+    (example,) = asked(file(tmp_path, {"poisoned_documents": FALSE}))
+
+    assert [(str(n), n) for n in range(5)] == [(d.id, d.rank) for d in example.documents]
+
+
+def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path: Path) -> None:
+    """The same twice; two questions and twenty seeds come to all 10 pairs of 5 places."""
+    data = file(tmp_path, *[{"poisoned_documents": FALSE}] * 2)
+    drawn = [places(data, seed) for seed in range(20)]
+
+    assert drawn == [places(data, seed) for seed in range(20)]
+    assert any(one != other for one, other in drawn)
+    assert 10 == len({pair for both in drawn for pair in both})
+
+
+def test_a_question_without_false_documents_stays_as_it_is(tmp_path: Path) -> None:
+    """So that plain and poisoned figures are of the same questions."""
+    _, plain = asked(file(tmp_path, {"poisoned_documents": FALSE}, {"poisoned_documents": []}))
+
+    assert OWN == texts(plain)
+
+
+def test_they_are_added_after_questions_are_chosen_by_their_own_documents(tmp_path: Path) -> None:
+    """A false document with the gold answer makes no question answerable."""
+    row = {"question": "Who?", "documents": ["Nobody."], "answers": ["the Bees"]}
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps({**row, "metadata": {"poisoned_documents": FALSE}}))
+    (example,) = asked(Data(name=str(path), poisoned=True, only="unanswerable"))
+
+    assert 3 == len(example.documents)
+
+
+def test_data_without_false_documents_is_refused(tmp_path: Path) -> None:
+    """In one line that says where they would be."""
+    data = file(tmp_path, {}, {"poisoned_documents": []})
+    with pytest.raises(
+        InputError, match=r"poisoned_documents.* of own none that is asked has any$"
+    ) as caught:
+        asked(data)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_false_documents_must_be_text(tmp_path: Path) -> None:
+    """Else the error shows what was found."""
+    data = file(tmp_path, {"poisoned_documents": [{"id": "p0"}]})
+    with pytest.raises(InputError, match=r"must be text, got .*'p0'"):
+        asked(data)
+
+
+def test_the_bundled_sample_can_be_poisoned() -> None:
+    """One of its twelve questions has a document that contradicts the true one."""
+    plain, poisoned = asked(Data(name="sample")), asked(Data(name="sample", poisoned=True))
+    more = [len(b.documents) - len(a.documents) for a, b in zip(plain, poisoned, strict=True)]
+
+    assert [0] * 11 + [1] == sorted(more)
+
+
+def test_two_starts_at_once_write_all_questions(tmp_path: Path) -> None:
+    """The second writes the same file while the first does."""
+    path, data = tmp_path / "asked.jsonl", Data(name=file(tmp_path, {}, {}).name)
+    config = Config(systems=[BenchSystem(name="all")], data=[data])
+
+    def noise(example: Example, others: list[Document]) -> Example:
+        write(path, data, None, config, None)
+        return example
+
+    meeting: Any = noise
+    found = write(path, data, meeting, config, None)
+
+    assert 2 == found["questions"] == len(path.read_text().splitlines())
+    assert {"asked.jsonl", "own.jsonl"} == {one.name for one in tmp_path.iterdir()}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["realtimeqa_web", "simpleqa_web"])
+def test_web_questions_have_five_false_snippets_each(data: Path, name: str) -> None:
+    """All of them, among snippets that are as they were."""
+    plain = asked(Data(name=name), data)
+    poisoned = asked(Data(name=name, poisoned=True), data)
+
+    def words(document: Document) -> tuple[str, str]:
+        return document.title, document.text
+
+    for before, after in zip(plain, poisoned, strict=True):
+        false = [document["text"] for document in before.metadata["poisoned_documents"]]
+        kept = [d for d in after.documents if not d.metadata["from"].startswith("false")]
+
+        assert [*map(words, before.documents)] == [*map(words, kept)]
+        assert false == [d.text for d in after.documents if d not in kept]
+        assert 5 == len(false)

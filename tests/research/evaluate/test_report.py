@@ -1,0 +1,570 @@
+"""The report of runs: what a folder says, as numbers, tables and a page."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ragsieve.errors import InputError
+from ragsieve_research.evaluate.advice import advice
+from ragsieve_research.evaluate.cost import break_even
+from ragsieve_research.evaluate.page import to_html
+from ragsieve_research.evaluate.plots import Point, front
+from ragsieve_research.evaluate.prices import Prices
+from ragsieve_research.evaluate.records import COSTS, load_run
+from ragsieve_research.evaluate.report import OVERALL, Report, summarise
+from ragsieve_research.evaluate.tables import to_csv, to_markdown, to_terminal
+
+HOSTILE = '<script>alert("1")</script>|$x_1$ 篩 =1'
+Place = dict[str, Any] | None
+
+
+def step(stage: str, calls: int, tokens_in: int, tokens_out: int = 0) -> dict[str, Any]:
+    return {"stage": stage, "calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
+
+
+def record(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]:
+    """A question that a system of ``skill`` in [0, 1] answered, keeping fewer tokens with less."""
+    before = int(rng.integers(400, 900))
+    after = int(before * (0.1 + 0.9 * skill * rng.random()))
+    right = float(rng.random() < 0.2 + 0.6 * skill)
+    held = [True, rng.random() < 0.9, rng.random() < 0.5 + skill / 2]
+    steps = [
+        step("Sentences(language='en')", 0, 0),
+        step("Extract", 1, before + 90, 20),
+        step("Cosine", 3, before),
+        step("Reader", 1, after + 60, 8),
+    ]
+    names = ("given", "Sentences", "Extract")
+    return {
+        "line": line,
+        "input": f"{line:016x}",
+        "id": f"q{line}",
+        "tokens": {"before": before, "after": after},
+        "trace": {"steps": steps, "notes": [], "warnings": []},
+        "answer": HOSTILE,
+        "metrics": {
+            "accuracy": right,
+            "exact_match": right * float(rng.random() < 0.5),
+            "f1": right * (1 - float(rng.random()) / 2),
+            "answer_present": float(held[-1]),
+            "tokens_kept": after / before,
+        },
+        "presence": [
+            {"stage": name, "present": bool(here), "first": None if name == "given" else bool(here)}
+            for name, here in zip(names, held, strict=True)
+        ],
+    }
+
+
+def failure(line: int, text: str = f"ModelError: {HOSTILE}") -> dict[str, Any]:
+    metrics = {"accuracy": 0.0, "exact_match": 0.0, "f1": 0.0}
+    return {"line": line, "input": f"{line:016x}", "id": f"q{line}", "error": text} | {
+        "metrics": metrics
+    }
+
+
+def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def seconds(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]:
+    parts = (0.2 + float(rng.random()) / 9, (1 + skill) * (0.5 + float(rng.random())))
+    return {"line": line, "seconds": sum(parts)} | dict(
+        zip(("filter_seconds", "generator_seconds"), parts, strict=True)
+    )
+
+
+def write_run(
+    folder: Path,
+    systems: Sequence[str] = ("all", "sieve"),
+    datasets: Sequence[str] = ("nq",),
+    *,
+    n: int = 30,
+    failed: int = 0,
+    timed: int = 20,
+    noises: Sequence[Place] = (None,),
+    seed: int = 0,
+    **header: Any,
+) -> Path:
+    """A run's folder with made-up records, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    cells = []
+    for dataset in datasets:
+        for noise in noises:
+            for place, system in enumerate(systems):
+                skill = 1 - place / len(systems) - (noise["share"] / 2 if noise else 0)
+                name = f"{len(cells)}.jsonl"
+                rows = [failure(line) for line in range(1, failed + 1)]
+                rows += [record(line, max(0, skill), rng) for line in range(failed + 1, n + 1)]
+                write_lines(folder / "records" / name, rows)
+                if timed:
+                    times = [seconds(line, skill, rng) for line in range(1, timed + 1)]
+                    write_lines(folder / "latency" / name, times)
+                about = {"dataset": dataset, "system": system, "generator": "", "noise": noise}
+                cells.append(about | {"file": f"records/{name}", "latency": f"latency/{name}"})
+    counts = {name: {"questions": n, "sha256": name} for name in datasets}
+    values = {"name": folder.name, "baseline": systems[0], "datasets": counts, "cells": cells}
+    (folder / "run.json").write_text(json.dumps(values | {"seed": seed} | header))
+    return folder
+
+
+def reported(*folders: Path, baseline: str | None = None, draws: int = 200) -> Report:
+    return summarise([load_run(folder) for folder in folders], baseline, draws=draws)
+
+
+def one_cell(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    """A run of one system with these records."""
+    write_run(folder, ["all"], n=1)
+    write_lines(folder / "records" / "0.jsonl", rows)
+    return folder
+
+
+def judged(report: Report, value: float, low: float, verdict: str, system: str = "sieve") -> Report:
+    """The report with other accuracy of its second system, and another difference."""
+    rows = []
+    for row in report.rows:
+        if row.system == "sieve":
+            old = row.differences["accuracy"]
+            new = replace(old, value=value, low=low, high=value + 0.02, verdict=verdict)
+            accuracy = replace(row.metrics["accuracy"], value=0.5 + value)
+            row = replace(row, system=system, differences={"accuracy": new})
+        else:
+            accuracy = replace(row.metrics["accuracy"], value=0.5)
+        tokens = replace(row.metrics["tokens_kept"], value=0.8 if row.system == "all" else 0.2)
+        metrics = {**row.metrics, "accuracy": accuracy, "tokens_kept": tokens}
+        rows.append(replace(row, metrics=metrics))
+    return replace(report, rows=tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "verdict", "system", "expected"),
+    [
+        (0.1, 0.05, "better", "sieve", "Take sieve: accuracy 60.0% against 50.0% of all"),
+        (-0.01, -0.03, "tie", "sieve", "at most 5 points worse with 95% confidence."),
+        (
+            -0.01,
+            -0.03,
+            "tie",
+            "sieve",
+            "with 25% of its tokens and 0.262 s a question to filter, on 30",
+        ),
+        (-0.05, -0.12, "tie", "sieve", "cannot tell: sieve ties with all, but may be 12.0 points"),
+        (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),
+        (0.1, 0.05, "better", "oracle", "Take all: no system beats it in accuracy"),
+    ],
+)
+def test_one_sentence_says_which_system_to_take(
+    tmp_path: Path, value: float, low: float, verdict: str, system: str, expected: str
+) -> None:
+    report = judged(reported(write_run(tmp_path / "run")), value, low, verdict, system)
+
+    assert expected in advice(report)
+    assert advice(report) in to_markdown(report)
+    assert html.escape(advice(report)) in to_html(report)
+
+
+def test_no_system_is_advised_without_a_baseline(tmp_path: Path) -> None:
+    report = reported(write_run(tmp_path / "run", baseline=""))
+
+    assert advice(report) == ""
+
+
+def test_a_failure_counts_against_the_system(tmp_path: Path) -> None:
+    """Three of four are right and one failed: accuracy 3/4, while tokens are those of three."""
+    made = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
+    for row in made:
+        row["metrics"]["accuracy"] = 1.0
+    (row,) = reported(one_cell(tmp_path, [*made, failure(4)])).rows
+
+    assert (0.75, 4) == (row.metrics["accuracy"].value, row.metrics["accuracy"].n)
+    assert 3 == row.metrics["tokens_kept"].n
+    assert (4, 1) == (row.questions, row.failed)
+
+
+def test_a_question_asked_again_counts_once(tmp_path: Path) -> None:
+    """What failed in the first session and was answered in the second did not fail."""
+    again = record(1, 1, np.random.default_rng(0))
+    report = reported(one_cell(tmp_path, [failure(1), again]))
+
+    assert (1, 0) == (report.rows[0].questions, report.rows[0].failed)
+    assert () == report.failures
+
+
+def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path: Path) -> None:
+    """Their line tells them apart."""
+    rows = [{**record(line, 1, np.random.default_rng(0)), "id": name} for line, name in
+            enumerate(["", "", "a", "a"], 1)]  # fmt: skip
+    (cell,) = load_run(one_cell(tmp_path, rows)).cells
+
+    assert ("line 1", "line 2", "a", "a (line 4)") == cell.keys
+
+
+def test_systems_are_compared_on_the_same_questions(tmp_path: Path) -> None:
+    """Paired by id, whatever the order of the records: equal systems differ nowhere."""
+    folder = write_run(tmp_path / "r")
+    write_lines(folder / "records/1.jsonl", read_lines(folder / "records/0.jsonl")[::-1])
+    difference = reported(folder).rows[1].differences["f1"]
+
+    assert (0.0, "tie") == (difference.value, difference.verdict)
+    assert -difference.low == difference.high > 0
+
+
+def test_p_values_are_adjusted_over_the_systems(tmp_path: Path) -> None:
+    """Two systems that do as badly: each p-value is twice what it is alone."""
+    three = write_run(tmp_path / "three", ["all", "a", "b"])
+    text = (three / "records" / "1.jsonl").read_text()
+    (three / "records" / "2.jsonl").write_text(text)
+    alone = json.loads((three / "run.json").read_text())
+    two = reported(three).rows[1].differences["tokens_kept"].p
+    (three / "run.json").write_text(json.dumps(alone | {"cells": alone["cells"][:2]}))
+
+    assert two == pytest.approx(2 * reported(three).rows[1].differences["tokens_kept"].p)
+
+
+def test_fewer_tokens_are_better(tmp_path: Path) -> None:
+    """The metric's own direction decides the verdict."""
+    differences = reported(write_run(tmp_path / "r", n=200), draws=2000).rows[1].differences
+
+    assert "better" == differences["tokens_kept"].verdict
+    assert "worse" == differences["accuracy"].verdict
+
+
+def test_overall_rows_average_common_datasets(tmp_path: Path) -> None:
+    """Each dataset counts the same; one that a system was not asked is left out, and said so."""
+    first = write_run(tmp_path / "a", ["all", "sieve"], ["nq", "trivia"])
+    second = write_run(tmp_path / "b", ["all", "top", "sieve"], ["crag"], baseline="")
+    only = reported(write_run(tmp_path / "c", ["all", "sieve"], ["nq", "trivia"]))
+    both = reported(first, second)
+    by_name = {row.dataset: row.metrics["f1"].value for row in only.rows if row.system == "all"}
+
+    assert [OVERALL, "nq", "trivia"] == only.datasets
+    assert by_name[OVERALL] == pytest.approx((by_name["nq"] + by_name["trivia"]) / 2)
+    assert OVERALL not in both.datasets
+    assert ["nq", "trivia", "crag"] == both.datasets
+
+
+def test_a_dataset_that_a_system_has_not_come_to_is_not_overall(tmp_path: Path) -> None:
+    """Else the mean would be over other datasets for one system than for the others."""
+    folder = write_run(tmp_path / "r", datasets=["nq", "trivia", "crag"])
+    write_lines(folder / "records" / "5.jsonl", [])
+    report = reported(folder)
+
+    assert [60, 60] == [row.questions for row in report.select(OVERALL)]
+    assert "Not every system was asked crag: left out of the overall rows" in report.notes
+
+
+def test_runs_with_the_same_system_stay_apart(tmp_path: Path) -> None:
+    """The run's name comes before the system's; the baseline is the first run's."""
+    one, two = write_run(tmp_path / "one"), write_run(tmp_path / "two", ["all", "top"], seed=1)
+    report = reported(one, two)
+
+    assert ["one/all", "sieve", "two/all", "top"] == [row.system for row in report.rows]
+    assert "one/all" == report.baseline
+    with pytest.raises(InputError, match="must differ in name where they have the same system"):
+        reported(one, one)
+
+
+def test_a_dataset_must_be_the_same_in_all_runs(tmp_path: Path) -> None:
+    """Else questions of the same id are others."""
+    one = write_run(tmp_path / "one")
+    two = write_run(tmp_path / "two", datasets=["nq"])
+    values = json.loads((two / "run.json").read_text())
+    values["datasets"]["nq"]["sha256"] = "other"
+    (two / "run.json").write_text(json.dumps(values))
+
+    with pytest.raises(InputError, match="'nq' must be the same in all runs, got other questions"):
+        reported(one, two)
+
+
+def test_a_baseline_must_be_there(tmp_path: Path) -> None:
+    """The error names the systems; without any baseline nothing is compared."""
+    folder = write_run(tmp_path / "r")
+    unnamed = reported(write_run(tmp_path / "n", baseline=""))
+
+    with pytest.raises(InputError, match="baseline must be one of all, sieve, got 'none'"):
+        reported(folder, baseline="none")
+    assert {} == reported(folder, baseline="sieve").rows[1].differences
+    assert [{}, {}] == [row.differences for row in unnamed.rows]
+    assert any("No baseline is named" in note for note in unnamed.notes)
+
+
+def test_costs_are_split_by_role(tmp_path: Path) -> None:
+    """One LLM call and three of an encoder before the reader's; its tokens are after + 60."""
+    folder = write_run(tmp_path / "r", ["all"])
+    rows = read_lines(folder / "records/0.jsonl")
+    before, after = (np.mean([row["tokens"][name] for row in rows]) for name in ("before", "after"))
+    cost = partial(reported(folder).rows[0].figure, "cost")
+    names = ("llm_calls", "encoder_calls", "llm_tokens_out", "generator_tokens_out")
+
+    assert [1, 3, 20, 8] == [cost(name) for name in names]
+    assert [before + 90, before, after + 60] == pytest.approx(
+        [cost(f"{role}_tokens_in") for role in ("llm", "encoder", "generator")]
+    )
+    assert before / after == pytest.approx(cost("compression"))
+    assert (before + 90 + 4 * 20) / 1000 == pytest.approx(cost("filter_price"))
+
+
+def test_the_readers_llm_is_one_in_a_filter_too(tmp_path: Path) -> None:
+    """There it may write nothing, as where it only weighs what it reads."""
+    folder = write_run(tmp_path / "r", ["all"])
+    path = folder / "records/0.jsonl"
+    rows = read_lines(path)
+    for row in rows:
+        reads, writes = ({"calls": 2, "tokens_in": 9, "tokens_out": n} for n in (0, 4))
+        *filters, reader = row["trace"]["steps"]
+        for step in filters:
+            step |= {**reads, "models": {"m": reads}}
+        reader |= {**writes, "models": {"m": writes}}
+    write_lines(path, rows)
+    cost = partial(reported(folder).rows[0].figure, "cost")
+
+    assert (2 * len(filters), 0) == (cost("llm_calls"), cost("encoder_calls"))
+
+
+def test_latency_is_of_the_questions_asked_alone(tmp_path: Path) -> None:
+    """Without any times there are none, and a note says so."""
+    timed = reported(write_run(tmp_path / "t"))
+    untimed = reported(write_run(tmp_path / "u", timed=0))
+
+    assert 20 == timed.rows[0].figures["cost"]["seconds"].n
+    assert 0 < timed.rows[0].figure("cost", "p50") < timed.rows[0].figure("cost", "p95") < 10
+    assert math.isnan(untimed.rows[0].figure("cost", "p50"))
+    assert "Not measured for latency everywhere: all, sieve" in untimed.notes
+
+
+@pytest.mark.parametrize(
+    ("spent", "kept", "expected"),
+    [
+        ([120.0, 130.0], 0.4, 100 / (0.6 - 0.1)),  # 100 + 0.1 D
+        ([0.0, 0.0], 0.4, 0.0),  # nothing spent: always
+        ([20.0, 30.0], 0.4, 10 / (0.6 - 0.1)),  # 10 + 0.1 D
+        ([10.0, 30.0], 0.4, 0.0),  # a fit that falls below 0 starts at 0
+        ([200.0, 300.0], 0.4, math.inf),  # a token costs 1, and saves 0.6
+        ([200.0, 100.0], 0.5, 150 / 0.5),  # a fit that falls is taken as level
+        ([0.0, 0.0], 1.0, math.inf),  # nothing saved: never
+    ],
+)
+def test_a_filter_pays_from_a_length_on(spent: list[float], kept: float, expected: float) -> None:
+    """For documents of 100 and 200 tokens: a / (price (1 - kept) - b)."""
+    before = np.array([200.0, 300.0]) if spent == [120.0, 130.0] else np.array([100.0, 200.0])
+
+    assert expected == pytest.approx(break_even(before, np.array(spent), kept, 1.0))
+
+
+def test_a_filter_as_dear_as_the_generator_never_pays(tmp_path: Path) -> None:
+    """It reads every token at the price of the one it may save; one a hundredth as dear pays."""
+    run = load_run(write_run(tmp_path / "r"))
+    same, cheap = (
+        summarise([run], prices=prices, draws=50).rows[1].figure("cost", "break_even")
+        for prices in (None, Prices(filter_price_in=0.01, filter_price_out=0.04))
+    )
+
+    assert math.isinf(same)
+    assert 0 < cheap < 100
+    with pytest.raises(InputError, match="price_in must be finite and not negative, got -1"):
+        Prices(-1)
+
+
+def test_presence_is_of_documents_that_hold_an_answer(tmp_path: Path) -> None:
+    """One of two questions whose documents hold one loses it; the third had none to lose."""
+    rows = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
+    for row, held in zip(rows, [(1, 1), (1, 0), (0, 0)], strict=True):
+        row["presence"] = [
+            {"stage": "given", "present": bool(held[0]), "first": None},
+            {"stage": "TopK", "present": bool(held[1]), "first": bool(held[1])},
+        ]
+    figures = reported(one_cell(tmp_path, rows)).rows[0].figures
+    given, top = figures["stage 0 given"], figures["stage 1 TopK"]
+
+    assert (1.0, 2, 0) == (given["held"].value, given["held"].n, given["first"].n)
+    assert (0.5, 0.5, 2) == (top["held"].value, top["first"].value, top["held"].n)
+
+
+def test_noise_stays_out_of_the_headline(tmp_path: Path) -> None:
+    """Noisy cells are compared under the same noise, and plotted against its share."""
+    noises: list[Place] = [None]
+    noises += [{"kind": "unrelated", "share": s, "position": "start"} for s in (0.4, 0.2)]
+    report = reported(write_run(tmp_path / "r", noises=noises))
+
+    assert 2 == len(report.select("nq"))
+    assert [0.2, 0.2, 0.4, 0.4] == [
+        row.noise.share for row in report.select("nq", noisy=True) if row.noise
+    ]
+    assert "f1" in report.rows[-1].differences
+    assert "Unrelated noise, answer start" in to_html(report)
+
+
+def test_unfinished_cells_are_named(tmp_path: Path) -> None:
+    """A cut last line is left out; a missing file has no questions."""
+    folder = write_run(tmp_path / "r", ["all", "sieve", "top"])
+    cut = folder / "records" / "1.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    (folder / "records" / "2.jsonl").unlink()
+    report = reported(folder)
+
+    assert "Unfinished: sieve on nq (29 of 30 questions), top on nq (0 of 30 questions)" in [
+        *report.notes
+    ]
+    assert {} == report.rows[2].metrics
+    assert "<svg" in to_html(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("run.json", None, r"r must be a folder with a run\.json"),
+        ("run.json", "{", "must be JSON"),
+        ("run.json", "[]", r"must be an object, got \[\]"),
+        ("run.json", '{"cells": []}', "needs at least one cell, got none"),
+        ("run.json", '{"cells": [{"dataset": "a"}]}', r"cells\[0\].system is missing"),
+        ("records/0.jsonl", "nope\n", "line 1 of .*0.jsonl must be JSON"),
+        ("records/0.jsonl", "[]\n", r"line 1 of .*0.jsonl must .*: must be an object, got \[\]"),
+        ("records/0.jsonl", "{}\n", "must be as a benchmark writes it: line is missing"),
+    ],
+)
+def test_what_is_no_run_is_refused(
+    tmp_path: Path, name: str, text: str | None, message: str
+) -> None:
+    """The error names the file and what is wrong with it."""
+    path = write_run(tmp_path / "r") / name
+    path.unlink() if text is None else path.write_text(text)
+
+    with pytest.raises(InputError, match=message):
+        reported(tmp_path / "r")
+
+
+def hostile(folder: Path) -> Report:
+    """A run with the worst names, failures and two datasets."""
+    systems = [HOSTILE, "sieve"]
+    names = {"command": ["ragsieve", HOSTILE], "machine": {HOSTILE: HOSTILE}}
+    return reported(write_run(folder, systems, [HOSTILE, "nq"], failed=3, **names))
+
+
+def printed(report: Report) -> str:
+    """What the terminal shows."""
+    console = Console(file=io.StringIO(), width=200)
+    console.print(to_terminal(report))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+class Page(HTMLParser):
+    """What a page holds: its tags, and what it would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data")]
+
+
+def test_the_page_needs_nothing_and_runs_nothing(tmp_path: Path) -> None:
+    """Names, commands and errors are escaped; links stay on the page."""
+    text = to_html(hostile(tmp_path / "r"))
+    page = Page(text)
+
+    assert set() == page.tags & {"script", "link", "iframe", "img", "object", "image"}
+    assert [] == [link for link in page.links if not link.startswith("#")]
+    assert None is re.search(r"url\((?!#)|@import", text)
+    assert text.count("&lt;script&gt;") > 10
+    assert len(text) < 1_500_000
+
+
+def test_the_page_has_plots_and_every_section(tmp_path: Path) -> None:
+    """Overall, two datasets with a plot each, failures; points say what they are."""
+    text = to_html(hostile(tmp_path / "r"))
+
+    assert 3 == text.count("<svg")
+    assert 'id="failures"' in text
+    assert {"var(--worse)"} == {
+        *re.findall(r"var\(--(?:better|worse|tie)\)", text.split("<svg")[1])
+    }
+    assert 1 == text.count('<details class="set" open>')
+    assert re.search(r"<title>sieve: accuracy [\d.]+ % \[[\d.]+, [\d.]+\], [\d.]+ % of", text)
+    assert to_html(hostile(tmp_path / "again")).replace("again", "r") == text.replace("again", "r")
+
+
+def test_csv_is_one_line_a_number(tmp_path: Path) -> None:
+    """In the columns promised; differences only beside the baseline's rivals; no formulas."""
+    report = reported(write_run(tmp_path / "r", ["=all", "sieve"]))
+    rows = list(csv.DictReader(io.StringIO(to_csv(report))))
+    f1 = {row["system"]: row for row in rows if row["metric"] == "f1"}
+
+    assert {"'=all", "sieve"} == f1.keys()
+    assert report.rows[1].metrics["f1"].low == float(f1["sieve"]["low"])
+    assert report.rows[1].differences["f1"].verdict == f1["sieve"]["verdict"]
+    assert ("", "30") == (f1["'=all"]["p"], f1["'=all"]["n"])
+    assert not any(None in row or None in row.values() for row in rows)
+
+
+def test_markdown_tables_keep_their_columns(tmp_path: Path) -> None:
+    """Whatever stands in a name, every line of a table has as many cells."""
+    text = to_markdown(hostile(tmp_path / "r"))
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    widths = [{len(re.findall(r"(?<!\\)\|", line)) for line in t.splitlines()} for t in tables]
+
+    assert len(tables) >= 12
+    assert {1} == {len(width) for width in widths}
+    assert "<script" not in text
+
+
+def test_the_terminal_shows_systems_as_they_are_named(tmp_path: Path) -> None:
+    """No markup of names is followed."""
+    text = printed(reported(write_run(tmp_path / "r", ["[red]all", "sieve"])))
+
+    assert "[red]all" in text
+    assert "difference to [red]all" in text
+
+
+def test_the_terminal_shows_a_run_of_noise_alone(tmp_path: Path) -> None:
+    """A line for each share and system, and no empty table."""
+    noises: list[Place] = [{"kind": "random", "share": s, "position": "last"} for s in (0.2, 0.4)]
+    text = printed(reported(write_run(tmp_path / "r", noises=noises)))
+
+    assert "nq with noise, 95% intervals" in text
+    assert 2 == text.count("20% random, last") == text.count("40% random, last")
+    assert "difference" not in text
+
+
+def test_the_front_holds_what_nothing_beats() -> None:
+    """Fewer tokens or a higher value than every other."""
+    points = [Point(x, y, y, y) for x, y in [(50, 80), (10, 40), (60, 70), (20, 40), (50, 60)]]
+
+    assert [(10, 40), (50, 80)] == [(p.x, p.y) for p in front(points)]
+
+
+def test_each_stage_has_its_cost(tmp_path: Path) -> None:
+    """Calls and tokens of every question, seconds of those asked alone; the generator last."""
+    steps = [{**step("Extract(k=1)", 1, 90, 3), "seconds": 9}, {**step("Reader()", 1, 30, 5)}]
+    asked = {"line": 1, "id": "1", "answer": "x", "metrics": {"f1": 1.0}, "trace": {"steps": steps}}
+    alone = [{"stage": "Extract(k=1)", "seconds": 0.5}, {"stage": "Reader()", "seconds": 0.25}]
+    times = {"line": 1, "seconds": 0.75, "filter_seconds": 0.5, "generator_seconds": 0.25}
+    folder = one_cell(tmp_path, [asked])
+    write_lines(folder / "latency/0.jsonl", [{**times, "trace": {"steps": alone}}])
+    (row,) = reported(folder).rows
+
+    assert [1, 90, 3, 0.5] == [row.figure("stage 1 Extract", n) for n in (*COSTS, "seconds")]
+    assert [1, 30, 5, 0.25] == [row.figure("generator Reader", n) for n in (*COSTS, "seconds")]

@@ -1,0 +1,137 @@
+"""An index searched with questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.split.sentences import Sentences
+from ragsieve.types import Document, Example, Query
+from ragsieve_research.evaluate.retrieval import Retrieval, gold_passages, recall
+from ragsieve_research.retrieve.corpus import Corpus
+from ragsieve_research.retrieve.pooled import Sources
+
+GOLD = {"is_positive": True}
+BEES = Document("b", "Bees make honey. Bees fly. Bees hum. Bees sting.")
+GOATS = Document("g", "Goats give milk. Bees fear goats.")
+WOOL = Document("w", "Sheep give wool.", "Sheep")
+
+
+def labelled(document: Document) -> Document:
+    return Document("other id", document.text, document.title, metadata=GOLD)
+
+
+def values(measured: Retrieval) -> dict[str, float]:
+    """Means by measure, of the only way."""
+    (means,) = measured.means.values()
+    return {name: mean.value for name, mean in means.items()}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    """Three documents by their sentences, BM25 alone."""
+    with Corpus(tmp_path, splitter=Sentences()) as corpus:
+        corpus.add([BEES, GOATS, WOOL])
+        yield corpus
+
+
+def test_recall_is_over_distinct_documents(corpus: Corpus) -> None:
+    """Four sentences of bees come before that of goats, which is the second document."""
+    example = Example(Query("bees bees"), (labelled(BEES), labelled(GOATS)))
+    found = recall(corpus, [example], at=(1, 2), by=["bm25"])
+
+    assert {"recall@1": 0.5, "recall@2": 1.0} == values(found)
+
+
+def test_an_answer_must_stand_in_one_of_the_first_chunks(corpus: Corpus) -> None:
+    """Chunks, not documents: "milk" stands in the second best sentence for these words."""
+    example = Example(Query("goats fear milk bees"), (), ("milk",))
+    chunks = [s.text for s in corpus.search(example.query, by="bm25")]
+    found = recall(corpus, [example], at=(1, 2), by=["bm25"])
+
+    assert ["Bees fear goats.", "Goats give milk."] == chunks[:2]
+    assert {"answer@1": 0.0, "answer@2": 1.0} == values(found)
+
+
+def test_means_are_over_the_questions_that_have_what_is_measured(corpus: Corpus) -> None:
+    """Yes and no are no answers that a text could hold; what the index lacks does not count."""
+    examples = [
+        Example(Query("honey"), (labelled(BEES), labelled(Document("", "Wax."))), ("honey",)),
+        Example(Query("Is wool good?"), (labelled(WOOL),), ("Yes.", "no")),
+        Example(Query("honey"), (BEES,), ("gold",)),
+    ]
+    found = recall(corpus, examples, at=(1,), by=["bm25"])
+
+    assert (3, 2, 2, 3, 1) == (
+        *(found.questions, found.with_gold, found.with_answers),
+        *(found.gold, found.absent),
+    )
+    assert {"recall@1": 1.0, "answer@1": 0.5} == values(found)
+    assert "1 of 3 gold documents do not count: the index does not hold them" in found.counted()
+
+
+def test_gold_is_what_is_labelled_else_what_the_metadata_name() -> None:
+    """By title and text, since ids are a question's own."""
+    named = {"gold_passages": [{"title": "Sheep", "text": "Sheep give wool."}, {"title": "T"}, 3]}
+    query = Query("wool")
+
+    assert {("Sheep", "Sheep give wool.")} == gold_passages(Example(query, (BEES,), (), named))
+    assert {("", BEES.text)} == gold_passages(Example(query, (labelled(BEES),), (), named))
+    assert set() == gold_passages(Example(query, (BEES,), (), {"gold_passages": "none"}))
+
+
+def test_ways_of_searching_stand_beside_each_other(tmp_path: Path) -> None:
+    """Each with every measure; where all are right, the interval is exact: 0.025 ** (1 / 6)."""
+    names = ["bees", "goats", "sheep", "cows", "hens", "pigs"]
+    documents = [Document(name, f"{name.title()} live on the farm.") for name in names]
+    examples = [
+        Example(Query(f"Where do {name} live?"), (labelled(document),), (name,))
+        for name, document in zip(names, documents, strict=True)
+    ]
+    with Corpus(tmp_path, HashingEmbedder()) as corpus:
+        corpus.add(documents)
+        found = recall(corpus, examples, at=(1,))
+
+    assert ["bm25", "dense", "hybrid"] == list(found.means)
+    assert pytest.approx(0.541, abs=0.001) == found.means["hybrid"]["recall@1"].low
+
+
+@pytest.mark.parametrize(
+    ("count", "at", "by", "message"),
+    [
+        (0, (1,), ["bm25"], "there must be at least one question, got none"),
+        (1, (), ["bm25"], "at must be numbers of at least 1"),
+        (1, (0, 5), ["bm25"], "at must be numbers of at least 1"),
+        (1, (1,), [], "by not empty"),
+        (1, (1,), ["dense"], "by must be 'bm25' where there is no embedder"),
+    ],
+)
+def test_bad_input_is_named(
+    corpus: Corpus, count: int, at: tuple[int, ...], by: list[str], message: str
+) -> None:
+    """The error names the rule."""
+    with pytest.raises(InputError, match=message):
+        recall(corpus, [Example(Query("x"), ())] * count, at, by)  # type: ignore[arg-type]
+
+
+def test_an_empty_index_is_not_measured(tmp_path: Path) -> None:
+    """Zeros would pass for a finding, where only the build has not ended yet."""
+    with pytest.raises(InputError, match="must hold documents, it is empty"):
+        recall(Corpus(tmp_path), [Example(Query("x"), ())], by=["bm25"])
+
+
+@pytest.mark.data
+def test_real_passages_are_found(
+    data: Path, records: dict[str, list[Example]], tmp_path: Path
+) -> None:
+    """Of pooled HotpotQA passages BM25 finds most gold ones among 20, and some among 5."""
+    with Corpus(tmp_path) as corpus:
+        corpus.add(Sources(["hotpotqa"], data))
+        found = recall(corpus, records["hotpotqa"][:20], by=["bm25"])
+
+    assert (20, 0) == (found.with_gold, found.absent)
+    assert 0.4 < values(found)["recall@5"] < values(found)["recall@20"] <= 1

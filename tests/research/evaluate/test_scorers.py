@@ -1,0 +1,209 @@
+"""How well scorers tell the segments that help from the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+from ragsieve.errors import InputError
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.evaluate.auc import auc
+from ragsieve_research.evaluate.scorers import (
+    CHANCE,
+    Labelled,
+    figures,
+    hit,
+    labelled,
+    labels_of,
+    ndcg,
+    rho,
+    scored,
+    unit_of,
+)
+from ragsieve_research.score.named import create_scorers
+
+QUERY = Query("Who sang it?")
+
+
+def document(text: str, **metadata: Any) -> Document:
+    return Document("d", text, metadata=metadata)
+
+
+def example(*documents: Document, answers: tuple[str, ...] = ()) -> Example:
+    return Example(QUERY, documents, answers)
+
+
+def test_auc_is_the_share_of_pairs_in_order() -> None:
+    """Of the pairs (3, 2), (3, 1), (1, 2), (1, 1) two are in order and one is even: 2.5 of 4."""
+    found = auc(np.array([1.0, 0.0, 2.0, 0.0]), np.array([3.0, 2.0, 1.0, 1.0]))
+
+    assert 2.5 / 4 == found
+
+
+def test_ndcg_counts_ten_places() -> None:
+    """What helps in the eleventh is worth nothing."""
+    grades, scores = np.eye(1, 11, 10)[0], -np.arange(11.0)
+
+    assert 0 == ndcg(grades, scores)
+    assert pytest.approx(1 / math.log2(11)) == ndcg(grades[1:], scores[1:])
+
+
+def test_hit_is_whether_the_best_helps() -> None:
+    """Of two equal ones it is the share."""
+    grades = np.array([0.0, 2.0, 1.0])
+
+    assert 1 == hit(grades, np.array([0.1, 0.3, 0.2]))
+    assert 0 == hit(grades, np.array([0.4, 0.3, 0.2]))
+    assert 0.5 == hit(grades, np.array([0.4, 0.3, 0.4]))
+
+
+def test_rho_of_equal_scores_is_0() -> None:
+    """They say nothing on the order."""
+    assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
+
+
+@pytest.mark.parametrize("measure", [auc, hit, ndcg, rho])
+def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
+    """Neither where nothing helps nor where all do."""
+    scores = np.array([1.0, 2.0])
+
+    assert measure(np.zeros(2), scores) is None
+    assert measure(np.ones(2), scores) is None
+
+
+def test_the_finest_labels_count() -> None:
+    """Grades before sentences, these before documents, these before answers."""
+    graded = document("Bees.", relevance=0, supporting_sentences=["Bees."], is_positive=True)
+    gold = document("Bees.", supporting_sentences=["Bees."], is_positive=True)
+    positive = document("Bees.", is_positive=False)
+
+    assert "grades" == labels_of([example(positive), example(graded), example(gold)])
+    assert "gold sentences" == labels_of([example(positive, answers=("bees",)), example(gold)])
+    assert "positive documents" == labels_of([example(positive, answers=("bees",))])
+    assert "answers" == labels_of([example(document("Bees."), answers=("bees",))])
+
+
+def test_questions_without_labels_are_bad_input() -> None:
+    """Whether "yes" stands in a segment says nothing."""
+    with pytest.raises(InputError, match=r"questions must have labels .*, got none"):
+        labels_of([example(document("Yes."), answers=("yes",))])
+
+
+@pytest.mark.parametrize(
+    ("labels", "unit"),
+    [
+        ("grades", "documents"),
+        ("positive documents", "documents"),
+        ("gold sentences", "sentences"),
+        ("answers", "sentences"),
+    ],
+)
+def test_what_is_labelled_is_scored(labels: Any, unit: str) -> None:
+    """Where an answer stands, sentences."""
+    assert unit == unit_of(labels)
+
+
+def test_sentences_are_graded_by_what_they_share_with_gold_ones() -> None:
+    """A gold sentence that ours cuts in two, and one that is a part of ours."""
+    text = "Bees make honey; a lot; in hives. Goats give milk. It was late."
+    gold = ["honey; a lot; in hives. Goats give milk"]
+    found = labelled(example(document(text, supporting_sentences=gold)), "gold sentences")
+
+    assert (1, 1, 0) == found.grades
+
+
+def test_the_other_labels_are_a_documents_or_an_answers() -> None:
+    """Equal ids are told apart, and what nobody judged does not help."""
+    text = "Goats give milk. Bees make honey."
+    given = example(document(text, relevance=2), document("Bees."), answers=("honey",))
+    positive = example(document(text, is_positive=True), document("Bees.", is_positive=False))
+
+    assert (2, 0) == labelled(given, "grades").grades
+    assert (0, 1, 0) == labelled(given, "answers").grades
+    assert (1, 0) == labelled(positive, "positive documents").grades
+
+
+@pytest.mark.parametrize("grade", ["high", -1, math.nan, math.inf, [1]])
+def test_a_grade_must_be_a_number(grade: Any) -> None:
+    """Of 0 or more."""
+    with pytest.raises(InputError, match="relevance of document 'd' must be a number from 0 up"):
+        labelled(example(document("Bees.", relevance=grade)), "grades")
+
+
+def rated(question: str) -> Labelled:
+    """Three documents, of which the second helps."""
+    texts = ("Goats give milk.", "Bees make honey.", "It was late.")
+    segments = tuple(Segment.whole(Document(text, text)) for text in texts)
+    return Labelled(Query(question), segments, (0.0, 1.0, 0.0))
+
+
+def honey(prompt: Any, options: Any) -> list[float]:
+    """A rating of 9 for what holds honey, else of 0."""
+    place = 9 if "make honey" in prompt[1].content else 0
+    return [float(n == place) for n in range(len(options))]
+
+
+def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
+    """The mean reads nothing by itself, and costs what its three ratings do."""
+    llm = ScriptedLLM(["unused"], choices=honey)
+    found = scored(rated("Who makes honey?"), create_scorers(["mean"], lambda _: llm))
+    tokens, seconds = found.tokens, found.seconds
+
+    assert [0, 1, 0] == found.scores["mean"].tolist()
+    assert tokens["mean"] == tokens["reflection"] + tokens["critique"]
+    assert tokens["reflection"] > tokens["relevance"] > 0
+    assert seconds["mean"] > seconds["reflection"] > seconds["relevance"]
+
+
+def test_figures_are_means_over_questions() -> None:
+    """One question in order and one against it; chance is half of the pairs, a third of hits."""
+    llm = ScriptedLLM(["unused"], choices=honey)
+    chain = create_scorers(["relevance"], lambda _: llm)
+    right = scored(rated("Who makes honey?"), chain)
+    wrong = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 0.0, 1.0)), chain)
+    found, chance = figures([right, wrong], "relevance"), figures([right], CHANCE)
+
+    assert (0.5, 2) == (found.means["AUC"].value, found.means["AUC"].n)
+    assert 0.5 == found.means["hit@1"].value
+    assert found.means["rho"].value == 0
+    assert (0.5, 0) == (chance.means["AUC"].value, chance.tokens)
+    assert pytest.approx(1 / 3) == chance.means["hit@1"].value
+    assert pytest.approx(sum(1 / math.log2(n) for n in (2, 3, 4)) / 3) == (
+        chance.means["NDCG@10"].value
+    )
+
+
+def test_figures_without_both_kinds_are_none() -> None:
+    """As JSON null; the cost stands."""
+    chain = create_scorers(["bm25"], lambda _: None)
+    same = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 1.0, 1.0)), chain)
+    found = figures([same], "bm25").to_dict()
+
+    assert [None] * 4 == [found[name] for name in ("AUC", "rho", "NDCG@10", "hit@1")]
+    assert found["seconds_per_segment"] > 0
+
+
+@pytest.mark.data
+def test_real_questions_have_the_labels_that_they_are_known_for(
+    records: dict[str, list[Example]],
+) -> None:
+    """And segments of both kinds."""
+    known = {
+        "noveleval": "grades",
+        "clapnq": "gold sentences",
+        "hotpotqa": "gold sentences",
+        "rgb_en_fact": "positive documents",
+        "popqa": "answers",
+    }
+    for name, labels in known.items():
+        some = records[name][:20]
+        grades = [labelled(one, labels_of(some)).grades for one in some]
+
+        assert labels == labels_of(some)
+        assert any(min(found) == 0 < max(found) for found in grades if found)

@@ -1,0 +1,226 @@
+"""Intervals that cover, comparisons that agree with SciPy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ragsieve.errors import InputError
+from ragsieve_research.evaluate.stats import Values, compare, holm, interval
+
+RNG = np.random.default_rng(7)
+SKEWED = RNG.lognormal(size=60)
+BINARY = (RNG.random(80) < 0.3).astype(float)
+
+
+def percentiles(values: Values, level: float) -> tuple[float, float]:
+    """Scipy's percentile interval of the mean."""
+    drawn = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=20_000,
+        method="percentile",
+        confidence_level=level,
+        rng=np.random.default_rng(1),
+    )
+    return drawn.confidence_interval.low, drawn.confidence_interval.high
+
+
+def expanded(n: int) -> float:
+    """The level for n values: 2 Phi(sqrt(n / (n - 1)) t) - 1, t for n - 1 degrees of freedom."""
+    return float(2 * stats.norm.cdf(math.sqrt(n / (n - 1)) * stats.t.ppf(0.975, n - 1)) - 1)
+
+
+@pytest.mark.parametrize("values", [SKEWED, BINARY], ids=["skewed", "binary"])
+def test_the_percentile_interval_is_scipys(values: Values) -> None:
+    """At the expanded level, up to the noise of the draws."""
+    mean = interval([values], draws=20_000)
+    expected = percentiles(values, expanded(len(values)))
+
+    assert values.mean() == pytest.approx(mean.value)
+    assert expected == pytest.approx((mean.low, mean.high), rel=0.03)
+
+
+def test_each_group_counts_the_same() -> None:
+    """A dataset of 1,000 questions weighs as much as one of 10; questions stay in their group."""
+    large, small = np.tile([0.0, 1.0], 500), np.tile([2.0, 4.0], 5)
+    found = interval([large, small])
+    spread = math.sqrt(0.25 / 1000 + 1 / 10) / 2
+
+    assert 1.75 == found.value
+    assert 1010 == found.n
+    assert 2 * 1.96 * spread < found.high - found.low < 2 * 2.5 * spread
+
+
+def covered(samples: Values, truth: float) -> float:
+    found = [interval([row], draws=500, seed=i) for i, row in enumerate(samples)]
+    return float(np.mean([mean.low <= truth <= mean.high for mean in found]))
+
+
+def test_the_interval_covers_a_proportion() -> None:
+    """In 95% of 2,000 runs over 100 questions, each right with probability 0.3."""
+    samples = (np.random.default_rng(1).random((2000, 100)) < 0.3).astype(float)
+
+    assert 0.95 == pytest.approx(covered(samples, 0.3), abs=0.015)
+
+
+def test_the_interval_covers_a_skewed_mean() -> None:
+    """Many zeros and a long tail, as F1 and token counts have; rounded, so that drawing is fast."""
+    samples = np.minimum(15, np.random.default_rng(2).geometric(0.4, (2000, 100)) - 1.0)
+    truth = float(np.minimum(15, np.arange(200)) @ (0.4 * 0.6 ** np.arange(200)))
+
+    assert 0.95 == pytest.approx(covered(samples, truth), abs=0.015)
+
+
+def test_the_expansion_widens_small_samples() -> None:
+    """By about sqrt(n / (n - 1)) t / z: for 5 values 1.118 x 2.776 / 1.960, at most to the ends."""
+    values = np.array([0.1, 0.35, 0.5, 0.75, 0.9])
+    (low, high), wide = percentiles(values, 0.95), interval([values])
+
+    assert values.min() <= wide.low < low
+    assert high < wide.high <= values.max()
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.0362), (1.0, 0.9638, 1.0)])
+def test_constant_outcomes_have_an_exact_bound(value: float, low: float, high: float) -> None:
+    """0 of 100: the upper Clopper-Pearson bound is 1 - 0.025 ** (1 / 100) = 0.0362."""
+    found = interval([np.full(100, value)])
+
+    assert (low, high) == pytest.approx((found.low, found.high), abs=1e-4)
+
+
+def test_a_share_of_one_by_construction_is_certain() -> None:
+    """All documents keep all tokens: there is nothing to estimate, nor in a constant 3."""
+    shares, calls = interval([np.ones(9)], exact=False), interval([np.full(9, 0.3)])
+
+    assert (1.0, 1.0) == (shares.low, shares.high)
+    assert (0.3, 0.3) == (calls.low, calls.high)
+
+
+def test_one_question_has_no_interval() -> None:
+    """But a single right answer has its exact bound, 0.025."""
+    lone, right = interval([np.array([0.4])]), interval([np.array([1.0])])
+
+    assert (0.4, 1) == (lone.value, lone.n)
+    assert math.isnan(lone.low)
+    assert math.isnan(lone.high)
+    assert (0.025, 1.0) == pytest.approx((right.low, right.high))
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    """And another seed another one."""
+    assert interval([SKEWED], seed=3) == interval([SKEWED], seed=3)
+    assert interval([SKEWED], seed=3) != interval([SKEWED], seed=4)
+
+
+@pytest.mark.parametrize("n", [8, 60])
+def test_the_p_value_is_scipys(n: int) -> None:
+    """Exact for 8 pairs; for 60, whose flips are drawn, within the noise of 20,000 draws."""
+    rng = np.random.default_rng(n)
+    a, b = rng.random(n), rng.random(n) - 0.08
+    expected = stats.permutation_test(
+        (a, b),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        vectorized=True,
+        permutation_type="samples",
+        n_resamples=20_000,
+        rng=np.random.default_rng(1),
+    )
+    found = compare([a], [b], draws=20_000)
+
+    assert expected.statistic == pytest.approx(found.value)
+    assert expected.pvalue == pytest.approx(found.p, abs=1e-12 if n == 8 else 0.01)
+
+
+def test_paired_outcomes_are_mcnemars() -> None:
+    """20 questions only a gets right against 5 only b: the binomial p-value of 20 in 25."""
+    a, b = np.repeat([1.0, 0.0, 1.0], [20, 5, 75]), np.repeat([0.0, 1.0, 1.0], [20, 5, 75])
+    found = compare([a], [b])
+
+    assert 0.15 == pytest.approx(found.value)
+    assert stats.binomtest(20, 25).pvalue == pytest.approx(found.p, abs=0.002)
+    assert "better" == found.verdict
+
+
+def test_the_p_value_is_uniform_where_nothing_differs() -> None:
+    """Of 1,000 comparisons of equal systems, one in twenty falls below 0.05."""
+    rng = np.random.default_rng(3)
+    low = [
+        compare([rng.integers(0, 9, 50) / 8], [rng.integers(0, 9, 50) / 8], draws=500).p < 0.05
+        for _ in range(1000)
+    ]
+
+    assert 0.05 == pytest.approx(np.mean(low), abs=0.02)
+
+
+def test_a_verdict_needs_both_p_and_interval() -> None:
+    """Better, worse where lower is better, and a tie of systems that hardly differ."""
+    a, b = np.tile([0.9, 0.7, 0.8], 10), np.tile([0.5, 0.6, 0.4], 10)
+
+    assert "better" == compare([a], [b]).verdict
+    assert "worse" == compare([b], [a]).verdict
+    assert "worse" == compare([a], [b], lower_is_better=True).verdict
+    assert "tie" == compare([SKEWED], [SKEWED[::-1]]).verdict
+    assert "tie" == compare([a], [b]).judged(0.06).verdict
+
+
+def test_equal_systems_tie() -> None:
+    """With p = 1; so does a single question, which can show nothing."""
+    same, lone = compare([BINARY], [BINARY]), compare([np.array([1.0])], [np.array([0.0])])
+
+    assert (0.0, 1.0, "tie") == (same.value, same.p, same.verdict)
+    assert (1.0, "tie") == (lone.p, lone.verdict)
+
+
+@pytest.mark.parametrize(("n", "most"), [(3, 0.7076), (100, 0.0362)])
+def test_pairs_that_never_differ_rule_out_what_so_many_can(n: int, most: float) -> None:
+    """Clopper and Pearson: of n pairs 0 differ, so at most 1 - 0.025 ** (1 / n) of all do."""
+    found = compare([np.ones(n)], [np.ones(n)])
+    cost = compare([np.ones(n)], [np.ones(n)], exact=False)
+
+    assert 1 - 0.025 ** (1 / n) == pytest.approx(most, abs=1e-4)
+    assert (-most, most) == pytest.approx((found.low, found.high), abs=1e-4)
+    assert (0.0, 0.0) == (cost.low, cost.high)
+
+
+def test_pairs_over_several_groups() -> None:
+    """The flips of a small group weigh more, as its questions do in the mean."""
+    a = [np.array([1.0, 1.0]), np.zeros(40)]
+    b = [np.zeros(2), np.zeros(40)]
+    found = compare(a, b)
+
+    assert 0.5 == found.value
+    assert 0.5 == found.p
+
+
+def test_holm_multiplies_and_never_falls() -> None:
+    """0.01 x 4, 0.02 x 3, then 0.03 x 2 and 0.04 x 1 raised to the one before."""
+    assert [0.06, 0.04, 0.06, 0.06] == pytest.approx(holm([0.03, 0.01, 0.04, 0.02]))
+    assert [1.0, 1.0] == holm([0.9, 0.7])
+    assert [] == holm([])
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "message"),
+    [
+        ([], {}, r"no group may be empty, got sizes \[\]"),
+        ([[1.0], []], {}, r"no group may be empty, got sizes \[1, 0\]"),
+        ([[math.nan]], {}, "every value must be finite"),
+        ([[1.0]], {"draws": 0}, "draws must be at least 1, got 0"),
+    ],
+)
+def test_what_has_no_mean_is_refused(
+    groups: list[list[float]], options: dict[str, int], message: str
+) -> None:
+    """The error names rule and value."""
+    with pytest.raises(InputError, match=message):
+        interval([np.array(g) for g in groups], **options)  # type: ignore[arg-type]
+
+
+def test_pairs_must_match() -> None:
+    """Six answers cannot be paired with five."""
+    with pytest.raises(InputError, match=r"equal sizes, got \[6\] and \[5\]"):
+        compare([np.ones(6)], [np.ones(5)])

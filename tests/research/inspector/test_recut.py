@@ -1,0 +1,94 @@
+"""Which steps of a trace can be cut again, and in which order they lead to what was kept."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ragsieve import Pipeline, System, score, select
+from ragsieve.answer import Reader
+from ragsieve.inspector.views import chain, cuts_apart, ordering
+from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve.trace import Step, Trace
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.select.distinct import Distinct
+from ragsieve_research.systems.pruningrag import pruningrag
+
+QUERY = Query("Who sang it?")
+
+
+def scored(seed: int, n: int = 30) -> list[Segment]:
+    """Segments with scores of two digits, so that some are equal."""
+    draw = random.Random(seed)
+    words = ["seals", "crofts", "sang", "summer", "breeze", "bees", "honey"]
+    texts = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(n)]
+    return [
+        Segment.whole(Document(str(place), text, rank=place)).scored("s", draw.randint(1, 99) / 100)
+        for place, text in enumerate(texts)
+    ]
+
+
+def ran(stage: Any, given: list[Segment]) -> Step:
+    trace = Trace()
+    with trace.recording():
+        Pipeline(stage)(QUERY, given)
+    return trace.steps[0]
+
+
+def test_sets_are_cut_apart() -> None:
+    """A stage that cuts inside each source tells a number for each, and both make its step."""
+    trace = Trace()
+    given = [
+        replace(s, document=replace(s.document, metadata={"ragsieve.source": "ab"[n % 2]}))
+        for n, s in enumerate(scored(2, 9))
+    ]
+    within = pruningrag(echo(), HashingEmbedder(), k=2, pages="few").stage
+    with trace.recording():
+        within(QUERY, given)
+    step = trace.steps[-1]
+
+    assert [("k", 2, 5), ("k", 2, 4)] == [(c.option, c.at, len(c.segments)) for c in step.cutoffs]
+    assert cuts_apart(step)
+
+
+def test_a_stage_that_cuts_what_it_was_not_given_cannot_be_cut_again() -> None:
+    """Nor one that does not cut."""
+    given = scored(3)
+
+    def others(query: Query, segments: Any) -> list[Segment]:
+        return select.TopK(5)(query, [*segments, *scored(4, 40)[30:]])
+
+    assert cuts_apart(ran(select.TopK(5), given))
+    assert not cuts_apart(ran(others, given))
+    assert not cuts_apart(ran(select.Order("score"), given))
+
+
+def test_too_many_near_duplicates_are_not_told() -> None:
+    """A trace does not grow with the square of the documents: then there is no cut-off."""
+    same = [Segment.whole(Document(str(n), "Seals sang.", rank=n)) for n in range(120)]
+
+    assert [] == ran(Distinct(), same).cutoffs
+
+
+@pytest.mark.parametrize("by", ["document", "score", "ends"])
+def test_an_order_is_known(by: Any) -> None:
+    """By what the stage says of itself; nothing else is an order."""
+    assert by == ordering(ran(select.Order(by), scored(6)))
+    assert "" == ordering(ran(select.TopK(3), scored(6)))
+
+
+def test_only_steps_that_lead_to_what_is_kept_are_linked() -> None:
+    """What a stage ran inside itself stands in the trace before it, and is not part of the way."""
+
+    def inside(query: Query, segments: Any) -> list[Segment]:
+        Pipeline(score.BM25(), select.TopK(1))(query, segments)
+        return list(segments)[:3]
+
+    made = System(Pipeline(inside, select.TopK(2)), Reader(echo()))
+    result = made.ask(QUERY, ["Seals sang it.", "It rained.", "Crofts sang it.", "So."])
+
+    assert range(2, 4) == chain(result)
+    assert 5 == len(result.trace.steps)

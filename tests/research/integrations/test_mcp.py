@@ -1,0 +1,286 @@
+"""The MCP server, asked by the SDK's own client: in process, over stdio, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from click.testing import CliRunner
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+import ragsieve
+from ragsieve.cli import cli
+from ragsieve.integrations.mcp import create_server
+from ragsieve.types import Document
+from ragsieve_research.artifacts.places import Index
+from ragsieve_research.retrieve.indexes import IndexOptions, create_index
+
+QUESTION = "Who designed the Eiffel Tower?"
+LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
+DOCUMENTS = [json.loads(line)["text"] for line in LINES.splitlines()]
+COMMAND = [sys.executable, "-m", "ragsieve", "mcp"]
+
+Work = Callable[[Client], Awaitable[Any]]
+
+
+def asked(server: Any, work: Work) -> Any:
+    """What a client gets from a server or a transport."""
+
+    async def session() -> Any:
+        async with Client(server) as client:
+            return await work(client)
+
+    return asyncio.run(asyncio.wait_for(session(), 120))
+
+
+async def filters(client: Client, **options: Any) -> dict[str, Any]:
+    arguments = {"question": QUESTION, "documents": DOCUMENTS, **options}
+    reply = await client.call_tool("filter_documents", arguments)
+    assert not reply.is_error, reply
+    return dict(reply.structured_content or {})
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the example, searched by words."""
+    folder = tmp_path_factory.mktemp("indexes") / "towers"
+    corpus = create_index(folder, IndexOptions(embedder="none", chunks="whole"))
+    corpus.add([Document(str(n), text) for n, text in enumerate(DOCUMENTS)])
+    return folder
+
+
+def test_documents_are_filtered_as_by_python() -> None:
+    """The same text, within the budget; fewer tokens than before."""
+    system = ragsieve.load("finefilter")
+    filtered = asked(create_server(system), lambda client: filters(client, max_tokens=60))
+    result = system.with_budget(60)(QUESTION, DOCUMENTS)
+
+    assert result.text == filtered["text"]
+    assert filtered["tokens_after"] <= 60 < filtered["tokens_before"]
+    assert 0 <= filtered["answerable"] <= 1
+
+
+def test_documents_have_ids_and_titles() -> None:
+    """As the library takes them; texts alone may stand between them."""
+    system = ragsieve.load("finefilter")
+    documents = [
+        {"id": "koechlin", "title": "The engineer", "text": DOCUMENTS[1]},
+        {"id": 7, "text": DOCUMENTS[0]},
+        DOCUMENTS[2],
+    ]
+
+    async def work(client: Client) -> tuple[Any, ...]:
+        filtered = await filters(client, documents=documents)
+        shown = await client.call_tool("show_dropped", {"handle": filtered["handle"]})
+        return filtered, {run["document"] for run in shown.structured_content["runs"]}
+
+    filtered, dropped = asked(create_server(system), work)
+
+    assert system(QUESTION, documents).text == filtered["text"]
+    assert "The engineer: " in filtered["text"]
+    assert {"7", "2"} <= dropped <= {"koechlin", "7", "2"}
+
+
+def test_the_server_says_its_version() -> None:
+    """When a client connects."""
+
+    async def work(client: Client) -> Any:
+        return client.server_info
+
+    about = asked(create_server(ragsieve.load("finefilter")), work)
+
+    assert ("ragsieve", ragsieve.__version__) == (about.name, about.version)
+
+
+def test_what_was_dropped_comes_back_by_its_handle() -> None:
+    """Verbatim, a run of spans in a row, with why; of one document where it is named."""
+
+    async def work(client: Client) -> tuple[Any, Any]:
+        handle = (await filters(client))["handle"]
+        every = await client.call_tool("show_dropped", {"handle": handle})
+        one = await client.call_tool("show_dropped", {"handle": handle, "document": "1"})
+        return every.structured_content["runs"], one.structured_content["runs"]
+
+    system = ragsieve.load("finefilter")
+    every, one = asked(create_server(system), work)
+    dropped = [row for row in system(QUESTION, DOCUMENTS).rows if not row["kept"]]
+
+    assert all(DOCUMENTS[int(s["document"])][s["start"] : s["end"]] == s["text"] for s in every)
+    assert len(every) < len(dropped) == sum(run["spans"] for run in every)
+    assert all(run["reason"] for run in every)
+    assert [run for run in every if run["document"] == "1"] == one
+
+
+def test_what_cannot_be_encoded_is_replaced(tmp_path: Path) -> None:
+    """Half of a character pair in an index costs no result, kept or dropped."""
+    text = "Koechlin \ud800 designed the Eiffel Tower. Bananas \ud800 are yellow. They grow."
+    corpus = create_index(tmp_path / "odd", IndexOptions(embedder="none", chunks="whole"))
+    corpus.add([Document("d\ud800", text)])
+    system = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+
+    async def work(client: Client) -> tuple[Any, Any]:
+        search = {"question": QUESTION, "index": "odd"}
+        found = (await client.call_tool("search_index", search)).structured_content
+        dropped = await client.call_tool("show_dropped", {"handle": found["handle"]})
+        return found["text"], dropped.structured_content["runs"]
+
+    kept, (run,) = asked(create_server(system, {"odd": Index(place=str(tmp_path / "odd"))}), work)
+
+    assert "Koechlin \ufffd designed the Eiffel Tower." == kept
+    assert "Bananas \ufffd are yellow. They grow." == run["text"]
+    assert "Bananas" == text[run["start"] :][:7]
+
+
+def test_a_reply_is_never_longer_than_a_page() -> None:
+    """8,000 tokens, or what was asked for; all pages together are all that was dropped."""
+    system = ragsieve.load("finefilter")
+    text = " ".join(f"{n}. {one}" for n in range(60) for one in DOCUMENTS)
+
+    async def pages(client: Client, **options: Any) -> list[Any]:
+        arguments = {"handle": (await filters(client, documents=[text]))["handle"], **options}
+        replies = [await client.call_tool("show_dropped", arguments)]
+        while cursor := replies[-1].structured_content["cursor"]:
+            replies.append(await client.call_tool("show_dropped", {**arguments, "cursor": cursor}))
+        return replies
+
+    server = create_server(system)
+    for most, options in ((8000, {}), (20_000, {"max_tokens": 20_000})):
+        replies = asked(server, lambda client, options=options: pages(client, **options))
+        runs = [run for reply in replies for run in reply.structured_content["runs"]]
+        lengths = [sum(system.reader.count([part.text for part in r.content])) for r in replies]
+        dropped = [row for row in system(QUESTION, [text]).rows if not row["kept"]]
+
+        assert len(text) > 60_000 and 2 <= len(replies)
+        assert max(lengths) <= most < 2 * lengths[0]
+        assert all(text[run["start"] : run["end"]] == run["text"] for run in runs)
+        assert len(dropped) == sum(run["spans"] for run in runs)
+        assert all(
+            any(run["start"] <= row["start"] and row["end"] <= run["end"] for run in runs)
+            for row in dropped
+        )
+
+
+def test_dropped_text_is_looked_for_by_words() -> None:
+    """Only what has one of them, the best first."""
+
+    async def work(client: Client) -> Any:
+        handle = (await filters(client))["handle"]
+        found = await client.call_tool("show_dropped", {"handle": handle, "query": "normal gift"})
+        none = await client.call_tool("show_dropped", {"handle": handle, "query": "xylophone"})
+        return found.structured_content["runs"], none.structured_content
+
+    runs, none = asked(create_server(ragsieve.load("finefilter")), work)
+
+    assert {"runs": [], "cursor": ""} == none
+    assert [1, 1] == [run["spans"] for run in runs]
+    assert all({"normal", "gift"} & {*re.findall(r"\w+", run["text"].lower())} for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("show_dropped", {"handle": "x"}, "handle must be of one of the last 256 results, got 'x'"),
+        ("filter_documents", {"question": " ", "documents": []}, "must not be blank"),
+        ("filter_documents", {"question": "q", "documents": [], "max_tokens": -1}, "max_tokens"),
+        (
+            "filter_documents",
+            {"question": "q", "documents": [], "budget": 5},
+            "budget is not known",
+        ),
+        ("filter_documents", {"question": "q", "documents": [3]}, "documents.0: Input should be"),
+        (
+            "filter_documents",
+            {"question": "q", "documents": [{"text": "a", "url": "u"}]},
+            "documents.0.url: Extra inputs are not permitted, got 'u'",
+        ),
+        ("filter_documents", {"documents": []}, "question: Field required"),
+        ("search_index", {"question": "q", "index": "other"}, "index must be one of towers"),
+        ("search_index", {"question": "q", "index": "towers", "k": 0}, "k must be at least 1"),
+    ],
+)
+def test_bad_arguments_are_one_line(
+    index: Path, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    """An error of the tool, which the model reads, with rule and value."""
+    server = create_server(ragsieve.load("finefilter"), {"towers": Index(place=str(index))})
+    reply = asked(server, lambda client: client.call_tool(tool, arguments))
+
+    assert reply.is_error
+    assert message in reply.content[0].text
+    assert "\n" not in reply.content[0].text
+
+
+@pytest.mark.server
+def test_a_process_serves_over_stdio(index: Path) -> None:
+    """As an agent's configuration starts it, with an index as tool and resource."""
+    parameters = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "--source", f"index:{index}"]
+    )
+
+    async def work(client: Client) -> tuple[set[str], Any, str]:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        search = {"question": QUESTION, "index": "towers", "k": 3}
+        reply = await client.call_tool("search_index", search)
+        about = await client.read_resource("ragsieve://indexes/towers")
+        return tools, reply.structured_content, about.contents[0].text  # type: ignore[union-attr]
+
+    tools, found, about = asked(stdio_client(parameters), work)
+
+    assert {"filter_documents", "search_index", "show_dropped"} == tools
+    assert "Koechlin" in found["text"]
+    assert {"documents": len(DOCUMENTS), "passages": len(DOCUMENTS)} == json.loads(about)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A server over HTTP, ended by its test."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*COMMAND, "--http", "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            ends = time.monotonic() + 60
+            while time.monotonic() < ends:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                    break
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.server
+def test_a_process_serves_over_http(url: str) -> None:
+    """The same tools at one address of this machine."""
+    filtered = asked(streamable_http_client(url), filters)
+
+    assert ragsieve.load("finefilter")(QUESTION, DOCUMENTS).text == filtered["text"]
+
+
+def test_two_indexes_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Before any is opened."""
+    (tmp_path / "a/same").mkdir(parents=True)
+    (tmp_path / "b/same").mkdir(parents=True)
+    folders = [str(tmp_path / "a/same"), str(tmp_path / "b/same")]
+    run = CliRunner().invoke(
+        cli, ["mcp", *(word for f in folders for word in ("--source", f"index:{f}"))]
+    )
+
+    assert "--source must be places of different names, got 'same' twice" in str(run.exception)

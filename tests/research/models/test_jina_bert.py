@@ -1,0 +1,149 @@
+"""JinaBERT: tiny ones with random weights, against BERT where both are the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from safetensors.torch import save_file  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from ragsieve.errors import ModelError  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
+from ragsieve_research.models.jina_bert import JinaBert, slopes  # noqa: E402
+from ragsieve_research.models.pe_rank import named_encoder  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+DIM, HEADS, INNER, LAYERS = 12, 3, 20, 2
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "sang", "it", "rained"]
+KIND = {"position_embedding_type": "alibi", "feed_forward_type": "geglu", "auto_map": {"x": "y"}}
+
+
+def tensors() -> dict[str, Any]:
+    """Of a JinaBERT, by the names that the published one has."""
+    torch.manual_seed(0)
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (len(WORDS), DIM),
+        "embeddings.token_type_embeddings.weight": (2, DIM),
+    }
+    norms = ["embeddings.LayerNorm"]
+    for n in range(LAYERS):
+        head = f"encoder.layer.{n}"
+        for part in ("self.query", "self.key", "self.value", "output.dense"):
+            shapes[f"{head}.attention.{part}.weight"] = (DIM, DIM)
+            shapes[f"{head}.attention.{part}.bias"] = (DIM,)
+        shapes[f"{head}.mlp.gated_layers.weight"] = (2 * INNER, DIM)
+        shapes[f"{head}.mlp.wo.weight"] = (DIM, INNER)
+        shapes[f"{head}.mlp.wo.bias"] = (DIM,)
+        norms += [f"{head}.attention.output.LayerNorm", f"{head}.mlp.layernorm"]
+    for name in norms:
+        shapes |= {f"{name}.weight": (DIM,), f"{name}.bias": (DIM,)}
+    return {name: torch.randn(shape) for name, shape in shapes.items()}
+
+
+def save(folder: Path, prefix: str = "", **changes: Any) -> Path:
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    save_file({prefix + k: t for k, t in tensors().items()}, folder / "model.safetensors")
+    told = {"model_type": "bert", "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
+    (folder / "config.json").write_text(json.dumps({**told, **KIND, **changes}))
+    return folder
+
+
+def by_hand(ids: list[int]) -> list[float]:
+    """The vector of tokens, head by head and place by place, as the paper says it."""
+    own = tensors()
+
+    def linear(name: str, x: Any) -> Any:
+        return x @ own[f"{name}.weight"].T + own.get(f"{name}.bias", 0.0)
+
+    def norm(name: str, x: Any) -> Any:
+        return functional.layer_norm(x, (DIM,), own[f"{name}.weight"], own[f"{name}.bias"], 1e-12)
+
+    x = own["embeddings.word_embeddings.weight"][ids]
+    x = norm("embeddings.LayerNorm", x + own["embeddings.token_type_embeddings.weight"][0])
+    wide = DIM // HEADS
+    for n in range(LAYERS):
+        head = f"encoder.layer.{n}"
+        q, k, v = (linear(f"{head}.attention.self.{p}", x) for p in ("query", "key", "value"))
+        read = torch.zeros(len(ids), DIM)
+        for h, slope in enumerate([1 / 16, 1 / 256, 1 / 4]):  # 2^-4, 2^-8, then 2^-2 of four heads
+            part = slice(h * wide, (h + 1) * wide)
+            for i in range(len(ids)):
+                odds = q[i, part] @ k[:, part].T / math.sqrt(wide)
+                odds = odds - slope * (torch.arange(len(ids)) - i).abs()
+                read[i, part] = odds.softmax(-1) @ v[:, part]
+        x = norm(
+            f"{head}.attention.output.LayerNorm", x + linear(f"{head}.attention.output.dense", read)
+        )
+        both = linear(f"{head}.mlp.gated_layers", x)
+        made = functional.gelu(both[:, :INNER]) * both[:, INNER:]
+        x = norm(f"{head}.mlp.layernorm", x + linear(f"{head}.mlp.wo", made))
+    mean = x.mean(0)
+    found: list[float] = (mean / mean.norm()).tolist()
+    return found
+
+
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_a_vector_is_the_papers(tmp_path: Path, prefix: str) -> None:
+    """[CLS] ann sang it [SEP]; tensors may be named as in a model with a head."""
+    found = JinaBert(str(save(tmp_path, prefix))).embed(["Ann sang it", "Rained"])
+
+    np.testing.assert_allclose([by_hand([2, 5, 6, 7, 3]), by_hand([2, 8, 3])], found, atol=1e-5)
+
+
+def test_slopes_are_alibis() -> None:
+    """Eight heads: 1/2 to 1/256; twelve: four more between them, of sixteen heads."""
+    eight = [2.0**-n for n in range(1, 9)]
+
+    assert eight == slopes(8)
+    assert [*eight, 2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5] == slopes(12)
+
+
+def test_a_long_text_ends_with_its_mark(tmp_path: Path) -> None:
+    """Its first tokens count, and the trace says so."""
+    encoder = JinaBert(str(save(tmp_path)), max_tokens=4)
+    with step("Stage") as record:
+        found = encoder.embed(["ann sang it it it", "ann sang"])
+
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (["a text has over 4 tokens: only these count"], [4, 4]) == (
+        record.messages,
+        [usage.tokens_in for usage in record.usages],
+    )
+
+
+def test_alone_is_the_same_as_together(tmp_path: Path) -> None:
+    """Bit for bit; no text is no vector, an empty one is."""
+    encoder, texts = JinaBert(str(save(tmp_path))), ["ann", "", "\ud800 it rained " * 9]
+    together = encoder.embed(texts)
+
+    np.testing.assert_array_equal(together, np.concatenate([encoder.embed([t]) for t in texts]))
+    assert ((0, DIM), (3, DIM)) == (encoder.embed([]).shape, together.shape)
+
+
+def test_pe_rank_takes_it_for_its_encoder(tmp_path: Path) -> None:
+    """Though its configuration names code of its own."""
+    assert JinaBert(str(save(tmp_path))) == named_encoder({"encoder_name": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"position_embedding_type": "absolute"}, "must be a JinaBERT with ALiBi and GEGLU"),
+        ({"num_hidden_layers": 3}, r"cannot be loaded: 'encoder\.layer\.2"),
+    ],
+)
+def test_another_kind_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    """At once, not by other vectors."""
+    with pytest.raises(ModelError, match=message):
+        JinaBert(str(save(tmp_path, **changes))).embed(["ann"])

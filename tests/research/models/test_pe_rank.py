@@ -1,0 +1,287 @@
+"""PE-Rank: tiny models with random weights, as its authors' folders are laid out."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+from ragsieve.errors import ContextOverflow, ModelError  # noqa: E402
+from ragsieve.models.base import Embedder  # noqa: E402
+from ragsieve.models.fake import HashingEmbedder  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
+from ragsieve.types import Document, Query, Segment  # noqa: E402
+from ragsieve_research.models.pe_rank import PLACE, PERank  # noqa: E402
+from ragsieve_research.models.sentence_transformers import SentenceTransformer  # noqa: E402
+from ragsieve_research.score.listwise import Listwise  # noqa: E402
+from tests.tiny import save_bytes  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SIZE, HIDDEN = 8, 32
+TEXTS = ["Ann sang it.", "It rained.", "Cats sing.", "Bob wrote it in 1972.", ""]
+FORMAT = "<s>[INST] {{ messages[0]['content'] }} [/INST]"
+
+
+def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
+    """A tiny Mistral with a projector; ``changes`` are to what its configuration says."""
+    specials = ["<s>", "</s>", "[INST]", "[/INST]", PLACE]
+    ends = {"bos_token": "<s>", "eos_token": "</s>"}
+    words = save_bytes(folder, TEXTS, specials, 320, FORMAT, **ends)
+    torch.manual_seed(0)
+    config = transformers.MistralConfig(
+        hidden_size=HIDDEN,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=words,
+        max_position_embeddings=changes.pop("positions", 512),
+        initializer_range=0.5,
+        sliding_window=None,
+    )
+    transformers.MistralForCausalLM(config).save_pretrained(folder)
+    tensors = load_file(folder / "model.safetensors")
+    parts = {"0": (HIDDEN, SIZE), "2": (HIDDEN, HIDDEN)} if kind.startswith("mlp") else {}
+    if kind == "linear":
+        parts = {"": (HIDDEN, SIZE)}
+    for name, shape in parts.items():
+        head = f"model.projector.{name}.".replace("..", ".")
+        tensors |= {f"{head}weight": torch.randn(shape), f"{head}bias": torch.randn(shape[0])}
+    tensors["model.encoder.encoder.embeddings.weight"] = torch.zeros(2, 2)  # is left out
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    told = json.loads((folder / "config.json").read_text())
+    told |= {
+        "model_type": "embed_mistral",
+        "architectures": ["EmbedMistralForRankLM"],
+        "encoder_name": "fake",
+        "encoder_pooling": "mean",
+        "projector_type": kind,
+        "embedding_size": SIZE,
+        **changes,
+    }
+    told = {key: value for key, value in told.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(told))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save(tmp_path_factory.mktemp("pe_rank"))
+
+
+class Random:
+    """Embeds every text as a random vector of its own."""
+
+    identity = "random"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        assert not query
+        seeds = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
+        rows = [np.random.default_rng(seed).normal(size=SIZE) for seed in seeds]
+        found = np.array(rows, np.float32).reshape(len(texts), SIZE)
+        return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
+
+
+def ranker(folder: Path, **options: Any) -> PERank:
+    return PERank(str(folder), **{"encoder": Random(), "dtype": "float32", **options})
+
+
+def by_definition(folder: Path, model: PERank, question: str, texts: Sequence[str]) -> list[int]:
+    """Every step from the start: the whole prompt and all passages chosen so far, no cache."""
+    told = json.loads((folder / "config.json").read_text())
+    config = transformers.MistralConfig.from_dict({**told, "model_type": "mistral"})
+    lm = transformers.MistralModel.from_pretrained(folder, config=config, dtype=torch.float32)
+    tensors = load_file(folder / "model.safetensors")
+    w1, b1, w2, b2 = (
+        tensors[f"model.projector.{n}.{part}"] for n in "02" for part in ("weight", "bias")
+    )
+    vectors = torch.from_numpy(Random().embed(texts))
+    passages = torch.nn.functional.gelu(vectors @ w1.T + b1) @ w2.T + b2
+    ids = torch.tensor(model._tokens(question, len(texts)))
+    rows = lm.embed_tokens(ids)
+    rows[ids == model._place] = passages
+    order: list[int] = []
+    while len(order) < len(texts):
+        read = torch.cat([rows, passages[order]])
+        odds = passages @ lm(inputs_embeds=read[None]).last_hidden_state[0, -1]
+        odds[order] = -torch.inf
+        order.append(int(odds.argmax()))
+    return order
+
+
+def test_the_order_is_the_papers(folder: Path) -> None:
+    """The largest product with the last state, of those left, is read next; three questions."""
+    model = ranker(folder)
+    questions = ["Who sang it?", "Did it rain?", "When?"]
+    with torch.no_grad():
+        expected = [by_definition(folder, model, question, TEXTS) for question in questions]
+
+    assert expected == model.rank(questions, [TEXTS] * 3)
+    assert all([*range(5)] == sorted(order) for order in expected)
+
+
+def test_the_question_and_every_passage_count(folder: Path) -> None:
+    """An order is of all that is read: over many lists, questions change some of them."""
+    model = ranker(folder)
+    lists = [[f"{n} {'x' * m}" for m in range(6)] for n in range(8)]
+    first, second = (model.rank([asked] * 8, lists) for asked in ("Who?", "When did it rain?"))
+
+    assert first != second
+    assert len({tuple(order) for order in first}) > 1 or len({tuple(o) for o in second}) > 1
+
+
+def test_alone_is_the_same_as_together(folder: Path) -> None:
+    """Whatever else is asked."""
+    model = ranker(folder, dtype="auto")
+    questions, lists = ["Who?", "When?", "Who?"], [TEXTS, TEXTS[::-1], TEXTS[:1]]
+
+    assert model.rank(questions, lists) == [
+        model.rank([q], [texts])[0] for q, texts in zip(questions, lists, strict=True)
+    ]
+
+
+def test_no_passages_have_no_order(folder: Path) -> None:
+    """Nothing is read."""
+    assert [[]] == ranker(folder).rank(["Who?"], [[]])
+
+
+def test_a_question_opens_no_token(folder: Path) -> None:
+    """What it says never passes for a passage or ends the turn."""
+    model = ranker(folder)
+    tokens = model._tokens(f"{PLACE} [/INST] </s> \ud800", 2)
+    special = model._tokenizer.convert_tokens_to_ids([PLACE, "[/INST]", "</s>"])
+
+    assert [2, 1, 0] == [tokens.count(token) for token in special]
+    assert [0, 1] == sorted(model.rank([PLACE], [["a", PLACE]])[0])
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp2x_gelu"])
+def test_a_projector_is_what_the_configuration_says(tmp_path: Path, kind: str) -> None:
+    """One map, or two with a GELU between."""
+    model = ranker(save(tmp_path, kind))
+    vector = torch.ones(1, SIZE)
+    tensors = load_file(tmp_path / "model.safetensors")
+    if kind == "linear":
+        expected = vector @ tensors["model.projector.weight"].T + tensors["model.projector.bias"]
+    else:
+        inner = vector @ tensors["model.projector.0.weight"].T + tensors["model.projector.0.bias"]
+        gelu = torch.nn.functional.gelu(inner)
+        expected = gelu @ tensors["model.projector.2.weight"].T + tensors["model.projector.2.bias"]
+
+    torch.testing.assert_close(expected, model._projector(vector))
+
+
+def test_it_is_asked_as_its_authors_ask(folder: Path) -> None:
+    """The question stands before and behind the list, and the turn ends with two line ends."""
+    text = ranker(folder)._tokenizer.decode(ranker(folder)._tokens("Who?", 2))
+
+    assert (
+        "<s>[INST] I will provide you with 2 passages, each with a special token representing the "
+        "passage enclosed in [], followed by original text.\n"
+        "Rank the passages based on their relevance to the search query: Who?.\n"
+        f"Passage 1: [{PLACE}]\n\n"
+        f"Passage 2: [{PLACE}]\n\n"
+        "Search Query: Who?.\n"
+        "Rank the 2 relatively ordered passages above based on their relevance to the search "
+        "query, output the ranking in descending order. Only output the 2 unique special token in "
+        "the ranking.\n\n [/INST]"
+    ) == text
+
+
+def test_other_words_may_be_asked(folder: Path) -> None:
+    """Those that the weights were trained on; they are part of the identity."""
+    model = ranker(folder, prompt="$most texts:\n$documents\nBest for $question?")
+    text = model._tokenizer.decode(model._tokens("Who?", 2))
+
+    assert f"[INST] 2 texts:\nPassage 1: [{PLACE}]\n\nPassage 2: [{PLACE}]\nBest for Who?" in text
+    assert model.identity != ranker(folder).identity
+    assert model.identity.startswith(f"pe_rank:{folder}@")
+
+
+def test_what_was_read_is_charged(folder: Path) -> None:
+    """Tokens of the prompt in, a passage each out."""
+    model = ranker(folder, encoder=HashingEmbedder(SIZE))
+    with step("Stage") as record:
+        model.rank(["Who?"], [["a", "b c"]])
+    usages = [usage for usage in record.usages if usage.model == model.identity]
+
+    assert [(len(model._tokens("Who?", 2)), 2)] == [(u.tokens_in, u.tokens_out) for u in usages]
+
+
+def test_it_orders_segments(folder: Path) -> None:
+    """As the ranker of a scorer: of two windows, each segment a score of its own."""
+    segments = [Segment.whole(Document(str(n), "x" * n)) for n in range(6)]
+    found = Listwise(ranker(folder), 4, 2)(Query("Who?"), segments)
+
+    assert [n / 6 for n in range(1, 7)] == pytest.approx(sorted(s.score for s in found))
+
+
+def test_a_prompt_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    """Not a guess."""
+    with pytest.raises(ContextOverflow, match=r"the context of .* holds 40"):
+        ranker(save(tmp_path, positions=40)).rank(["Who?"], [["a", "b"]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "qformer"}, "projector_type must be linear, mlpNx_gelu or identity, got 'qform"),
+        ({"kind": "identity"}, "cannot be loaded: .*projector|state_dict"),
+        ({"encoder_name": None}, "must say encoder_name"),
+        ({"embedding_size": 9}, "cannot be loaded: .*size mismatch"),
+        ({"model_type": "embed_nothing"}, "cannot be loaded"),
+        ({"num_hidden_layers": 3}, r"must be a language model, it lacks .*layers\.2\."),
+    ],
+)
+def test_a_folder_of_another_kind_is_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    """One line that names the model or what it lacks."""
+    own = dict(changes)
+    save(tmp_path, "mlp2x_gelu", **{k: v for k, v in own.items() if k != "kind"})
+    if "kind" in own:
+        told = json.loads((tmp_path / "config.json").read_text())
+        told["projector_type"] = own["kind"]
+        (tmp_path / "config.json").write_text(json.dumps(told))
+
+    with pytest.raises(ModelError, match=message):
+        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
+
+
+def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
+    """It names the file."""
+    with pytest.raises(ModelError, match=r"needs a config\.json"):
+        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
+
+
+def test_pickles_are_not_opened(tmp_path: Path) -> None:
+    """Weights are safetensors or nothing."""
+    save(tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
+
+
+def test_the_encoder_is_the_configurations(tmp_path: Path, make_encoder: Any) -> None:
+    """Where none is passed; an encoder with code of its own is refused."""
+    encoder = make_encoder(["ann", "sang"], 32)
+    save(tmp_path, embedding_size=16, encoder_name=str(encoder))
+    chosen: Embedder = PERank(str(tmp_path))._encoder
+    told = json.loads((encoder / "config.json").read_text())
+    (encoder / "config.json").write_text(json.dumps({**told, "auto_map": {"AutoModel": "x.Y"}}))
+
+    assert SentenceTransformer(str(encoder)) == chosen
+    with pytest.raises(ModelError, match="needs code of its own, which is not run"):
+        _ = PERank(str(tmp_path))._encoder

@@ -1,0 +1,247 @@
+"""Published weights of other methods: tiny random ones as their authors save them, as pickles.
+
+Each is written as the authors' training writes it, converted by the documented command, and
+compared with their formula.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
+from tokenizers.models import Unigram  # noqa: E402
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
+from ragsieve.models.base import Message  # noqa: E402
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM  # noqa: E402
+from ragsieve.prompts import render  # noqa: E402
+from ragsieve.systems import build  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
+from ragsieve.types import Document, Query, Segment  # noqa: E402
+from ragsieve_research.models.convert import to_safetensors  # noqa: E402
+from ragsieve_research.models.reflection import NEEDED  # noqa: E402
+from ragsieve_research.models.sentence_transformers import CRAGEvaluator, DotProduct  # noqa: E402
+from ragsieve_research.models.transformers import Transformers  # noqa: E402
+from ragsieve_research.score.helpful import Helpful  # noqa: E402
+from ragsieve_research.systems.crag import PAPER, crag  # noqa: E402
+from ragsieve_research.systems.reflection import ByTokens  # noqa: E402
+from tests.tiny import save_t5  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who sang it"
+WORDS = TEXT.split()
+QUESTION = "who sang it"
+TEXTS = ["the old river runs through the town", "a dog sleeps", "paris is the capital of france"]
+
+
+def pickled(folder: Path, model: Any, *, shards: int = 1, **config: Any) -> Path:
+    """Write the weights as ``.bin``, as transformers 4 did, and change the configuration."""
+    said = {**model.config.to_dict(), "architectures": [type(model).__name__], **config}
+    (folder / "config.json").write_text(json.dumps(said))
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    tensors = model.state_dict()
+    if shards == 1:
+        torch.save(tensors, folder / "pytorch_model.bin")
+        return folder
+    names = {
+        name: f"pytorch_model-{1 + n % shards:05}-of-{shards:05}.bin"
+        for n, name in enumerate(tensors)
+    }
+    for file in {*names.values()}:
+        part = {name: tensor for name, tensor in tensors.items() if names[name] == file}
+        torch.save(part, folder / file)
+    index = json.dumps({"metadata": {}, "weight_map": names})
+    (folder / "pytorch_model.bin.index.json").write_text(index)
+    return folder
+
+
+def t5(folder: Path, kind: str, **options: Any) -> Any:
+    """A tiny T5 of random weights, and a Unigram tokenizer beside it."""
+    marks = [(mark, -4.0) for mark in ("▁", ":", "?", "Q", "D", "S")]
+    save_t5(folder, [*marks, *((f"▁{word}", -2.0) for word in WORDS)], model_max_length=32)
+    config = transformers.T5Config.from_pretrained(folder, **options)
+    return getattr(transformers, kind)(config).eval()
+
+
+def test_pickles_are_not_read_without_the_command(tmp_path: Path) -> None:
+    """The error is one line."""
+    pickled(tmp_path, t5(tmp_path, "T5ForSequenceClassification", num_labels=1))
+    with pytest.raises(ModelError, match="cannot be loaded") as caught:
+        CRAGEvaluator(str(tmp_path)).score([("a", "b")])
+
+    assert "\n" not in str(caught.value)
+
+
+def test_recomps_extractive_compressor(tmp_path: Path, make_encoder: Callable[..., Path]) -> None:
+    """Contriever: the mean of the tokens' last states, and the inner product, no unit length."""
+    folder = make_encoder(WORDS, 32)
+    bert = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False)
+    pickled(folder, bert, architectures=["Contriever"])
+    to_safetensors(folder)
+    read = transformers.AutoTokenizer.from_pretrained(folder)
+    inputs = read([QUESTION, *TEXTS], padding=True, truncation=True, return_tensors="pt")
+    mask = inputs["attention_mask"]
+    with torch.no_grad():
+        states = bert(**inputs)[0].masked_fill(~mask[..., None].bool(), 0.0)
+    means = states.sum(1) / mask.sum(1)[..., None]
+    expected = [float(means[0] @ mean) for mean in means[1:]]
+    with step("score") as record:
+        found = DotProduct(str(folder)).score([(QUESTION, text) for text in TEXTS])
+
+    assert expected == pytest.approx(found.tolist(), abs=1e-4)
+    assert [int(n) for n in mask.sum(1)[1:] + mask[0].sum()] == [u.tokens_in for u in record.usages]
+    assert (0,) == models.load(f"dot:{folder}").score([]).shape
+    lengths = np.linalg.norm(means.numpy(), axis=1)
+    assert not np.allclose(lengths, 1, atol=0.1)  # else a cosine would do
+
+
+def test_recomps_abstractive_compressor(tmp_path: Path) -> None:
+    """A T5 that writes greedily behind "Question: … Document: … Summary:"."""
+    writer = t5(tmp_path, "T5ForConditionalGeneration")
+    to_safetensors(pickled(tmp_path, writer))
+    prompt = render("recomp", question=QUESTION, documents=TEXTS[0])
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ids = read(prompt[0].content, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        (reply,) = writer.generate(ids, max_new_tokens=8, do_sample=False)
+    llm = models.load(f"seq2seq:{tmp_path}", dtype="float32")
+
+    assert read.decode(reply, skip_special_tokens=True) == llm.complete([prompt], max_tokens=8)[0]
+    assert f"Question: {QUESTION}\nDocument: {TEXTS[0]}\nSummary:" == prompt[0].content
+
+
+def test_crags_evaluator(tmp_path: Path) -> None:
+    """A T5 for classification reads "question [SEP] text", padded, and its one output counts."""
+    t5_large = t5(tmp_path, "T5ForSequenceClassification", num_labels=1)
+    to_safetensors(pickled(tmp_path, t5_large))
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    expected = []
+    for text in TEXTS:
+        row = read(
+            f"{QUESTION} [SEP] {text}",
+            return_tensors="pt", padding="max_length", max_length=32, truncation=True,
+        )  # fmt: skip
+        with torch.no_grad():
+            out = t5_large(row["input_ids"], attention_mask=row["attention_mask"])
+        expected.append(float(out.logits))
+    evaluator = CRAGEvaluator(str(tmp_path))
+    found = evaluator.score([(QUESTION, text) for text in TEXTS])
+
+    assert expected == pytest.approx(found.tolist(), abs=1e-4)
+    assert 1e-3 < np.ptp(found)
+    assert models.load(f"crag:{tmp_path}").identity == evaluator.identity
+    assert evaluator.identity != models.load(f"cross_encoder:{tmp_path}").identity
+    judged = crag(
+        ScriptedLLM(lambda _: "x"), HashingEmbedder(), evaluator=evaluator, **PAPER._asdict()
+    )
+    lines = [line for one in judged(QUESTION, TEXTS).trace.steps for line in one.messages]
+    assert any(f"the best of 3 scores {max(expected):.3f}" in line for line in lines)
+
+
+def test_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
+    """As CRAG's code saves it: ``spiece.model``, and no ``tokenizer.json``."""
+    made = pytest.importorskip("sentencepiece.sentencepiece_model_pb2").ModelProto()
+    t5_large = t5(tmp_path, "T5ForSequenceClassification", num_labels=1)
+    to_safetensors(pickled(tmp_path, t5_large))
+    pairs = [(QUESTION, text) for text in TEXTS]
+    expected = CRAGEvaluator(str(tmp_path)).score(pairs)
+    inside = json.loads((tmp_path / "tokenizer.json").read_text())["model"]
+    for n, (piece, score) in enumerate(inside["vocab"]):
+        made.pieces.add(piece=piece, score=score, type=(3, 3, 2)[n] if n < 3 else 1)
+    made.trainer_spec.model_type, made.trainer_spec.unk_id = 1, 2
+    (tmp_path / "spiece.model").write_bytes(made.SerializeToString())
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "T5Tokenizer", "extra_ids": 0, "model_max_length": 32})
+    )
+
+    assert expected.tolist() == pytest.approx(CRAGEvaluator(str(tmp_path)).score(pairs), abs=1e-5)
+
+
+def test_self_rags_shards(tmp_path: Path) -> None:
+    """A Llama whose tokenizer has the reflection tokens behind its own, in two pickles."""
+    vocab = {
+        name: n for n, name in enumerate(["<unk>", "<s>", "</s>", "▁", *map(chr, range(32, 127))])
+    }
+    made = Tokenizer(Unigram([(name, -float(n)) for name, n in vocab.items()], unk_id=0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    read = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
+        additional_special_tokens=["[No Retrieval]", "[Continue to Use Evidence]", *NEEDED],
+    )  # fmt: skip
+    read.save_pretrained(tmp_path)
+    config = transformers.LlamaConfig(
+        vocab_size=len(read), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
+        num_attention_heads=2, max_position_embeddings=256, bos_token_id=1, eos_token_id=2,
+        initializer_range=0.5, tie_word_embeddings=False,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    llama = transformers.LlamaForCausalLM(config).eval()
+    to_safetensors(pickled(tmp_path, llama, shards=2))
+    llm = Transformers(str(tmp_path), dtype="float32", device="cpu")
+    ByTokens().check(llm)
+    prompt = (Message("raw", "### Instruction:\nwho\n\n### Response:\n"),)
+    (odds,) = llm.choose([prompt], [["[Retrieval]", "[No Retrieval]"]])
+    ids = read(prompt[0].content, return_tensors="pt")["input_ids"]
+    marks = read.convert_tokens_to_ids(["[Retrieval]", "[No Retrieval]"])
+    with torch.no_grad():
+        expected = llama(ids).logits[0, -1, marks].softmax(-1).tolist()
+
+    assert expected == pytest.approx(odds, abs=1e-4)
+
+
+def test_exits_adapter(tmp_path: Path) -> None:
+    """Gemma with a LoRA adapter, both named in one line; Yes against No behind its own prompt."""
+    peft = pytest.importorskip("peft")
+    marks = ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"]
+    pieces = [*marks, "\n", *map(chr, range(32, 127)), "Yes", "No"]
+    made = Tokenizer(Unigram([(piece, -float(len(piece) == 1)) for piece in pieces], unk_id=3))
+    made.add_special_tokens(marks)
+    turns = "{{ bos_token }}{% for m in messages %}<start_of_turn>{{ m.role }}\n"
+    turns += "{{ m.content | trim }}<end_of_turn>\n{% endfor %}"
+    turns += "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+    read = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<bos>", eos_token="<eos>", pad_token="<pad>",
+        chat_template=turns,
+    )  # fmt: skip
+    base, adapter = tmp_path / "base", tmp_path / "adapter"
+    read.save_pretrained(base)
+    config = transformers.GemmaConfig(
+        vocab_size=len(read), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, head_dim=8, max_position_embeddings=1024,
+        initializer_range=0.5,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    gemma = transformers.GemmaForCausalLM(config).eval()
+    gemma.save_pretrained(base)
+    lora = peft.LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    tuned = peft.get_peft_model(gemma, lora).eval()
+    tuned.save_pretrained(adapter)
+    prompt = (
+        f"<bos><start_of_turn>user\nQuery:\n{QUESTION}\nFull context:\nSongs\n{TEXTS[0]}\n"
+        f"Sentence:\n{TEXTS[0]}\nIs this sentence useful in answering the query? "
+        'Answer only "Yes" or "No".<end_of_turn>\n<start_of_turn>model\n'
+    )
+    ids = read(prompt, add_special_tokens=False, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        logits = tuned(ids)[0]
+    expected = logits[0, -1, read.convert_tokens_to_ids(["Yes", "No"])].softmax(-1)[0]
+    llm = models.load(f"transformers:{base}+{adapter}", dtype="float32", device="cpu")
+    document = Segment.whole(Document("song", TEXTS[0], "Songs"))
+    (scored,) = Helpful(llm, wording="published")(Query(QUESTION), [document])
+
+    assert float(expected) == pytest.approx(scored.score, abs=1e-4)
+    assert (str(base), str(adapter)) == (llm.model, llm.adapter)
+    system = build("exit", llm, options={"wording": "published", "min_score": 0})
+    assert [TEXTS[0]] == [s.text for s in system(QUESTION, [TEXTS[0]]).kept]

@@ -1,0 +1,268 @@
+"""Local bi- and cross-encoders: tiny ones with random weights, and the default bi-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+from ragsieve.errors import ModelError  # noqa: E402
+from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
+from ragsieve.trace import Usage, step  # noqa: E402
+from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
+from tests.tiny import save_adapter  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+LIMIT = 32  # tokens that the tiny models read
+SENTENCE = "the a cat dog river town runs sleeps through old paris is capital of france ask tell"
+WORDS = SENTENCE.split()
+TEXTS = [
+    " ".join((WORDS * 3)[n : n + size]) for n, size in enumerate([1, 2, 5, 9, 20, 5, 5, 13, 0])
+]
+
+
+SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+Make = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def save(make_encoder: Callable[..., Path]) -> Make:
+    """Makes a folder with a tiny BERT of random weights and a tokenizer that knows `WORDS`."""
+    return lambda kind, **options: str(make_encoder(WORDS, LIMIT, kind, **SIZES, **options))
+
+
+@pytest.fixture(scope="module")
+def bert(save: Make) -> str:
+    return save("BertModel")
+
+
+@pytest.fixture(scope="module")
+def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformer:
+    """A bi-encoder with a prompt for what asks and one for what is asked."""
+    folder = str(tmp_path_factory.mktemp("bi-encoder"))
+    prompts = {"query": "ask ", "document": "tell "}
+    sentence_transformers.SentenceTransformer(bert, prompts=prompts).save(folder)
+    return SentenceTransformer(folder)
+
+
+@pytest.fixture(scope="module")
+def scorer(save: Make) -> LocalCrossEncoder:
+    return LocalCrossEncoder(save("BertForSequenceClassification", num_labels=1))
+
+
+def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransformer) -> None:
+    """To 1e-5, in any company and order, also of texts that are truncated."""
+    texts = [*TEXTS, " ".join(WORDS * 4)]
+    together = embedder.embed(texts)
+    backwards = embedder.embed(texts[::-1])[::-1]
+    alone = np.concatenate([embedder.embed([text]) for text in texts])
+    small = SentenceTransformer(embedder.model, batch_tokens=40).embed(texts)
+    with DynamicBatcher(embedder) as shared, ThreadPoolExecutor(4) as pool:
+        threads = np.concatenate(list(pool.map(lambda text: embedder.embed([text]), texts)))
+        joined = np.concatenate(list(pool.map(lambda text: shared.embed([text]), texts)))
+
+    for found in (backwards, alone, small, threads, joined):
+        assert np.allclose(together, found, atol=1e-5)
+
+
+def test_a_span_is_the_mean_of_its_tokens_states(embedder: SentenceTransformer) -> None:
+    """Read in its text, which is read once where it fits; of unit length, by transformers' own."""
+    texts = ["the cat runs. the dog sleeps.", "", "paris is the capital."]
+    spans = [[(0, 13), (14, 29), (13, 14)], [], [(0, 5)]]
+    found = embedder.embed_spans(texts, spans)
+    tokenizer, encoder = embedder._model.tokenizer, embedder._model[0]
+    with torch.inference_mode():
+        batch = tokenizer([texts[0]], return_tensors="pt")
+        states = encoder(dict(batch))["token_embeddings"][
+            0, 1:-1
+        ]  # the cat runs . the dog sleeps .
+    expected = [states[:4].mean(0), states[4:].mean(0)]
+
+    assert [3, 0, 1] == [len(some) for some in found]
+    for row, mean in zip(found[0], expected, strict=False):
+        assert np.allclose((mean / mean.norm()).numpy(), row, atol=1e-5)
+    assert not np.any(found[0][2])
+    assert np.allclose(found[2], embedder.embed_spans(texts[2:], spans[2:])[0], atol=1e-5)
+
+
+def test_a_long_text_is_read_in_windows(embedder: SentenceTransformer) -> None:
+    """Of 30 tokens: a span that starts behind them is as in a text that begins with it."""
+    words = (WORDS * 3)[:40]
+    text, tail = " ".join(words), " ".join(words[30:])
+    start = len(text) - len(tail)
+    with step("a step", []) as record:
+        (behind,) = embedder.embed_spans([text], [[(0, 3), (start, len(text))]])
+        embedder.embed_spans([text], [[(0, len(text))]])
+
+    assert np.allclose(embedder.embed_spans([tail], [[(0, len(tail))]])[0][0], behind[1], atol=1e-5)
+    assert ["a sentence has over 30 tokens: only these count"] == record.messages
+
+
+def test_scores_agree_alone_and_together(scorer: LocalCrossEncoder) -> None:
+    """To 1e-4 of a logit for batches of every size from one to nine; of equal pairs exactly."""
+    pairs = [(text, "the cat sleeps") for text in TEXTS]
+    alone = np.concatenate([scorer.score([pair]) for pair in pairs])
+    equal = scorer.score([*pairs, pairs[2]])[[2, -1]]
+
+    for size in range(1, 10):
+        assert np.allclose(alone[:size], scorer.score(pairs[:size]), atol=1e-4)
+    assert equal[0] == equal[1]
+
+
+def test_vectors_have_unit_length(embedder: SentenceTransformer) -> None:
+    """Also that of an empty text."""
+    vectors = embedder.embed(TEXTS)
+
+    assert (len(TEXTS), 64) == vectors.shape
+    assert np.allclose(1.0, np.linalg.norm(vectors, axis=1))
+
+
+def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransformer) -> None:
+    """To 1e-5, with the model's own prompt for texts and for questions."""
+    inner = sentence_transformers.SentenceTransformer(embedder.model, device="cpu")
+    asked = inner.encode_query(TEXTS, normalize_embeddings=True)
+    told = inner.encode_document(TEXTS, normalize_embeddings=True)
+
+    assert np.allclose(asked, embedder.embed(TEXTS, query=True), atol=1e-5)
+    assert np.allclose(told, embedder.embed(TEXTS), atol=1e-5)
+    assert not np.allclose(asked, told, atol=1e-2)
+
+
+def test_scores_are_those_of_sentence_transformers(scorer: LocalCrossEncoder) -> None:
+    """The logit, before any activation, to 1e-4."""
+    inner = sentence_transformers.CrossEncoder(scorer.model, device="cpu")
+    pairs = [(text, "the cat sleeps") for text in TEXTS]
+    expected = inner.predict(pairs, activation_fn=torch.nn.Identity())
+
+    assert np.allclose(expected, scorer.score(pairs), atol=1e-4)
+
+
+def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
+    """It is embedded by its first tokens, and the trace says so."""
+    with step("test") as seen:
+        (whole, begun) = embedder.embed([" ".join(WORDS * 4), " ".join((WORDS * 4)[:40])])
+
+    assert ["a text has over 32 tokens: only these count (2 times)"] == seen.messages
+    assert np.allclose(whole, begun, atol=1e-5)
+
+
+def test_an_item_is_charged_its_tokens(
+    embedder: SentenceTransformer, scorer: LocalCrossEncoder
+) -> None:
+    """With the model's prompt and marks, and no more than it reads."""
+    with step("test") as seen:
+        embedder.embed(["cat", " ".join(WORDS * 4)])
+        scorer.score([("cat", "dog")])
+    cut = "a text has over 32 tokens: only these count"
+
+    assert [
+        Usage(embedder.identity, 4, embedded=True),  # [CLS] tell cat [SEP]
+        Usage(embedder.identity, LIMIT, note=cut, embedded=True),
+        Usage(scorer.identity, 5),  # [CLS] cat [SEP] dog [SEP]
+    ] == seen.usages
+
+
+def test_nothing_asked_gives_nothing(
+    embedder: SentenceTransformer, scorer: LocalCrossEncoder
+) -> None:
+    """Arrays of no rows, of the model's dimension."""
+    shapes = embedder.embed([]).shape, scorer.score([]).shape
+
+    assert ((0, 64), (0,)) == shapes
+
+
+def test_texts_that_cannot_be_encoded_are_read(embedder: SentenceTransformer) -> None:
+    """A lone surrogate is an unknown character."""
+    found = embedder.embed(["cat \ud800"])
+
+    assert found.tobytes() == embedder.embed(["cat \ufffd"]).tobytes()
+
+
+def test_identity_tells_weights_apart(save: Make) -> None:
+    """Two folders of other weights, whatever they are called."""
+    first, second = (save("BertModel") for _ in range(2))
+    marks = {SentenceTransformer(path).identity.split("@")[1] for path in (first, second)}
+
+    assert 2 == len(marks)
+
+
+def tuned(base: str, folder: Path) -> str:
+    model = transformers.BertModel.from_pretrained(base)
+    return save_adapter(model, folder, ["query", "value"])
+
+
+def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> None:
+    """And they agree in any company."""
+    bare = SentenceTransformer(bert)
+    embedder = SentenceTransformer(bert, adapter=tuned(bert, tmp_path / "lora"))
+    vectors = embedder.embed(TEXTS)
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+
+    assert np.allclose(alone, vectors, atol=1e-5)
+    assert not np.allclose(bare.embed(TEXTS), vectors, atol=1e-2)
+    assert embedder.identity.startswith(f"{bare.identity}+{embedder.adapter}@")
+
+
+def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) -> None:
+    """To 1e-5, whether it is merged or runs beside."""
+    adapter = tuned(bert, tmp_path / "lora")
+    inner = sentence_transformers.SentenceTransformer(bert, device="cpu")
+    inner.load_adapter(adapter)
+    expected = inner.encode(TEXTS, normalize_embeddings=True)
+
+    assert np.allclose(expected, SentenceTransformer(bert, adapter=adapter).embed(TEXTS), atol=1e-5)
+
+
+def test_a_pickled_adapter_is_refused(bert: str, tmp_path: Path) -> None:
+    """One clear line, as for pickled weights."""
+    adapter = tuned(bert, tmp_path / "lora")
+    (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
+    with pytest.raises(ModelError) as caught:
+        SentenceTransformer(bert, adapter=adapter).embed(TEXTS)
+
+    words = f"model {adapter!r} cannot be loaded: it must hold adapter_model.safetensors"
+    assert words == str(caught.value)
+
+
+def test_a_head_that_is_missing_is_not_made_up(bert: str) -> None:
+    """A bi-encoder as a cross-encoder would score at random."""
+    with pytest.raises(ModelError, match="must be a cross-encoder"):
+        LocalCrossEncoder(bert).score([("a", "b")])
+
+
+def test_a_cross_encoder_has_one_output(save: Make) -> None:
+    """Of three nobody could say which is the score."""
+    path = save("BertForSequenceClassification", num_labels=3)
+    with pytest.raises(ModelError, match="must have one output, it has 3"):
+        LocalCrossEncoder(path).score([("a", "b")])
+
+
+@pytest.mark.parametrize("kind", [SentenceTransformer, LocalCrossEncoder])
+def test_pickled_weights_are_refused(save: Make, kind: type) -> None:
+    """One clear line: a pickle could run code."""
+    path = save("BertForSequenceClassification", num_labels=1)
+    model = transformers.BertForSequenceClassification.from_pretrained(path)
+    Path(path, "model.safetensors").unlink()
+    torch.save(model.state_dict(), Path(path, "pytorch_model.bin"))
+    with pytest.raises(ModelError) as caught:
+        _ = kind(path)._model
+
+    assert "safetensors" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.models
+def test_the_default_model_puts_like_by_like() -> None:
+    """A kitten is nearer to a cat than a stock market is."""
+    vectors = SentenceTransformer("minilm").embed(["a cat", "a kitten", "the stock market"])
+    kitten, market = vectors[1:] @ vectors[0]
+
+    assert kitten > market + 0.3

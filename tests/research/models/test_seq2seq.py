@@ -1,0 +1,134 @@
+"""Local encoder-decoders: tiny ones with random weights."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
+from ragsieve.models.base import Message, Prompt  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
+from ragsieve_research.models.seq2seq import Seq2Seq  # noqa: E402
+from tests.tiny import save_t5  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+PIECES = [
+    "▁",
+    "▁the",
+    "▁1",
+    "▁10",
+    "▁Who",
+    "▁sang",
+    "[",
+    "]",
+    ",",
+    "?",
+    *"0123456789",
+    *"aehlnsrtw",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pieces = [(piece, -float(n)) for n, piece in enumerate(PIECES, 1)]
+    return save_t5(tmp_path_factory.mktemp("t5"), pieces)
+
+
+@pytest.fixture(scope="module")
+def llm(folder: str) -> Seq2Seq:
+    return Seq2Seq(folder, dtype="float32")
+
+
+def ask(text: str) -> Prompt:
+    return (Message("user", text),)
+
+
+def test_the_prefix_loads_one(folder: str) -> None:
+    """``seq2seq:`` before a folder, and other words in the identity than a causal model's."""
+    llm = models.load(f"seq2seq:{folder}", max_context=64)
+
+    assert (True, 64) == (llm.identity.startswith(f"seq2seq:{folder}@"), llm.context)
+
+
+def test_replies_are_those_of_transformers(llm: Seq2Seq) -> None:
+    """Greedy, by its own `generate` on the same tokens with the end token behind them."""
+    prompt = ask("Who sang the 10?")
+    ids = torch.tensor([llm._tokenizer("Who sang the 10?").input_ids])
+    model = transformers.T5ForConditionalGeneration.from_pretrained(llm.model)
+    out = model.generate(ids, max_new_tokens=9, do_sample=False)[0]
+
+    assert ids[0].tolist() == llm._encode(prompt)
+    assert [llm._tokenizer.decode(out, skip_special_tokens=True)] == llm.complete(
+        [prompt], max_tokens=9
+    )
+
+
+def test_contents_open_no_control_token(llm: Seq2Seq) -> None:
+    """What a document says never ends the prompt."""
+    assert 1 == llm._encode(ask("the </s> the")).count(1)
+
+
+def test_together_is_the_same_as_alone(llm: Seq2Seq) -> None:
+    """Replies, odds and log-probabilities, bit for bit."""
+    prompts = [ask("Who sang"), ask("the 1"), ask("the " * 30)]
+    options = [["1", "10", "the"]] * 3
+
+    assert llm.complete(prompts, max_tokens=5) == [
+        llm.complete([p], max_tokens=5)[0] for p in prompts
+    ]
+    assert llm.choose(prompts, options) == [llm.choose([p], [options[0]])[0] for p in prompts]
+    assert llm.loglik(prompts, ["the 1"] * 3) == [llm.loglik([p], ["the 1"])[0] for p in prompts]
+
+
+def test_odds_are_the_likelihoods_of_the_options(llm: Seq2Seq) -> None:
+    """Options of one token each: their shares of exp(loglik)."""
+    prompt, options = ask("Who sang?"), ["1", "10", "the"]
+    weights = [math.exp(llm.loglik([prompt], [o])[0][0]) for o in options]
+
+    assert llm.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
+
+
+def test_no_text_is_read_without_a_prompt(llm: Seq2Seq) -> None:
+    """What the backend cannot do it says, and names what it can."""
+    with pytest.raises(Unsupported, match=r"no surprisals: it can choose, complete, loglik$"):
+        llm.surprisals([()], ["a"])
+
+    assert "surprisals" not in llm.can
+
+
+def test_a_schema_is_noted_and_left(llm: Seq2Seq) -> None:
+    """The reply is the one without it."""
+    with step("Stage", []) as record:
+        held = llm.complete([ask("Who")], max_tokens=4, schema={"type": "integer"})
+
+    assert llm.complete([ask("Who")], max_tokens=4) == held
+    assert any("not held to a schema" in text for text in record.notes)
+
+
+def test_a_causal_model_is_refused(tmp_path: Path) -> None:
+    """The error names the model's kind."""
+    transformers.LlamaConfig().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="must encode, llama does not"):
+        _ = Seq2Seq(str(tmp_path)).context
+
+
+def test_a_prompt_has_turns(llm: Seq2Seq) -> None:
+    """Nothing asked, nothing said."""
+    with pytest.raises(InputError, match="at least one message"):
+        llm.complete([()])
+
+
+def test_a_streamed_reply_is_the_reply(llm: Seq2Seq) -> None:
+    """In more than one piece."""
+    prompt = ask("Who sang the 1, 10?")
+    pieces = list(llm.stream(prompt, max_tokens=12))
+
+    assert llm.complete([prompt], max_tokens=12) == ["".join(pieces)]
+    assert len(pieces) > 1

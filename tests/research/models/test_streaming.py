@@ -1,0 +1,214 @@
+"""Replies while they are written: pieces that are the reply, from servers and local models."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.models.base import Message, Prompt, Streamer, streamed
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Usage, step
+
+pytest.importorskip("openai")
+
+from ragsieve.models.openai import OpenAI
+from ragsieve_research.models.streaming import as_text, stream_tokens
+
+KEY = "sk-very-secret"
+PROMPT: Prompt = (Message("system", "Reply."), Message("user", "Who drew it?"))
+TEXT = "Koechlin drew it."
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
+Reply = Callable[[dict[str, Any]], tuple[int, list[Any] | dict[str, Any]]]
+
+
+def chunk(text: Any = None, finish: Any = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}], **more}
+
+
+def whole(text: str = TEXT) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": USAGE}
+
+
+CHUNKS = [
+    {"choices": [{"index": 0, "delta": {"role": "assistant"}}]},
+    chunk("Koech"),
+    chunk(""),
+    chunk("lin drew it."),
+    chunk(finish="stop"),
+    {"choices": [], "usage": USAGE},
+]
+
+
+@pytest.fixture
+def streaming(serve: Any) -> Callable[[Reply], tuple[OpenAI, list[dict[str, Any]]]]:
+    """Starts servers that reply with events (a list) or a JSON object: the model, and requests."""
+
+    def start(reply: Reply) -> tuple[OpenAI, list[dict[str, Any]]]:
+        server = serve(lambda path, body, number: reply(body))
+        llm = OpenAI("m", base_url=f"{server.url}/v1", api_key=KEY, max_retries=0)
+        return llm, server.requests
+
+    return start
+
+
+def test_a_server_streams(streaming: Any) -> None:
+    """Pieces as they are sent; the request is that of a whole reply, and costs as much."""
+    llm, bodies = streaming(
+        lambda body: (200, [*CHUNKS, "data: [DONE]\n\n"] if "stream" in body else whole())
+    )
+    with step("streamed") as pieces:
+        given = list(llm.stream(PROMPT, max_tokens=9))
+    with step("whole") as once:
+        assert [TEXT] == llm.complete([PROMPT], max_tokens=9)
+
+    assert ["Koech", "lin drew it."] == given
+    assert {**bodies[1], "stream": True, "stream_options": {"include_usage": True}} == bodies[0]
+    assert [Usage(llm.identity, 7, 3)] == pieces.usages == once.usages
+    assert [] == pieces.notes == once.notes
+
+
+def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> None:
+    """As for whole replies; what was cut off, and what is incomplete, is noted."""
+    cut, _ = streaming(lambda _: (200, [chunk("one two"), chunk(finish="length")]))
+    open_, _ = streaming(lambda _: (200, [chunk("one two")]))
+    with step("cut") as first:
+        assert ["one two"] == list(cut.stream(PROMPT, max_tokens=2))
+    with step("open") as second:
+        assert ["one two"] == list(open_.stream(PROMPT))
+
+    assert 0 < first.usages[0].tokens_out <= 8
+    assert "reply 0 was cut at 2 tokens" in first.notes
+    assert "the stream ended before the server said that the reply was complete" in second.notes
+
+
+@pytest.mark.parametrize("events", [[], [{"odd": 1}], [7], [{"choices": 7}], [chunk(7)], None])
+def test_a_reply_in_no_known_form_is_requested_whole(streaming: Any, events: Any) -> None:
+    """No answer is lost to a server that does not stream, or in a way of its own; asked once."""
+
+    def reply(body: dict[str, Any]) -> tuple[int, Any]:
+        return 200, events if "stream" in body and events is not None else whole()
+
+    llm, bodies = streaming(reply)
+
+    assert [TEXT] == list(llm.stream(PROMPT))
+    assert [TEXT] == list(llm.stream(PROMPT))
+    assert [True, None, None] == [body.get("stream") for body in bodies]
+
+
+@pytest.mark.parametrize("setting", ["stream", "stream_options", "temperature"])
+def test_what_a_server_refuses_is_left_out_and_noted(streaming: Any, setting: str) -> None:
+    """Once, whatever it is."""
+
+    def reply(body: dict[str, Any]) -> tuple[int, Any]:
+        if setting in body:
+            return 400, {"error": {"message": f"{setting} is not supported", "param": setting}}
+        return 200, CHUNKS if "stream" in body else whole()
+
+    llm, bodies = streaming(reply)
+    with step("streamed") as record:
+        assert TEXT == "".join(llm.stream(PROMPT))
+    before = len(bodies)
+
+    assert TEXT == "".join(llm.stream(PROMPT))
+    assert before + 1 == len(bodies)
+    assert any(f"refuses {setting}" in text for text in record.notes)
+
+
+def test_a_stream_that_breaks_off_is_an_error(streaming: Any) -> None:
+    """After the pieces that came; the line names the model and not the key."""
+    failed = {"error": {"message": f"no memory left for {KEY}"}}
+    broken, _ = streaming(lambda _: (200, [chunk("Koech"), failed]))
+    odd, _ = streaming(lambda _: (200, [chunk("Koech"), "data: {\n\n"]))
+    for llm in (broken, odd):
+        pieces = llm.stream(PROMPT)
+        assert "Koech" == next(pieces)
+        with pytest.raises(ModelError, match="the stream broke off: ") as caught:
+            next(pieces)
+        assert llm.identity in str(caught.value) and KEY not in str(caught.value)
+
+
+def test_errors_are_those_of_whole_replies(streaming: Any) -> None:
+    """Before the first piece."""
+    message = "maximum context length is 9 tokens, you requested 12"
+    full, _ = streaming(lambda _: (400, {"error": {"message": message}}))
+    away, _ = streaming(lambda _: (401, {"error": {"message": "who are you?"}}))
+
+    with pytest.raises(ContextOverflow):
+        next(full.stream(PROMPT))
+    with pytest.raises(ModelError, match="HTTP 401: who are you"):
+        next(away.stream(PROMPT))
+    with pytest.raises(InputError, match=r"^max_tokens must be at least 1, got 0$"):
+        next(full.stream(PROMPT, max_tokens=0))
+
+
+def test_a_model_that_cannot_stream_gives_one_piece() -> None:
+    """Its reply."""
+    llm = ScriptedLLM(["Koechlin drew it."])
+
+    assert not isinstance(llm, Streamer)
+    assert ["Koechlin drew it."] == list(streamed(llm, PROMPT))
+
+
+def bytewise(tokens: Sequence[int]) -> str:
+    return bytes(tokens).decode(errors="replace")
+
+
+@pytest.mark.parametrize("text", ["Köchlin – drew 東京 it.", "", "🗼", "a\ufffd"])
+def test_tokens_are_shown_as_whole_characters(text: str) -> None:
+    """A token may be a part of one; the joined text is that of all tokens."""
+    tokens = list(text.encode())
+    pieces = list(as_text(tokens, bytewise))
+
+    assert text == "".join(pieces)
+    assert len(pieces) == len(text)
+    assert "\ufffd" not in "".join(pieces[:-1])
+
+
+def cleaned(tokens: Sequence[int]) -> str:
+    words = ["He", " did", " n't", " ' ", "say", " so", " ."]
+    text = "".join(words[token] for token in tokens)
+    return text.replace(" n't", "n't").replace(" ' ", "'").replace(" .", ".")
+
+
+def test_a_tokenizer_that_cleans_up_is_shown_word_by_word() -> None:
+    """What later tokens may still change is held back."""
+    pieces = list(as_text(range(7), cleaned, by_words=True))
+
+    assert cleaned(range(7)) == "".join(pieces)
+    assert 1 < len(pieces)
+
+
+def test_work_ends_when_nobody_listens() -> None:
+    """Its next token fails; what it raises by itself reaches the listener."""
+    ended: Future[object] = Future()
+    go = threading.Event()
+
+    def endless(tell: Callable[[int], None]) -> None:
+        tell(1)
+        go.wait(5)
+        tell(2)
+
+    def broken(tell: Callable[[int], None]) -> None:
+        tell(1)
+        raise ModelError("no memory")
+
+    with ThreadPoolExecutor(2) as pool:
+
+        def start(tell: Callable[[int], None]) -> Future[object]:
+            nonlocal ended
+            ended = pool.submit(endless, tell)
+            return ended
+
+        tokens = stream_tokens(start)
+        assert 1 == next(tokens)
+        tokens.close()  # type: ignore[attr-defined]
+        go.set()
+        assert ended.exception(5) is not None
+        with pytest.raises(ModelError, match="no memory"):
+            list(stream_tokens(lambda tell: pool.submit(broken, tell)))

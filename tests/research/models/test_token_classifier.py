@@ -1,0 +1,171 @@
+"""Token classifiers: tiny encoders of random weights, laid out as LLMLingua-2's are published."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
+from tokenizers import models as kinds  # noqa: E402
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
+from ragsieve.models.cache import Cached  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
+from ragsieve_research.models.token_classifier import LocalTokenClassifier  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+WORDS = ["the", "tower", "in", "paris", "by", "koech", "drew", "it"]
+POSITIONS = 16  # of a chunk: 14 tokens between two
+TEXT = "the tower in paris. koechlin drew it"
+
+
+def bert(folder: Path, make_encoder: Callable[..., Path]) -> Path:
+    """As ``llmlingua-2-bert-base-multilingual-cased-meetingbank``: a WordPiece tokenizer."""
+    kind = "BertForTokenClassification"
+    return make_encoder([*WORDS, "##lin"], POSITIONS, kind, num_labels=2)
+
+
+def roberta(folder: Path, _: object) -> Path:
+    """As ``llmlingua-2-xlm-roberta-large-meetingbank``: sentencepiece, two positions more."""
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = [*((s, 0.0) for s in special), ("▁", -5.0), (".", -3.0), ("lin", -3.0), ("你", -3.0)]
+    pieces += [(f"▁{word}", -2.0) for word in WORDS]
+    made = Tokenizer(kinds.Unigram(pieces, unk_id=3))
+    split = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    made.pre_tokenizer = pre_tokenizers.Sequence(split)
+    names = dict(zip(("cls_token", "pad_token", "sep_token", "unk_token"), special, strict=True))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(folder)
+    config = transformers.XLMRobertaConfig(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=POSITIONS + 2, vocab_size=len(pieces), initializer_range=0.5,
+        pad_token_id=1, type_vocab_size=1, num_labels=2,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    transformers.XLMRobertaForTokenClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=[bert, roberta])
+def folder(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    make_encoder: Callable[..., Path],
+) -> Path:
+    return Path(request.param(tmp_path_factory.mktemp("classifier"), make_encoder))
+
+
+def alone(classifier: LocalTokenClassifier, pieces: list[str]) -> list[float]:
+    """The softmax of transformers' own class over one chunk, the second label's."""
+    tokenizer = classifier._tokenizer
+    ids = tokenizer.convert_tokens_to_ids([tokenizer.cls_token, *pieces, tokenizer.sep_token])
+    kind = transformers.AutoModelForTokenClassification
+    with torch.inference_mode():
+        logits = kind.from_pretrained(classifier.model)(input_ids=torch.tensor([ids])).logits
+    keep: list[float] = logits[0].softmax(-1)[1:-1, 1].tolist()
+    return keep
+
+
+def pieces_of(folder: Path, text: str) -> list[str]:
+    """Tokens by hand: a mark stands before a word, or before what goes on with one."""
+    joined = text.replace(".", " .").replace("koechlin", "koech ##lin").split()
+    if (folder / "vocab.txt").exists():
+        return joined
+    return [p.removeprefix("##") if p[0] in "#." else f"▁{p}" for p in joined]
+
+
+def test_each_token_has_its_place_and_probability(folder: Path) -> None:
+    """Spans are of the text; a word begins behind a space, and a full stop is one."""
+    classifier = LocalTokenClassifier(str(folder))
+    (tokens,) = classifier.classify([TEXT])
+    expected = ["the", "tower", "in", "paris", ".", "koech", "lin", "drew", "it"]
+
+    assert expected == [TEXT[t.start : t.end] for t in tokens]
+    assert [True] * 6 + [False] + [True] * 2 == [t.begins for t in tokens]
+    assert alone(classifier, pieces_of(folder, TEXT)) == pytest.approx(
+        [t.keep for t in tokens], abs=1e-5
+    )
+
+
+def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder: Path) -> None:
+    """Of 5 + 4 + 6 tokens 14 fit: the first two sentences are a chunk, the third is one."""
+    first, second = "the tower in paris. koechlin drew.", "it drew the tower it drew"
+    classifier = LocalTokenClassifier(str(folder))
+    (tokens,) = classifier.classify([f"{first} {second}"])
+
+    assert [
+        *alone(classifier, pieces_of(folder, first)),
+        *alone(classifier, pieces_of(folder, second)),
+    ] == pytest.approx([t.keep for t in tokens], abs=1e-5)
+
+
+def test_without_a_full_stop_a_chunk_ends_where_no_more_fits(folder: Path) -> None:
+    """14 tokens, then the rest; what they cost is counted with the two around each."""
+    text = " ".join(["tower"] * 15)
+    classifier = LocalTokenClassifier(str(folder))
+    with step("a step", []) as record:
+        (tokens,) = classifier.classify([text])
+    whole, rest = ["tower"] * 14, ["tower"]
+
+    assert [
+        *alone(classifier, pieces_of(folder, " ".join(whole))),
+        *alone(classifier, pieces_of(folder, " ".join(rest))),
+    ] == pytest.approx([t.keep for t in tokens], abs=1e-5)
+    assert 16 + 3 == record.usages[0].tokens_in
+
+
+def test_any_way_gives_the_same(folder: Path) -> None:
+    """Alone, in a batch, from a cache and from a pickle; texts without a token have none."""
+    classifier = LocalTokenClassifier(str(folder))
+    texts = [TEXT, "", "it drew", " \n", "\ud800\x00", TEXT]
+    together = classifier.classify(texts)
+    cached = Cached(classifier)  # type: ignore[arg-type]
+
+    for other in ([classifier.classify([t])[0] for t in texts], cached.classify(texts)):
+        assert [[t[:2] for t in some] for some in together] == [
+            [t[:2] for t in some] for some in other
+        ]
+        assert [t.keep for some in together for t in some] == pytest.approx(
+            [t.keep for some in other for t in some], abs=1e-5
+        )
+    assert cached.classify(texts) == cached.classify(texts)
+    assert classifier.classify([TEXT]) == pickle.loads(pickle.dumps(classifier)).classify([TEXT])
+    assert [] == together[1] == together[3]
+
+
+def test_a_control_token_in_a_text_is_unknown(folder: Path) -> None:
+    """Sentencepiece knows it as a piece; the encoder must not read that the text ends."""
+    classifier = LocalTokenClassifier(str(folder))
+    control = classifier._tokenizer.sep_token
+    (row,) = classifier._rows(classifier._inside.encode(f"it {control} it"))
+
+    assert [classifier._tokenizer.sep_token_id] == [n for n in row[1:] if n in (row[-1],)]
+
+
+def test_a_sign_of_white_space_is_an_empty_token(tmp_path: Path) -> None:
+    """Sentencepiece may make it a token by itself, with which the word behind begins."""
+    (tokens,) = LocalTokenClassifier(str(roberta(tmp_path, None))).classify(["it 你"])
+
+    assert [(0, 2, True), (3, 3, True), (3, 4, False)] == [
+        (t.start, t.end, t.begins) for t in tokens
+    ]
+
+
+def test_other_models_are_refused(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
+    """An encoder without the head, one of three labels, and a folder without a tokenizer."""
+    headless = make_encoder(WORDS, POSITIONS)
+    three = make_encoder(WORDS, POSITIONS, "BertForTokenClassification", num_labels=3)
+    for folder, message in (
+        (headless, "must be a token classifier, it lacks classifier"),
+        (three, "must have two labels, drop and keep, it has 3"),
+        (tmp_path, "tokenizer"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            models.load(f"token_classifier:{folder}").classify([TEXT])

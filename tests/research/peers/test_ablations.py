@@ -1,0 +1,177 @@
+"""The papers' ablations: which part is random, and that all else stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.result import Result
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.answer.critic import Critic
+from ragsieve_research.peers.ablations import RandomK, chunkrag_fixed, random_cut, winnowrag_ablated
+from ragsieve_research.systems.chunkrag import chunkrag
+from ragsieve_research.systems.finefilter import finefilter
+
+QUESTION = "Where is it?"
+DISTINCT = "Unique answers: []\nDuplicate answers: []"
+CAPITALS = {"a": "Rome", "b": "Paris", "c": "Lyon"}
+APART = {"a": (0, 0), "b": (10, 0), "c": (30, 0)}
+ROME = "Incorrect answers: []\nExplanation: why\nConsistent answer: yes: Rome"
+
+
+@dataclass(frozen=True)
+class Plane:
+    """An embedder that knows where each text lies."""
+
+    places: Mapping[str, tuple[float, float]]
+    identity: str = "plane"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        return np.array([self.places[t.rpartition("Document: ")[2]] for t in texts], np.float32)
+
+
+def ask(
+    places: Mapping[str, tuple[float, float]],
+    answers: Mapping[str, str],
+    replies: Sequence[str] = (),
+    **options: Any,
+) -> Result:
+    """WinnowRAG over documents that are named by their text; agents answer by the first."""
+    pytest.importorskip("sklearn")
+
+    def reply(prompt: Prompt) -> str:
+        first = re.findall(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', prompt[0].content, re.M)
+        argues = "Evidence: x\nExplanation: x\nAnswer: " if "remarked" in prompt[0].content else ""
+        return argues + answers[first[0]]
+
+    critic = Critic(ScriptedLLM(replies, can=frozenset({"complete"})))
+    system = winnowrag_ablated(ScriptedLLM(reply), Plane(places), critic=critic, **options)
+    return system.ask(QUESTION, [{"id": name, "text": name} for name in places])
+
+
+def events(result: Result, kind: str) -> list[dict[str, Any]]:
+    return [e for step in result.trace.steps for e in step.events if e["event"] == kind]
+
+
+def reasons(result: Result) -> dict[str, str]:
+    return {v.segment.text: v.reason for v in result.verdicts if v.stage}
+
+
+def names(result: Result) -> list[str]:
+    return [segment.text for segment in result.kept]
+
+
+def test_random_clusters_ignore_where_documents_lie() -> None:
+    r"""The paper's \Q: sets of equal size, which the seed alone decides."""
+    places = {f"d{n}": (float(n // 5) * 100, 0.0) for n in range(10)}
+    answers = dict.fromkeys(places, "Rome")
+    options: dict[str, Any] = {"rounds": 0, "clusters": 2, "clustering": "random"}
+    results = [ask(places, answers, seed=seed, **options) for seed in (1, 1, 2)]
+    owners = [[d["agent"] for d in events(r, "clusters")[0]["documents"]] for r in results]
+
+    assert owners[0] == owners[1] != owners[2]
+    assert [5, 5] == [owners[0].count(agent) for agent in (1, 2)]
+    assert sorted(owners[0]) != owners[0]  # by place it would be the first five
+
+
+def test_random_merging_keeps_half_of_each_side() -> None:
+    r"""The paper's \S where answers agree: 2 of 3 and 1 of 1 (halves are rounded up)."""
+    places = {**{f"a{n}": (0, 0) for n in range(3)}, "b": (9, 0)}
+    answers = dict.fromkeys(places, "Rome")
+    options: dict[str, Any] = {"clusters": 2, "merging": "random"}
+    result, again = (ask(places, answers, [ROME], **options) for _ in range(2))
+
+    assert ["a", "a", "b"] == [name[0] for name in names(result)]
+    assert names(again) == names(result)
+    assert ["half of agents 1 and 2: 0.83 > 0.50"] == [*reasons(result).values()]
+
+
+def test_the_seed_draws_the_halves() -> None:
+    """The same seed the same half; among ten seeds there are several."""
+    places = {name: (float(x), 0.0) for x, name in enumerate("abcdefgh")}
+    answers = dict.fromkeys(places, "Rome")
+    options: dict[str, Any] = {"clusters": 2, "merging": "random"}
+    halves = [
+        "".join(names(ask(places, answers, [ROME], seed=seed, **options)))
+        for seed in [*range(10), 0]
+    ]
+
+    assert halves[0] == halves[-1]
+    assert len({*halves}) > 3
+
+
+def test_random_merging_discards_what_an_incorrect_agent_has() -> None:
+    r"""The paper's \S where they do not agree."""
+    wrong = "Incorrect answers: [3]\nExplanation: why\nConsistent answer: no"
+    rome = ROME.replace("[]", "[2]")
+    result = ask(APART, CAPITALS, [DISTINCT, wrong, rome], merging="random")
+    (merge,) = events(result, "merge")
+
+    assert ("discard", 2, [3], ["b"]) == (merge["by"], merge["into"], merge["of"], merge["kept"])
+    assert "discard of agents 2 and 3: 1.00 > 0.50" == reasons(result)["c"]
+    assert ["a"] == names(result)
+
+
+def test_without_random_parts_it_is_winnowrag() -> None:
+    """The critic is asked and the paper's inequality decides."""
+    same = 'Unique answers: ["Rome"]\nDuplicate answers: [[1, 2]]'
+    result = ask(APART, {**CAPITALS, "b": "rom"}, [same, ROME])
+
+    assert ["ellipse"] == [event["by"] for event in events(result, "merge")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clustering": "kmeans"}, "clustering must be 'query' or 'random', got 'kmeans'"),
+        ({"merging": "none"}, "merging must be 'strategic' or 'random', got 'none'"),
+        ({"clusters": 0}, "clusters must be at least 1, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        ask(APART, CAPITALS, **options)
+
+
+def test_a_random_cut_takes_every_length_and_depends_on_seed_and_question() -> None:
+    """Of two segments 0, 1 or 2 stay, the best first; over 60 questions each number occurs."""
+    segments = [Segment.whole(Document(f"{n}", "x")).scored("s", n / 2) for n in range(2)]
+    queries = [Query(f"Who sang song {n}? \ud800") for n in range(60)]
+    cuts, others = (
+        [tuple(s.document.id for s in RandomK(seed)(query, segments)) for query in queries]
+        for seed in (0, 1)
+    )
+
+    assert {(), ("1",), ("1", "0")} == {*cuts}
+    assert cuts != others
+
+
+def stages(system: System) -> list[str]:
+    steps = system(QUESTION, ["It is in Rome. It rained."]).trace.steps
+    return [step.stage.partition("(")[0] for step in steps]
+
+
+def test_one_stage_differs() -> None:
+    """A random cut in place of the truncator, windows of 100 tokens in place of semantic chunks."""
+    llm, embedder = ScriptedLLM(lambda _: "[1]"), HashingEmbedder()
+    random, usual = random_cut(llm, embedder), finefilter(llm, embedder)
+    fixed = chunkrag_fixed(llm, embedder, OverlapPruner())
+    semantic = chunkrag(llm, embedder, OverlapPruner())
+
+    assert [("Truncate", "RandomK")] == differing(stages(usual), stages(random))
+    assert [("Semantic", "Windows")] == differing(stages(semantic), stages(fixed))
+    assert "max_tokens=100" in repr(fixed)
+
+
+def differing(one: list[str], other: list[str]) -> list[tuple[str, str]]:
+    return [(a, b) for a, b in zip(one, other, strict=True) if a != b]

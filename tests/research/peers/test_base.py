@@ -1,0 +1,149 @@
+"""What another framework's filter returns, as kept segments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ragsieve.answer import Reader
+from ragsieve.errors import ContextOverflow, PeerError
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.trace import Trace, step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.peers.base import Peer, PeerInput, PeerOutput
+
+QUERY = Query("Who sang Summer Breeze?")
+TEXT = "Seals sang it in 1972. It sold\nvery well in many states. He left."
+GIVEN = [Segment.whole(Document("d", TEXT, "Seals"))]
+
+
+@dataclass(frozen=True)
+class Parrot(Peer):
+    """Returns texts of the first document, or raises."""
+
+    texts: tuple[str, ...] = ()
+    error: Exception | None = None
+    score: float = math.nan
+    heard: list[PeerInput] = field(default_factory=list, hash=False)
+
+    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
+        self.heard.extend(given)
+        if self.error:
+            raise self.error
+        return [PeerOutput(0, text, self.score) for text in self.texts]
+
+
+def told(peer: Peer, given: Sequence[Segment] = GIVEN) -> tuple[list[Segment], dict[str, Any]]:
+    """What is kept, and what the trace counts."""
+    with Trace().recording(), step("peer", given) as record:
+        kept = peer(QUERY, given)
+    return kept, record.events[0]
+
+
+def test_text_that_was_given_is_a_span_of_its_document() -> None:
+    """White space may differ, and quotes around it are no invention."""
+    kept, counts = told(Parrot(('"It sold very well in many states."',)))
+
+    assert [(23, 56)] == [(s.start, s.end) for s in kept]
+    assert "It sold\nvery well in many states." == kept[0].text
+    assert (0, 7) == (counts["invented_words"], counts["words"])
+
+
+def test_invented_text_is_marked_as_written() -> None:
+    """It stands where it was returned, as a document of its own, and is counted."""
+    kept, counts = told(Parrot(("He left. Nobody knows.",)))
+
+    assert ["He left.", "Nobody knows."] == [s.text for s in kept]
+    assert ("", "Parrot", tuple(GIVEN)) == (
+        kept[0].document.written_by,
+        kept[1].document.written_by,
+        kept[1].document.parents,
+    )
+    assert (1, 2, 4) == (counts["invented"], counts["invented_words"], counts["words"])
+
+
+def test_of_an_altered_sentence_long_runs_are_spans() -> None:
+    """At least five words in a row that were given; the rest was written."""
+    kept, counts = told(Parrot(("The song sold very well in many countries.",)))
+
+    assert [
+        ("written", "The song"),
+        ("d", "sold\nvery well in many"),
+        ("written#2", "countries."),
+    ] == [(s.document.id, s.text) for s in kept]
+    assert 3 == counts["invented_words"]
+
+
+def test_a_word_inside_another_is_not_given() -> None:
+    """Only whole words count as given."""
+    _, counts = told(Parrot(("eft.",)))
+
+    assert 1 == counts["invented"]
+
+
+def test_what_is_returned_twice_is_kept_twice() -> None:
+    """The trace counts words that came before, and texts that are longer than the given one."""
+    kept, counts = told(Parrot(("He left. He left.", f"{TEXT} {TEXT}")))
+
+    assert ["He left."] * 2 == [s.text for s in kept[:2]]
+    assert (2, 1) == (counts["repeated"], counts["grown"])
+    assert (4 + 28, 2 + 2 + 14) == (counts["words"], counts["repeated_words"])
+
+
+def test_a_system_never_keeps_more_than_it_was_given() -> None:
+    """Where a filter repeats itself past the documents, the repeated spans go."""
+    result = System(Parrot((f"{TEXT} {TEXT}",)), Reader(ScriptedLLM([])))("Who?", [TEXT])
+
+    assert result.tokens.before == result.tokens.after
+    assert 3 == len(result.kept)
+
+
+def test_what_a_filter_raises_is_its_failure() -> None:
+    """One line that names the filter and the error."""
+    with pytest.raises(PeerError, match=r"^Parrot raised KeyError: 'a'$"):
+        Parrot(error=KeyError("a"))(QUERY, GIVEN)
+
+
+def test_errors_of_our_models_pass_as_they_are() -> None:
+    """A prompt that does not fit the model is no fault of the filter's."""
+    with pytest.raises(ContextOverflow):
+        Parrot(error=ContextOverflow(needed=2, limit=1, model="m"))(QUERY, GIVEN)
+
+
+def test_a_failure_is_skipped_where_that_is_asked_for() -> None:
+    """The input passes on, and the trace says what was raised."""
+    system = System(Parrot(error=ValueError("no")), Reader(ScriptedLLM([]))).lenient()
+    result = system("Who?", [TEXT])
+
+    assert TEXT == result.text
+    assert "PeerError: Parrot raised ValueError: no" == result.trace.steps[0].error
+
+
+def test_blank_documents_are_not_given() -> None:
+    """Of none at all nothing is asked."""
+    peer = Parrot((TEXT,))
+    blank = Segment.whole(Document("b", " \n"))
+    kept = peer(QUERY, [blank, *GIVEN])
+
+    assert ([], ["d"]) == (peer(QUERY, [blank]), [s.document.id for s in kept])
+    assert [PeerInput("Seals", TEXT)] == peer.heard
+
+
+def test_a_filter_is_given_safe_text() -> None:
+    """Characters that cannot be encoded are replaced; the kept span is as retrieved."""
+    peer = Parrot(("Ann \ufffd sang.",))
+    kept = peer(QUERY, [Segment(Document("d", "Oh. Ann \ud800 sang."), 4, 15)])
+
+    assert "Ann \ufffd sang." == peer.heard[0].text
+    assert [("Ann \ud800 sang.", 4)] == [(s.text, s.start) for s in kept]
+
+
+@pytest.mark.parametrize(("score", "scores"), [(0.5, {"Parrot": 0.5}), (math.nan, {})])
+def test_a_filters_score_is_kept(score: float, scores: dict[str, float]) -> None:
+    """Under its name, where it gives one."""
+    assert [scores] == [dict(s.scores) for s in Parrot((TEXT,), score=score)(QUERY, GIVEN)]

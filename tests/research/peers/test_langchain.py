@@ -1,0 +1,108 @@
+"""LangChain's filters as systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ragsieve.errors import InputError, PeerError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve_research.peers.frameworks import (
+    langchain_embeddings_filter,
+    langchain_llm_extractor,
+    langchain_llm_filter,
+    langchain_redundant_filter,
+)
+
+pytest.importorskip("ragsieve_research.peers.langchain", exc_type=ImportError)
+
+QUESTION = "who sang it"
+DOCUMENTS = ["it rained in the town", "ann sang it", "it rained in the town"]
+LLM = ScriptedLLM([])
+
+
+def test_the_nearest_documents_stay_nearest_first() -> None:
+    """By cosine: 2 shared words of 3 and 3, then 1 of 3 and 5."""
+    result = langchain_embeddings_filter(LLM, HashingEmbedder(), k=2)(QUESTION, DOCUMENTS)
+
+    assert DOCUMENTS[1] == result.kept[0].text
+    assert [2 / 3, 1 / 15**0.5] == pytest.approx([s.score for s in result.kept], abs=1e-6)
+
+
+def test_below_the_threshold_nothing_stays() -> None:
+    """However near the nearest is."""
+    system = langchain_embeddings_filter(LLM, HashingEmbedder(), similarity_threshold=0.76)
+
+    assert () == system(QUESTION, DOCUMENTS).kept
+
+
+def test_a_filter_of_nothing_is_an_error() -> None:
+    """One of the two limits must be set."""
+    with pytest.raises(InputError, match="k or similarity_threshold must be given"):
+        langchain_embeddings_filter(LLM, HashingEmbedder(), k=None)
+
+
+def test_one_of_two_like_documents_goes() -> None:
+    """The other documents stay in order."""
+    result = langchain_redundant_filter(LLM, HashingEmbedder())(QUESTION, DOCUMENTS)
+
+    assert DOCUMENTS[1:] == [s.text for s in result.kept]
+
+
+def test_documents_with_a_yes_stay() -> None:
+    """YES and NO count as words, in any case, anywhere in the reply."""
+    llm = ScriptedLLM(["No.", "Sure, yes!", "no"])
+    result = langchain_llm_filter(llm)(QUESTION, DOCUMENTS)
+
+    assert DOCUMENTS[1:2] == [s.text for s in result.kept]
+    assert [["user"]] * 3 == [[turn.role for turn in prompt] for prompt in llm.prompts]
+
+
+@pytest.mark.parametrize("reply", ["Relevant", "YES or NO"])
+def test_one_reply_without_a_clear_word_fails_the_question(reply: str) -> None:
+    """The framework's parser raises, so what it said of the other documents is lost."""
+    with pytest.raises(PeerError, match="LLMChainFilter raised ValueError: "):
+        langchain_llm_filter(ScriptedLLM(["YES", "NO", reply]))(QUESTION, DOCUMENTS)
+
+
+def test_what_an_extractor_writes_is_read() -> None:
+    """Exactly NO_OUTPUT is nothing; with a full stop it is text that no document has."""
+    llm = ScriptedLLM(["NO_OUTPUT", "ann sang", "NO_OUTPUT."])
+    result = langchain_llm_extractor(llm)(QUESTION, DOCUMENTS)
+
+    assert "ann sang\n\nNO_OUTPUT." == result.text
+    assert ["1", "written"] == [s.document.id for s in result.kept]
+    assert 1 == result.trace.steps[0].events[0]["invented"]
+
+
+def test_a_reply_has_room_for_a_token() -> None:
+    """Less is an error when the system is made."""
+    with pytest.raises(InputError, match="reply_tokens must be at least 1, got 0"):
+        langchain_llm_filter(LLM, reply_tokens=0)
+
+
+@pytest.mark.parametrize("system", [langchain_llm_filter, langchain_llm_extractor])
+def test_what_a_model_thinks_first_is_no_part_of_its_reply(system: Callable[..., System]) -> None:
+    """As a server hands it over apart."""
+    llm = ScriptedLLM(lambda _: "<think>yes or no?</think>ann sang it yes")
+    kept = system(llm)(QUESTION, ["ann sang it yes"]).kept
+
+    assert ["ann sang it yes"] == [s.text for s in kept]
+
+
+def test_the_frameworks_cache_spares_no_call() -> None:
+    """Else a second question would seem to cost nothing."""
+    from langchain_core.caches import InMemoryCache
+    from langchain_core.globals import get_llm_cache, set_llm_cache
+
+    llm = ScriptedLLM(["YES"] * 4)
+    before = get_llm_cache()
+    try:
+        set_llm_cache(InMemoryCache())
+        results = [langchain_llm_filter(llm)(QUESTION, DOCUMENTS[:2]) for _ in range(2)]
+    finally:
+        set_llm_cache(before)
+
+    assert [2, 2] == [r.trace.steps[0].to_dict()["calls"] for r in results]

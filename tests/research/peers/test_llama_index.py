@@ -1,0 +1,131 @@
+"""LlamaIndex's filters as systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError, PeerError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve_research.peers.frameworks import (
+    llama_index_llm_rerank,
+    llama_index_sentence_optimizer,
+)
+
+pytest.importorskip("ragsieve_research.peers.llama_index", exc_type=ImportError)
+pytest.importorskip("nltk.corpus")
+
+QUESTION = "Who sang it?"
+DOCUMENTS = [{"text": text, "title": "T"} for text in ("It rained.", "Ann sang.", "Bob left.")]
+LLM = ScriptedLLM([])
+
+
+def optimizer(**options: Any) -> System:
+    return llama_index_sentence_optimizer(LLM, HashingEmbedder(), **options)
+
+
+def reranked(reply: str, **options: Any) -> list[str]:
+    """Documents that stay where the model always gives the same reply."""
+    system = llama_index_llm_rerank(ScriptedLLM(lambda _: reply), **options)
+    return [s.document.id for s in system(QUESTION, DOCUMENTS).trace.steps[0].after]
+
+
+def test_the_nearest_half_of_the_sentences_stays() -> None:
+    """Without neighbours, the nearest first; titles are not written into the text."""
+    text = "It rained. Ann sang it. Who sang it? Bob left."
+    result = optimizer(context=0)(QUESTION, [{"text": text, "title": "T"}])
+
+    assert "T: Who sang it? Ann sang it." == result.text
+
+
+def test_neighbours_of_two_sentences_come_twice() -> None:
+    """Half of six are taken, each with up to two others: eight sentences, longer than the text."""
+    text = "It rained. Who sang it? Ann sang it. Bob sang it. Cat left. Dan slept."
+    result = optimizer()(QUESTION, [text])
+    story = result.trace.steps[0].events[0]
+
+    assert (1, 1, 0) == (story["grown"], story["repeated"], story["invented"])
+    assert result.tokens.after <= result.tokens.before
+
+
+def test_sentences_are_never_taken_for_inventions() -> None:
+    """Its splitter ends one behind "Dr.", ours does not: what it puts together was given."""
+    text = "Bob left Dr. Ann sang it there. Cat slept."
+    result = optimizer(context=0, percentile_cutoff=0.7)("Bob left Cat?", [text])
+
+    assert "Bob left Dr. Cat slept." == result.text
+    assert [("0", 0, 12), ("0", 32, 42)] == [s.key for s in result.kept]
+
+
+def test_a_document_without_a_near_sentence_fails_the_question() -> None:
+    """The framework raises where nothing of one document is above the threshold."""
+    with pytest.raises(PeerError, match="ValueError: Optimizer returned zero sentences"):
+        optimizer(threshold_cutoff=0.9)(QUESTION, ["Who sang it?", "Bob left."])
+
+
+def test_named_documents_stay_by_relevance() -> None:
+    """The first ``top_n`` of them, of all batches."""
+    assert ["1", "0"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8")
+    assert ["1"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8", top_n=1)
+    assert ["0", "1", "2"] == reranked("Doc: 1, Relevance: 3", choice_batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("I cannot tell.", []),
+        ("Doc: 0, Relevance: 9", ["2"]),
+        ("Doc: 2, Relevance: 9\nDoc: 2, Relevance: 8", ["1", "1"]),
+    ],
+)
+def test_strange_replies_are_read_as_the_framework_reads_them(reply: str, kept: list[str]) -> None:
+    """None names nothing, document 0 is the last one, and one named twice is kept twice."""
+    assert kept == reranked(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "unreadable"),
+    [("The answer is: Ann.", 1), ("Doc: 1, Relevance: 3", 0), ("", 0), ("<think>1?</think>", 0)],
+)
+def test_a_reply_that_names_no_document_is_counted(reply: str, unreadable: int) -> None:
+    """One that says nothing is what it was asked for where no document is relevant."""
+    result = llama_index_llm_rerank(ScriptedLLM([reply]))(QUESTION, DOCUMENTS)
+
+    assert unreadable == result.trace.steps[0].unreadable
+
+
+def test_a_number_far_below_fails_the_question() -> None:
+    """The framework takes it as a place from the end."""
+    with pytest.raises(PeerError, match="LLMRerank raised IndexError"):
+        reranked("Doc: -7, Relevance: 9")
+
+
+def test_the_model_reads_titles_when_it_reranks() -> None:
+    """As the framework shows a node's metadata to a model."""
+    llm = ScriptedLLM(lambda _: "")
+    llama_index_llm_rerank(llm)(QUESTION, DOCUMENTS)
+
+    assert "title: T" in llm.prompts[0][0].content
+    assert "place" not in llm.prompts[0][0].content
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"percentile_cutoff": 0}, r"percentile_cutoff must lie in \(0, 1\], got 0"),
+        ({"context": -1}, "context must not be negative, got -1"),
+    ],
+)
+def test_options_of_the_optimizer_are_checked(options: dict[str, Any], rule: str) -> None:
+    """When the system is made."""
+    with pytest.raises(InputError, match=rule):
+        optimizer(**options)
+
+
+@pytest.mark.parametrize("name", ["top_n", "choice_batch_size", "reply_tokens"])
+def test_options_of_the_reranker_are_checked(name: str) -> None:
+    """Each is at least 1."""
+    with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
+        reranked("", **{name: 0})

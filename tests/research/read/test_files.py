@@ -1,0 +1,364 @@
+"""Files to documents."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+
+import docx
+import pytest
+from pypdf import PdfWriter
+
+from ragsieve.errors import InputError
+from ragsieve.read import office
+from ragsieve.read.files import read_documents
+from ragsieve_research.retrieve.pooled import Sources
+from tests.office import pdf
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])
+def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str) -> None:
+    """Nothing of it is changed but a byte order mark; its id is its path."""
+    path = tmp_path / name
+    path.write_bytes(b"\xef\xbb\xbf# B\xc3\xa9es\r\n\r\n")
+    (document,) = read_documents([str(path)])
+
+    assert (str(path), "# Bées\r\n\r\n") == (document.id, document.text)
+    assert [document] == [*Sources([str(path)])]
+
+
+def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
+    """The ending may be written large."""
+    path = tmp_path / "a.HTML"
+    path.write_text("<title>T</title><p>Bees.</p>", encoding="utf-8")
+    (document,) = read_documents([str(path)])
+
+    assert ("T", "Bees.") == (document.title, document.text)
+
+
+def test_a_page_is_read_in_the_charset_that_it_declares(tmp_path: Path) -> None:
+    """As an old page has it; what does not fit is an error that names it."""
+    path = tmp_path / "a.html"
+    path.write_bytes('<meta charset="ISO-8859-1"><p>Bees\u2019 caf\u00e9'.encode("cp1252"))
+    (document,) = read_documents([str(path)])
+    path.write_bytes(b'<meta charset="ISO-8859-1"><p>\x81')
+
+    assert "Bees\u2019 caf\u00e9" == document.text
+    with pytest.raises(InputError, match="must be cp1252, as it declares; byte 30 is 0x81"):
+        read_documents([str(path)])
+
+
+def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
+    """Without an id, a document is known by its line; ids are kept, also the same again."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "id": "x"}\n\n{"text": "b"}\n{"text": "c", "id": "x"}')
+    documents = read_documents([str(path)])
+
+    assert ["x", f"{path}:3", "x"] == [document.id for document in documents]
+
+
+def test_files_keep_their_order(tmp_path: Path) -> None:
+    """Best first is the caller's word."""
+    for name in ("b.txt", "a.txt"):
+        (tmp_path / name).write_text(name)
+
+    assert ["b.txt", "a.txt"] == [
+        d.text for d in read_documents([str(tmp_path / "b.txt"), str(tmp_path / "a.txt")])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.txt", b"a\xff", "a.txt must be UTF-8; byte 1 is 0xff"),
+        ("a.html", b"a\xff", "a.html must be UTF-8; byte 1 is 0xff"),
+        ("a.xlsx", b"PK\xff", r"a.xlsx must be UTF-8, or end in one of .* \.docx; byte 2 is 0xff"),
+        ("a.json", b"[", "a.json: not JSON"),
+        ("a.json", b'[{"question": "q", "documents": []}]', "item 1: .* pass it by --input"),
+        ("a.pdf", b"%PDF-1.7 and no more", "a.pdf cannot be read as PDF: "),
+        ("a.docx", b"PK", "a.docx cannot be read as a Word file: "),
+        ("a.jsonl", b'{"text": "a"}\n{"text": ', "a.jsonl line 2: not JSON"),
+        ("a.jsonl", b"\xff", "a.jsonl line 1: not UTF-8"),
+        ("a.jsonl", b'{"question": "q", "documents": []}', "line 1: .* pass it by --input"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
+    """With the line or the byte."""
+    (tmp_path / name).write_bytes(data)
+
+    with pytest.raises(InputError, match=reason):
+        read_documents([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize(("name", "reason"), [("none.txt", "No such file"), ("\0", "null byte")])
+def test_what_is_no_file_is_named(tmp_path: Path, name: str, reason: str) -> None:
+    """Nothing, and what no file can be called."""
+    with pytest.raises(InputError, match=f"cannot be read: .*{reason}"):
+        read_documents([str(tmp_path / name)])
+
+
+def test_standard_input_is_read_once() -> None:
+    """The second time there would be nothing left."""
+    with pytest.raises(InputError, match="got - twice"):
+        read_documents(["-", "-"])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("Bees.", ("-", "", "Bees.")),
+        ("", ("-", "", "")),
+        ("\ufeff <!doctype html><title>T</title><p>Bees.", ("-", "T", "Bees.")),
+        ("<3 bees", ("-", "", "<3 bees")),
+        ('\ufeff{"text": "Bees.", "title": "T"}', ("standard input:1", "T", "Bees.")),
+        ('{\n "hits": [{"a": 1.0}]\n}', ("standard input:1", "", '{\n "hits": [{"a": 1.0}]\n}')),
+        ('[{"name": "Bee", "legs": 6}]', ("standard input:1", "", "name: Bee\nlegs: 6")),
+        ('["Bees."]', ("standard input:1", "", "Bees.")),
+        ('["Bees"] are here', ("-", "", '["Bees"] are here')),
+        ("{{Infobox bee}}", ("-", "", "{{Infobox bee}}")),
+        ("[1] Bees", ("-", "", "[1] Bees")),
+    ],
+)
+def test_standard_input_is_known_by_how_it_begins(
+    given: str, expected: tuple[str, str, str]
+) -> None:
+    """JSON, a JSON object a line, HTML behind a tag; all else is text."""
+    code = (
+        "from ragsieve.read.files import read_documents as read;"
+        "print(ascii([(d.id, d.title, d.text) for d in read('-')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=given.encode(), capture_output=True, check=True
+    )
+
+    assert ascii([expected]) == done.stdout.decode().strip()
+
+
+def ids(sources: Sources) -> list[str]:
+    return [document.id for document in sources]
+
+
+def test_packed_jsonl_is_read_as_jsonl(tmp_path: Path) -> None:
+    """By its ending, as one file and in a folder."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
+
+    assert ["0", f"{path}:2"] == [document.id for document in read_documents([str(path)])]
+    assert ["0", f"{path}:2"] == ids(Sources([str(tmp_path)]))
+
+
+def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
+    """By name; hidden files and folders, and the one to leave out, are not looked at."""
+    for name in ("b.md", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "Makefile").write_text("all:")
+    sources = Sources([str(tmp_path)], without=tmp_path / "index")
+
+    assert [str(tmp_path / name) for name in ("a.TXT", "b.md", "in/c.html")] == ids(sources)
+    assert {".xlsx": 1, "no ending": 1} == sources.others
+    others: Counter[str] = Counter()
+    read = read_documents([str(tmp_path / "in"), str(tmp_path / "b.md"), str(tmp_path)], others)
+    names = ("in/c.html", "b.md", "a.TXT", "b.md", "in/c.html", "index/f.txt")
+    assert [str(tmp_path / name) for name in names] == [document.id for document in read]
+    assert {".xlsx": 1, "no ending": 1} == others
+
+
+def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
+    """An array, or an object; what has no id takes the file's name and its number."""
+    (tmp_path / "a.json").write_text(
+        '\ufeff[{"text": "Bees.", "id": "b", "score": NaN}, {"text": "C"}]'
+    )
+    (tmp_path / "b.json").write_text('{"body": "Cheese."}')
+    paths = [str(tmp_path / name) for name in ("a.json", "b.json")]
+
+    found = [(d.id, d.text) for d in read_documents(paths)]
+    assert [("b", "Bees."), (f"{paths[0]}:2", "C"), (f"{paths[1]}:1", "Cheese.")] == found
+    assert found == [(d.id, d.text) for d in Sources(paths)]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        (
+            "a.json",
+            '{ "total": 1, "hits": [{"n": 1.0}] }\n',
+            ['{ "total": 1, "hits": [{"n": 1.0}] }'],
+        ),
+        (
+            "a.json",
+            '{"documents": ["Bees."], "total": 1}',
+            ['{"documents": ["Bees."], "total": 1}'],
+        ),
+        (
+            "a.json",
+            '[{"name": "Bee", "legs": 6}, {"of": {"n": 1}}]',
+            ["name: Bee\nlegs: 6", '{"of": {"n": 1}}'],
+        ),
+        ("a.json", '["Bees.", 1, [2, 3], null]', ["Bees.", "1", "[2, 3]", "null"]),
+        ("a.json", '"Bees."', ["Bees."]),
+        ("a.json", "[]", []),
+        ("a.jsonl", '"Bees."\n{"a": [1.0]}\n[]', ["Bees.", '{"a": [1.0]}', "[]"]),
+    ],
+)
+def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: list[str]) -> None:
+    """An API's reply is one, each item of an array is one; ids are of the file and the place."""
+    path = tmp_path / name
+    path.write_text(data)
+    documents = read_documents([str(path)])
+
+    assert expected == [document.text for document in documents]
+    assert [f"{path}:{n}" for n in range(1, len(expected) + 1)] == [d.id for d in documents]
+    assert [*documents] == [*Sources([str(path)])]
+
+
+def test_json_that_nests_deep_is_read_or_named(tmp_path: Path) -> None:
+    """Whatever the depth, there is a document or one line."""
+    for depth in (10, 500, 900, 100_000):
+        path = tmp_path / "a.json"
+        path.write_text("[" * depth + "]" * depth)
+        try:
+            text = read_documents([str(path)])[0].text
+        except InputError as error:
+            text = str(error)
+
+        assert text == "[" * (depth - 1) + "]" * (depth - 1) or "nests too deep" in text
+
+
+def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
+    """With the number of its page; one without text stays, so that pages keep their numbers."""
+    path = tmp_path / "a.PDF"
+    path.write_bytes(pdf("Bees are here.", "", "Cheese is there."))
+    found = [(d.id, d.text, d.metadata["page"]) for d in read_documents([str(path)])]
+
+    texts = ("Bees are here.", "", "Cheese is there.")
+    assert [(f"{path}#page={n}", text, n) for n, text in enumerate(texts, 1)] == found
+    assert [id_ for id_, *_ in found] == ids(Sources([str(path)]))
+
+
+def test_a_pdf_without_text_or_with_a_password_is_named(tmp_path: Path) -> None:
+    """A scan holds pictures alone."""
+    (tmp_path / "a.pdf").write_bytes(pdf("", ""))
+    with pytest.raises(InputError, match=r"a.pdf must hold text, got 2 pages without: scanned"):
+        read_documents([str(tmp_path / "a.pdf")])
+
+    writer = PdfWriter(clone_from=BytesIO(pdf("Bees.")))
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(tmp_path / "b.pdf")
+    with pytest.raises(InputError, match=r"b.pdf cannot be read as PDF: .*decrypted"):
+        read_documents([str(tmp_path / "b.pdf")])
+
+
+def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
+    """Headings and tables as Markdown."""
+    file = docx.Document()
+    file.add_heading("Insects", 2)
+    file.add_paragraph("Bees are here.")
+    table = file.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "legs", "six"
+    file.add_paragraph("Cheese.")
+    file.save(str(tmp_path / "a.docx"))
+    (document,) = read_documents([str(tmp_path / "a.docx")])
+
+    assert "## Insects\n\nBees are here.\n\n| legs | six |\n\nCheese." == document.text
+
+
+def test_a_word_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file can fill the memory."""
+    monkeypatch.setattr(office, "MAX_UNPACKED", 10)
+    docx.Document().save(str(tmp_path / "a.docx"))
+
+    with pytest.raises(InputError, match=r"a.docx cannot be read .* at most 10 bytes, got "):
+        read_documents([str(tmp_path / "a.docx")])
+
+
+def question(id_: str, *documents: dict[str, object]) -> str:
+    return json.dumps({"id": id_, "question": "Who?", "documents": documents})
+
+
+def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
+    """Equal title and text come once, under the first one's name; labels stay behind."""
+    bees = {"id": "x", "title": "T", "text": "Bees.", "is_positive": True, "url": "u", "rank": 3}
+    rows = [
+        question("q1", bees, {"text": "Cheese."}),
+        question("q2", {"title": "T", "text": "Bees."}, {"title": "S", "text": "Bees."}),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    sources = Sources([str(tmp_path / "a.jsonl")])
+    found = list(sources)
+
+    assert ["q1/x", "q1/1", "q2/1"] == [document.id for document in found]
+    assert ({"url": "u"}, "u", 0) == (dict(found[0].metadata), found[0].source, found[0].rank)
+    assert 1 == sources.repeated
+
+
+def test_files_of_questions_may_share_ids(tmp_path: Path) -> None:
+    """The second file's name and the line stand for an id that is taken."""
+    one, two = str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")
+    rows = [question("q1", {"text": "Bees."}), question("q1", {"text": "Wax."})]
+    Path(one).write_text(question("q1", {"text": "Goats."}, {"text": "Hens."}))
+    Path(two).write_text("\n".join(rows))
+
+    assert ["q1/0", "q1/1", f"{two}:1/0", f"{two}:2/0"] == ids(Sources([one, two]))
+
+
+def test_two_documents_of_one_id_are_named_with_the_line(tmp_path: Path) -> None:
+    """What is the same again is none of two."""
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    one.write_text('\n{"id": "x", "text": "a"}\n{"id": "x", "text": "a"}')
+    two.write_text('{"id": "y", "text": "b"}\n{"id": "x", "text": "b"}')
+
+    assert ["x", "x"] == ids(Sources([str(one)]))
+    with pytest.raises(
+        InputError, match=r"two.jsonl line 2: documents must have unique ids, got 'x' again"
+    ):
+        list(Sources([str(tmp_path)]))
+
+
+def test_questions_without_an_id_are_known_by_their_line(tmp_path: Path) -> None:
+    """So that two files do not take each other's names."""
+    (tmp_path / "a.jsonl").write_text('{"question": "Who?", "documents": ["Bees."]}')
+    path = str(tmp_path / "a.jsonl")
+
+    assert [f"{path}:1/0"] == ids(Sources([path]))
+
+
+def test_a_data_set_is_a_source() -> None:
+    """By its name; the bundled one has 12 questions with 5 to 8 documents each."""
+    found = list(Sources(["sample"]))
+
+    assert 12 * 5 <= len(found) <= 12 * 8
+    assert 12 == len({document.id.partition("/")[0] for document in found})
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["none.txt"], "a source must be a file, a folder or a data set's name, got 'none.txt'"),
+        (["\0"], "a source must be a file"),
+        (["-", "-"], "got - twice"),
+    ],
+)
+def test_a_source_that_is_not_there_is_named_before_any_is_read(
+    names: list[str], message: str
+) -> None:
+    """The first document would be read by then."""
+    with pytest.raises(InputError, match=message):
+        Sources(["sample", *names])
+
+
+def test_documents_are_read_one_at_a_time(tmp_path: Path) -> None:
+    """The first is there though a later line is bad."""
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": ')
+    found = iter(Sources([str(tmp_path / "a.jsonl")]))
+
+    assert "a" == next(found).text
+    with pytest.raises(InputError, match=r"a.jsonl line 2: not JSON"):
+        next(found)

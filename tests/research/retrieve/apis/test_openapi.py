@@ -1,0 +1,131 @@
+"""An OpenAPI document as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.types import Query
+from ragsieve_research.retrieve.apis.entities import Rules
+from ragsieve_research.retrieve.apis.openapi import described
+from ragsieve_research.retrieve.records import Records
+
+PATHS: dict[str, Any] = {
+    "/weather/{city}": {
+        "parameters": [{"$ref": "#/components/parameters/City"}],
+        "get": {
+            "summary": "Get the weather of a city",
+            "parameters": [
+                {"name": "day", "in": "query", "schema": {"type": "string", "format": "date"}},
+                {"name": "unit", "in": "query", "schema": {"enum": ["celsius", "kelvin"]}},
+                {"name": "lang", "in": "query", "schema": {"type": "string"}},
+            ],
+        },
+        "delete": {"summary": "Forget the weather"},
+    },
+    "/order": {
+        "get": {
+            "tags": ["orders"],
+            "parameters": [
+                {"name": "orderId", "in": "query", "required": True, "schema": {"type": "integer"}}
+            ],
+        }
+    },
+    "/secret": {"get": {"parameters": [{"name": "key", "in": "header", "required": True}]}},
+    "/lookup": {"post": {"summary": "Look up a film"}},
+}
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "town", "description": "A town."},
+    "paths": PATHS,
+    "components": {
+        "parameters": {
+            "City": {"name": "city", "in": "path", "required": True, "schema": {"type": "string"}}
+        },
+    },
+}
+
+
+class Town:
+    """Keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, Mapping[str, Any]]] = []
+
+    def get_json(self, path: str, params: Mapping[str, Any], /) -> Any:
+        self.asked.append(("GET", path, params))
+        return {"weather": {"sky": "grey"}}
+
+    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+        raise AssertionError(path)
+
+
+def asked(question: str) -> list[Any]:
+    town = Town()
+    Records(described(DOCUMENT), town, entities=Rules())(Query(question))
+    return town.asked
+
+
+def test_endpoints_that_only_read_become_the_table() -> None:
+    """What needs a header is left out, and what posts or deletes."""
+    api = described(DOCUMENT)
+
+    assert ["GET /weather/{city}", "GET /order"] == [endpoint.name for endpoint in api.endpoints]
+    assert ("weather", "city") == api.endpoints[0].about
+    assert ("town", "A town.") == (api.name, api.description)
+
+
+@pytest.mark.parametrize(
+    ("question", "calls"),
+    [
+        ("How is the weather in Leeds?", [("GET", "/weather/Leeds", {})]),
+        (
+            "How was the weather in Leeds on 2024-03-09 in kelvin?",
+            [("GET", "/weather/Leeds", {"day": "2024-03-09", "unit": "kelvin"})],
+        ),
+        ("Where is my order? The order id 77", [("GET", "/order", {"orderId": 77})]),
+        ("Where is my order?", []),
+        ("Who lives in Leeds?", []),
+    ],
+)
+def test_arguments_come_from_the_question(question: str, calls: list[Any]) -> None:
+    """Dates, listed values and numbers are arguments of their kind; names fill the others."""
+    assert calls == asked(question)
+
+
+def test_answers_are_told_by_rules() -> None:
+    """There is no template."""
+    (segment,) = Records(described(DOCUMENT), Town(), entities=Rules())(Query("Weather in Leeds?"))
+
+    assert "The weather sky of Leeds is grey." == segment.text
+
+
+@pytest.mark.parametrize("document", [{}, {"paths": []}, [], {"paths": {"/a": None, "/b": []}}])
+def test_what_is_no_document_is_refused(document: Any) -> None:
+    """The error says what is missing."""
+    with pytest.raises(InputError, match="document must"):
+        described(document)
+
+
+@pytest.mark.parametrize("kind", ["anyOf", "oneOf"])
+def test_a_parameter_that_may_be_null_is_one_of_its_other_kind(kind: str) -> None:
+    """As FastAPI writes optional ones: a year is taken from the question, and no name is."""
+    schema = {kind: [{"type": "integer"}, {"type": "null"}]}
+    get = {"summary": "films", "parameters": [{"name": "year", "in": "query", "schema": schema}]}
+    town = Town()
+    Records(described({"paths": {"/films": {"get": get}}}), town, entities=Rules())(
+        Query("Which films were shown in 1998?")
+    )
+
+    assert [("GET", "/films", {"year": 1998})] == town.asked
+
+
+def test_references_in_a_circle_end() -> None:
+    """They resolve to nothing."""
+    circle = {"components": {"parameters": {"A": {"$ref": "#/components/parameters/A"}}}}
+    paths = {"/a": {"get": {"parameters": [{"$ref": "#/components/parameters/A"}]}}}
+
+    assert {} == dict(described({**circle, "paths": paths}).endpoints[0].takes)

@@ -1,0 +1,277 @@
+"""The promises of an index on disk: the cost of a change; damage, kills and removals."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import bm25s
+import pytest
+
+from ragsieve.errors import StoreError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.text import words
+from ragsieve.types import Document, Query
+from ragsieve_research.retrieve.corpus import Change, Corpus
+
+WORDS = [f"word{i}" for i in range(300)]
+QUERY = Query("word1 word2 word2 word250 nothing")
+WAYS = ("bm25", "dense", "hybrid")
+
+
+def documents(n: int, seed: int = 0) -> list[Document]:
+    """Texts whose first words are common and whose last are rare."""
+    rng = random.Random(seed)
+    weights = [1 / (i + 1) for i in range(300)]
+    texts = [" ".join(rng.choices(WORDS, weights, k=rng.randrange(5, 40))) for _ in range(n)]
+    return [Document(f"{seed}-{i}", text, f"Title {i}") for i, text in enumerate(texts)]
+
+
+def opened(path: Path) -> Corpus:
+    return Corpus(path, HashingEmbedder(32))
+
+
+def results(path: Path, by: str) -> list[tuple[str, float]]:
+    found = opened(path).search(QUERY, k=30, by=by)  # type: ignore[arg-type]
+    return [(segment.document.id, segment.score) for segment in found]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of 1,500 documents."""
+    folder = tmp_path_factory.mktemp("built") / "index"
+    opened(folder).add(documents(1500))
+    return folder
+
+
+@pytest.fixture
+def path(built: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(built, tmp_path / "index")
+
+
+def test_bm25_is_that_of_bm25s(built: Path) -> None:
+    """The formula of Lucene with k1 = 1.5 and b = 0.75, repeated words of a question repeated."""
+    texts = [words(f"{d.title}: {d.text}") for d in documents(1500)]
+    other = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    other.index(texts, show_progress=False)
+    scores = other.get_scores([w for w in words(QUERY.text) if w in other.vocab_dict])
+    expected = sorted(enumerate(scores.tolist()), key=lambda row: (-round(row[1], 4), row[0]))[:30]
+    found = results(built, "bm25")
+
+    assert [f"0-{i}" for i, _ in expected] == [id_ for id_, _ in found]
+    assert [pytest.approx(score, abs=1e-4) for _, score in expected] == [s for _, s in found]
+
+
+def test_scores_do_not_depend_on_history(path: Path, tmp_path: Path) -> None:
+    """After adds, changes and removals they are those of an index that is built at once."""
+    corpus = opened(path)
+    late = documents(40, seed=1)
+    corpus.add([*late, Document("0-3", "word1 word250")])
+    corpus.remove([f"0-{i}" for i in range(100, 400)])
+    corpus.remove(["1-7"])
+    kept = [d for d in documents(1500) if not 100 <= int(d.id[2:]) < 400 and d.id != "0-3"]
+    opened(tmp_path / "once").add([*kept, *(d for d in late if d.id != "1-7")])
+    opened(tmp_path / "once").add([Document("0-3", "word1 word250")])
+
+    for by in WAYS:
+        assert dict(results(tmp_path / "once", by)) == dict(results(path, by))
+
+
+def test_a_change_costs_by_what_changed(path: Path) -> None:
+    """Of the file's pages, one more document changes a fifth at most, and so does one less."""
+    opened(path).add(documents(3000, seed=2))
+    file, page = path / "index.sqlite", 8192
+
+    def pages() -> list[bytes]:
+        data = file.read_bytes()
+        return [data[i : i + page] for i in range(0, len(data), page)]
+
+    before = pages()
+    opened(path).add([Document("new", "word1 word2 word3 word250")])
+    between = pages()
+    Corpus(path).remove(["0-700"])
+    after = pages()
+
+    for old, new in ((before, between), (between, after)):
+        changed = sum(a != b for a, b in zip(old, new, strict=False)) + abs(len(old) - len(new))
+        assert changed < len(old) / 5
+
+
+def test_the_file_shrinks(path: Path) -> None:
+    """Once nine tenths of the documents are gone, most of it is; nothing at all is left of all."""
+    file = path / "index.sqlite"
+    before = file.stat().st_size
+    opened(path).remove(f"0-{i}" for i in range(1350))
+    between = file.stat().st_size
+    opened(path).remove(f"0-{i}" for i in range(1500))
+
+    assert between < before / 4
+    assert file.stat().st_size < 150_000
+    assert ["index.sqlite", "lock"] == sorted(p.name for p in path.iterdir())
+
+
+def damages() -> list[tuple[str, int]]:
+    return [(kind, seed) for kind in ("byte", "page", "cut", "zeros", "swap") for seed in range(8)]
+
+
+@pytest.mark.parametrize(("kind", "seed"), damages())
+def test_damage_is_one_line_or_harmless(path: Path, kind: str, seed: int) -> None:
+    """A search finds what it found before, or says in a line what is wrong; so does an add."""
+    expected = {by: results(path, by) for by in WAYS}
+    file = path / "index.sqlite"
+    data = bytearray(file.read_bytes())
+    rng = random.Random(f"{kind}{seed}")
+    at = rng.randrange(len(data) // 8192) * 8192
+    if kind == "byte":
+        for place in rng.sample(range(len(data)), 40):
+            data[place] ^= 1 << rng.randrange(8)
+    elif kind == "page":
+        data[at : at + 8192] = rng.randbytes(8192)
+    elif kind == "cut":
+        del data[rng.randrange(len(data)) :]
+    elif kind == "zeros":
+        data[at : at + 8192] = bytes(8192)
+    else:
+        other = rng.randrange(len(data) // 8192) * 8192
+        data[at : at + 8192], data[other : other + 8192] = (
+            data[other : other + 8192],
+            data[at : at + 8192],
+        )
+    file.write_bytes(data)
+
+    for by in WAYS:
+        try:
+            found = results(path, by)
+        except StoreError as error:
+            assert "\n" not in str(error) and str(path) in str(error)
+        else:
+            assert expected[by] == found or kind == "byte"  # a key may be hit: a word is lost
+            assert {id_ for id_, _ in found} <= {d.id for d in documents(1500)}
+    try:
+        opened(path).add([Document("new", "word1")])
+    except StoreError as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"SQLite format 3\0" + bytes(84)])
+def test_a_lost_database_is_not_begun_anew(path: Path, damage: bytes) -> None:
+    """Neither by a search nor by an add, which leaves the file as it is."""
+    (path / "index.sqlite").write_bytes(damage)
+
+    for use in (lambda: opened(path), lambda: Corpus(path).add([Document("a", "x")])):
+        with pytest.raises(StoreError, match="could not be read"):
+            use()
+    assert damage == (path / "index.sqlite").read_bytes()
+
+
+def test_an_index_of_an_older_format_is_named(path: Path) -> None:
+    """With what to do."""
+    with closing(sqlite3.connect(path / "index.sqlite")) as db, db:
+        db.execute("UPDATE meta SET settings=json_set(settings, '$.format', 2)")
+
+    for use in (lambda: opened(path), lambda: Corpus(path).add([Document("a", "x")])):
+        with pytest.raises(StoreError, match="could not be read: format 2, not 4: build it again"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "ways"),
+    [
+        ("postings", "data", {"bm25", "hybrid"}),
+        ("chunks", "vector", {*WAYS}),
+        ("documents", "text", {*WAYS}),
+    ],
+)
+def test_a_flipped_bit_is_named(path: Path, table: str, column: str, ways: set[str]) -> None:
+    """In postings, vectors and texts, each of which has a checksum."""
+    with closing(sqlite3.connect(path / "index.sqlite")) as db, db:
+        db.create_function("flip", 1, lambda data: bytes([data[0] ^ 1]) + data[1:])
+        db.execute(f"UPDATE {table} SET {column}=flip({column})")
+
+    for by in WAYS:
+        if by in ways:
+            with pytest.raises(StoreError, match=r"could not be read: .*damaged \(checksum\)"):
+                results(path, by)
+        else:
+            assert results(path, by)
+
+
+CHILD = """
+import sys
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve_research.retrieve import Corpus
+from ragsieve.types import Document
+corpus = Corpus(sys.argv[1], HashingEmbedder(32))
+print("ready", flush=True)
+for n in range(10_000):
+    corpus.add([Document(f"{sys.argv[2]}-{n}-{i}", f"word1 word{n} fox{n}") for i in range(3)])
+    corpus.remove([f"{sys.argv[2]}-{n}-0"])
+    print(n, flush=True)
+"""
+
+
+def test_kills_at_any_moment_leave_a_whole_state(path: Path) -> None:
+    """Four of them while documents are added and removed: none is half there, none done is lost."""
+    for run in range(4):
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(path), f"k{run}"], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout and child.stdout.readline() == "ready\n"
+        child.stdout.readline()
+        time.sleep(random.Random(run).random() * 0.15)
+        child.send_signal(signal.SIGKILL)
+        done = child.stdout.read().split()
+        child.wait()
+        added = [id_ for id_ in opened(path).ids() if id_.startswith(f"k{run}-")]
+        last = int(done[-1]) if done else 0
+        sizes = {n: sum(id_.startswith(f"k{run}-{n}-") for id_ in added) for n in range(last + 1)}
+
+        assert {2} == set(sizes.values())
+        assert len(added) - 2 * len(sizes) in (0, 2, 3)
+        found = opened(path).search(Query("word1"), by="bm25", k=5000)
+        assert opened(path).about().chunks == len(opened(path).search(QUERY, by="dense", k=5000))
+        assert {*added} <= {segment.document.id for segment in found}
+
+
+def test_what_a_killed_build_staged_goes_with_the_next(path: Path) -> None:
+    """Where that is about other documents; until then nobody sees it."""
+
+    class Failing(HashingEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool = False):  # type: ignore[no-untyped-def]
+            if any("fails" in text for text in texts):
+                raise OSError("the model went away")
+            return super().embed(texts, query=query)
+
+    before = {by: results(path, by) for by in WAYS}
+    broken = [*documents(200, seed=5), Document("last", "this fails")]
+    with pytest.raises(OSError, match="went away"):
+        Corpus(path, Failing(32)).add(broken)
+
+    assert before == {by: results(path, by) for by in WAYS}
+    assert 1500 == opened(path).about().documents
+    assert (path / "index.sqlite.staged").exists()
+    assert Change() == opened(path).remove(["nothing of it"])
+    assert ["index.sqlite", "lock"] == sorted(p.name for p in path.iterdir())
+    assert Change(added=200, chunks=200) == opened(path).add(broken[:200])
+
+
+def test_vectors_in_memory_follow_the_file(path: Path) -> None:
+    """Of blocks that changed, and of another index that was put in its place."""
+    corpus = opened(path)
+    corpus.search(QUERY, by="dense")
+    corpus.add([Document("new", QUERY.text)])
+    new = corpus.search(QUERY, by="dense", k=1)[0]
+    shutil.rmtree(path)
+    opened(path).add([Document("other", "something else")])
+
+    assert ("new", pytest.approx(1, abs=1e-5)) == (new.document.id, new.score)
+    assert ["other"] == [s.document.id for s in corpus.search(QUERY, by="dense")]

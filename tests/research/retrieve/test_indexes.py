@@ -1,0 +1,214 @@
+"""An index by its folder."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from ragsieve import models
+from ragsieve.errors import InputError, StoreError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.types import Document, Query
+from ragsieve_research.retrieve.corpus import Corpus
+from ragsieve_research.retrieve.indexes import (
+    IndexOptions,
+    WordCount,
+    content,
+    create_index,
+    index_options,
+    index_source,
+    open_index,
+    open_words,
+)
+
+FAKE = IndexOptions(embedder="fake:hashing")
+TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts."
+ASKED = Query("Who sang Summer Breeze?")
+
+
+def test_an_index_is_opened_as_it_was_built(tmp_path: Path) -> None:
+    """No option is needed again, and adding works on."""
+    with create_index(tmp_path / "i", FAKE) as corpus:
+        corpus.add([Document("a", TEXT)])
+    with open_index(tmp_path / "i") as corpus:
+        corpus.add([Document("b", TEXT + " Cheese.")])
+        found = corpus.search(ASKED, k=1, by="dense")
+
+    assert FAKE == index_options(tmp_path / "i")
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in found]
+
+
+def test_an_embedder_at_hand_is_used(tmp_path: Path) -> None:
+    """Else a model would be loaded twice; another one is refused."""
+    with create_index(tmp_path, FAKE, embedder=HashingEmbedder(256)) as corpus:
+        corpus.add([Document("a", TEXT)])
+
+    with pytest.raises(InputError, match=r"embedder must be what the index .* was built with"):
+        open_index(tmp_path, embedder=HashingEmbedder(64))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (IndexOptions(embedder="none", chunks="whole"), [(0, 60)]),
+        (IndexOptions(embedder="none", chunks="windows", max_tokens=4), [(17, 39)]),
+        (FAKE, [(17, 60)]),
+    ],
+)
+def test_chunks_are_cut_as_asked(
+    tmp_path: Path, options: IndexOptions, expected: list[tuple[int, int]]
+) -> None:
+    """Whole documents, windows of four words or marks, sentences that do not agree."""
+    with create_index(tmp_path, options) as corpus:
+        corpus.add([Document("a", TEXT)])
+    with open_words(tmp_path) as corpus:
+        found = corpus.search(Query("Breeze"), by="bm25")
+
+    assert expected == [(s.start, s.end) for s in found]
+
+
+def test_an_index_of_other_options_is_not_built_on(tmp_path: Path) -> None:
+    """Those that do not count for its chunks may differ; the message names what differs."""
+    with create_index(tmp_path, FAKE) as corpus:
+        corpus.add([Document("a", TEXT)])
+    create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_tokens=7))
+
+    with pytest.raises(InputError, match=r"built with max_chars=500, got max_chars=90: build into"):
+        create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_chars=90))
+
+
+def test_other_options_count_while_nothing_is_built(tmp_path: Path) -> None:
+    """Who began with the first ones builds no more."""
+    late = create_index(tmp_path, FAKE)
+    words = IndexOptions(embedder="none", chunks="whole")
+    create_index(tmp_path, words).add([Document("a", TEXT)])
+
+    with pytest.raises(InputError, match=r"embedder must be what the index .* was built with"):
+        late.add([Document("a", TEXT)])
+    assert words == index_options(tmp_path)
+    assert "" == open_index(tmp_path).about().embedder
+    with pytest.raises(InputError, match="was built with embedder='none', chunks='whole'"):
+        create_index(tmp_path, FAKE)
+
+
+def test_one_of_two_that_begin_at_once_is_told(tmp_path: Path) -> None:
+    """Each had found the folder empty; one gets to build, whose options stand in it."""
+    many = [IndexOptions(embedder="fake:hashing", max_chars=n) for n in range(100, 108)]
+    barrier = Barrier(len(many))
+
+    def build(options: IndexOptions) -> str:
+        barrier.wait()
+        try:
+            with create_index(tmp_path / "i", options) as corpus:
+                corpus.add([Document("a", TEXT)])
+        except (InputError, StoreError) as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(len(many)) as pool:
+        told = list(pool.map(build, many))
+    built = [options for options, error in zip(many, told, strict=True) if not error]
+
+    assert [index_options(tmp_path / "i")] == built
+    assert f"max_chars={built[0].max_chars}" in open_index(tmp_path / "i").about().splitter
+
+
+def test_an_index_that_was_not_built_to_its_end_is_no_source(tmp_path: Path) -> None:
+    """It would find nothing, as if there were nothing; no embedder is loaded for it."""
+    with create_index(tmp_path, FAKE) as corpus, pytest.raises(InputError):
+        corpus.add([Document("a", TEXT), Document("b", TEXT, written_by="a model")])
+    expected = "was not built to its end: the same `ragsieve index build` goes on"
+
+    assert FAKE == index_options(tmp_path)
+    for use in (lambda: index_source(tmp_path, models.load), lambda: content(tmp_path)):
+        with pytest.raises(InputError, match=expected):
+            use()
+
+
+def test_content_is_what_is_held_and_how_it_was_cut(tmp_path: Path) -> None:
+    """Not where it lies, nor in which order it came."""
+    documents = [Document("a", TEXT), Document("b", "Goats give milk.")]
+    wider = IndexOptions(embedder="fake:hashing", max_chars=90)
+    for name, options in (("one", FAKE), ("two", FAKE), ("wider", wider)):
+        with create_index(tmp_path / name, options) as corpus:
+            corpus.add(documents[:: -1 if name == "two" else 1])
+    before = content(tmp_path / "two")
+    with open_words(tmp_path / "two") as corpus:
+        corpus.remove(["b"])
+
+    assert 64 == len(before)
+    assert before == content(tmp_path / "one")
+    assert 3 == len({before, content(tmp_path / "two"), content(tmp_path / "wider")})
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is written beside them."""
+    (tmp_path / "thesis.txt").write_text("Bees.")
+
+    with pytest.raises(InputError, match="must be an index or an empty folder"):
+        create_index(tmp_path, FAKE)
+    assert ["thesis.txt"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_what_a_killed_build_left_is_an_empty_folder(tmp_path: Path) -> None:
+    """The database is renamed when it is whole."""
+    (tmp_path / "index.sqlite.new").write_text("half")
+    with create_index(tmp_path, FAKE) as corpus:
+        corpus.add([Document("a", TEXT)])
+
+    assert FAKE == index_options(tmp_path)
+    assert ["index.sqlite", "lock"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("{}", "it was made by Corpus alone"),
+        ("[1]", "must be an object"),
+        ('{"embedder": 1}', "embedder must be a string, got 1"),
+        ('{"size": 1}', "size is not known; known are embedder"),
+        ('{"max_chars": "9"}', "max_chars must be a whole number, got '9'"),
+    ],
+)
+def test_an_index_of_unknown_options_is_named(tmp_path: Path, options: str, reason: str) -> None:
+    """Whatever it says of itself, in one plain line."""
+    with Corpus(tmp_path) as corpus:
+        corpus.add([Document("a", TEXT)])
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as db, db:
+        db.execute("UPDATE meta SET settings=json_set(settings, '$.options', json(?))", [options])
+
+    with pytest.raises(InputError, match=f"index .* does not say how it was built: {reason}"):
+        open_index(tmp_path)
+
+
+def test_no_index_is_named(tmp_path: Path) -> None:
+    """With what makes one."""
+    with pytest.raises(InputError, match="holds no index: `ragsieve index build` makes one"):
+        open_index(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embedder": "none"}, "semantic chunks need an embedder"),
+        ({"embedder": "smollm2"}, "smollm2 is no embedder"),
+        ({"embedder": "fake:hashing", "chunks": "lines"}, "chunks must be one of semantic, window"),
+        ({"min_similarity": 2.0}, r"min_similarity must be from -1 to 1, got 2.0"),
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, object], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        IndexOptions(**options)  # type: ignore[arg-type]
+
+
+def test_words_and_marks_are_tokens() -> None:
+    """Chinese goes by character, since it has no spaces."""
+    assert [0, 4, 3, 3] == WordCount().count(["", "Bees, he said", "蜜蜂。", "a_b c!"])

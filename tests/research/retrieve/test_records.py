@@ -1,0 +1,434 @@
+"""An API as a source: what it is asked, and what becomes of its answers."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import schema
+from ragsieve.errors import InputError, ModelError, SourceError
+from ragsieve.trace import Trace, step
+from ragsieve.types import Query, Segment
+from ragsieve_research.retrieve.apis.api import Api, read
+from ragsieve_research.retrieve.apis.entities import Rules
+from ragsieve_research.retrieve.apis.linking import best
+from ragsieve_research.retrieve.fetch import Http, NotFound
+from ragsieve_research.retrieve.records import RECORD, Records, shortened
+
+LIBRARY = r"""
+name = "library"
+at = "result"
+
+[[link]]
+kind = "book"
+search = "find"
+
+[[endpoint]]
+name = "find"
+path = "/find"
+takes = { query = "text" }
+
+[[endpoint]]
+path = "/pages"
+method = "GET"
+about = ["page", "length"]
+takes = { book = "book" }
+template = '{{ name }} has {{ reply["pages"] }} pages.'
+
+[[endpoint]]
+path = "/author"
+about = ["author", "wrote"]
+takes = { book = "book" }
+"""
+BOOKS = ["The Blue Lamp (novel)", "The Blue Lamps", "Lamp"]
+Answers = dict[str, Any]
+
+
+class Server:
+    """Answers by path, from a table or a function of the body; keeps what it is asked."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+        self.asked.append((path, dict(body)))
+        answer = self.answers.get(path, {"result": None})
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(body) if callable(answer) else answer
+
+    get_json = post_json
+
+
+def library(**answers: Any) -> Server:
+    """A server that finds `BOOKS`, and answers what is given by path."""
+    return Server(
+        {"/find": {"result": BOOKS}, **{f"/{path}": value for path, value in answers.items()}}
+    )
+
+
+def parse(text: str) -> Api:
+    return schema.read(Api, tomllib.loads(text))
+
+
+def ask(server: Any, question: str, api: Api | None = None, **options: Any) -> list[Segment]:
+    return Records(api or parse(LIBRARY), server, entities=Rules(), **options)(Query(question))
+
+
+def notes(call: Callable[[], object]) -> list[str]:
+    """Notes of a call in the trace."""
+    with Trace().recording(), step("records") as record:
+        call()
+    return record.notes
+
+
+def test_only_fitting_endpoints_are_asked_about_what_is_linked() -> None:
+    """The title is found by the API's search, and only the endpoint with a word of it is called."""
+    server = library(pages={"result": {"pages": 320}})
+    (segment,) = ask(server, "How many pages has The Blue Lamp?")
+
+    assert [("/find", {"query": "Blue Lamp"}), ("/pages", {"book": BOOKS[0]})] == server.asked
+    assert "The Blue Lamp (novel) has 320 pages." == segment.text
+    assert 'GET /pages {"book": "The Blue Lamp (novel)"}' == segment.document.source
+    assert {"pages": 320} == segment.document.metadata[RECORD]
+    assert 100 > segment.document.metadata["match"] >= 85
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How many pages has Zanzibar Nights?", "how many pages?", "Is The Blue Lamp red?", "1 + 1?"],
+)
+def test_absurd_and_unknown_names_call_nothing(question: str) -> None:
+    """Names are looked up at most; no record is asked for."""
+    server = library(pages={"result": {"pages": 320}})
+
+    assert [] == ask(server, question)
+    assert {"/find"} >= {path for path, _ in server.asked}
+
+
+@pytest.mark.parametrize(
+    ("time", "day"),
+    [("03/13/2024, 09:30:59 PT", "2024-03-12"), ("2024-03-13T09:30:59Z", "2024-03-12"), ("", "")],
+)
+def test_dates_count_from_when_the_question_was_asked(time: str, day: str) -> None:
+    """As CRAG's questions have it; else there is no day to count from."""
+    table = """name = "games"
+[[link]]
+kind = "day"
+entities = ["date"]
+[[endpoint]]
+path = "/games"
+about = ["game"]
+takes = { day = "day" }
+"""
+    server = Server({"/games": "Three."})
+    query = Query("Which games were there yesterday?", time=time)
+    Records(parse(table), server, entities=Rules())(query)
+
+    assert ([("/games", {"day": day})] if day else []) == server.asked
+
+
+def test_the_trace_says_why_nothing_was_asked() -> None:
+    """Which name is not known, and that no endpoint was called."""
+    assert [
+        "'Zanzibar Nights' is no book that 'library' knows",
+        "'library' was not asked: it has nothing on what the question names",
+    ] == notes(lambda: ask(library(), "How many pages has Zanzibar Nights?"))
+
+
+def test_an_endpoint_that_fails_is_left_out_with_a_warning() -> None:
+    """The others answer; by rules where they have no template."""
+    server = library(pages=ModelError("HTTP 500"), author={"result": {"born": 1900, "name": "Ann"}})
+    question = "Who wrote The Blue Lamp, and its length?"
+    (segment,) = ask(server, question)
+
+    assert segment.text.startswith("The born of The Blue Lamp (novel) is 1900. The name of")
+    with Trace().recording(), step("records") as record:
+        ask(server, question)
+    failed = f"GET /pages {json.dumps({'book': BOOKS[0]})} failed: HTTP 500"
+
+    assert [f"left out, {failed}"] == [note for note in record.notes if "failed" in note]
+    assert [failed] == record.warnings
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        Server({"/find": SourceError("gone")}),
+        Server({"/find": ModelError("HTTP 401")}),
+        library(pages=SourceError("gone")),
+        library(pages=NotFound("HTTP 404")),
+    ],
+)
+def test_an_api_that_fails_is_not_one_that_knows_nothing(server: Server) -> None:
+    """Where no call has an answer, and one failed, the source fails."""
+    with pytest.raises(SourceError, match=r"(POST /find|GET /pages) .* failed: (gone|HTTP 40)"):
+        ask(server, "How many pages has The Blue Lamp?")
+
+
+def test_an_error_of_the_client_is_raised() -> None:
+    """Where it can be seen, not in the thread that asked."""
+    with pytest.raises(KeyError, match="broken"):
+        ask(Server({"/find": KeyError("broken")}), "How many pages has The Blue Lamp?")
+
+
+def test_a_call_that_hangs_does_not_keep_the_process(tmp_path: Path) -> None:
+    """It ends when its main thread does."""
+    table = tmp_path / "library.toml"
+    table.write_text(LIBRARY)
+    program = f"""
+import threading, time
+from ragsieve_research.retrieve.apis.api import read
+from ragsieve_research.retrieve.apis.calls import ApiClient
+class Hanging:
+    def post_json(self, path, body):
+        asked.set()
+        time.sleep(30)
+asked = threading.Event()
+asker = ApiClient(read({str(table)!r}), Hanging())
+work = threading.Thread(target=asker.ask, args=([asker.about("find", "x")],), daemon=True)
+work.start()
+asked.wait(10)
+"""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=25)
+
+    assert time.monotonic() - began < 20
+
+
+def test_an_answer_of_another_shape_is_written_by_rules() -> None:
+    """The trace says that the template did not fit."""
+    server = library(pages={"result": ["320", None]})
+    question = "How many pages has The Blue Lamp?"
+
+    assert ["The answer of The Blue Lamp (novel) is 320."] == [
+        segment.text for segment in ask(server, question)
+    ]
+    assert "must fit its template" in " ".join(notes(lambda: ask(server, question)))
+
+
+@pytest.mark.parametrize("answer", [None, [], {}, {"a": None}, "", [{}], "no result"])
+def test_an_empty_answer_is_no_document(answer: Any) -> None:
+    """Neither is a reply without the place where answers are."""
+    server = library(author=answer if answer == "no result" else {"result": answer})
+
+    assert [] == ask(server, "Who wrote The Blue Lamp?")
+
+
+def test_long_and_hostile_answers_are_bounded() -> None:
+    """Text, record and names are cut and cleaned; nothing raises."""
+    deep: Any = "x"
+    for _ in range(900):
+        deep = {"a": [deep]}
+    wide = {f"key{n}": "\ud800\x00" * 50 for n in range(100_000)}
+    for value in (deep, {"b": "y" * 10_000_000}, {"n": 10**6000, "m": math.nan, "ok": 1}, wide):
+        server = library(author={"result": value})
+        for segment in ask(server, "Who wrote The Blue Lamp?", max_chars=300):
+            kept = json.dumps(segment.document.metadata[RECORD], allow_nan=False)
+
+            assert len(segment.text) <= 300 and len(kept) < 50_000_000
+            assert not set("\ud800\x00") & set(segment.text)
+
+
+def test_calls_are_limited() -> None:
+    """The first ones are made, of names looked up as of endpoints, and the trace says so."""
+    server = library(pages={"result": {"pages": 320}}, author={"result": "Ann"})
+    question = "Who wrote The Blue Lamp, of what length? And Lamp? And The Blue Lamps?"
+    messages = notes(lambda: ask(server, question, max_calls=1))
+
+    assert 2 == len(server.asked)
+    assert ["of 3 names to look up, the first max_calls=1 were"] == messages[:1]
+    assert "more calls fit than max_calls=1, the first were made" in messages
+
+
+def test_calls_are_made_at_once() -> None:
+    """Two endpoints wait for each other: one after the other they would never answer."""
+    barrier = threading.Barrier(2, timeout=2)
+
+    def wait(body: Mapping[str, Any]) -> Any:
+        barrier.wait()
+        return {"result": {"pages": 1}}
+
+    assert 2 == len(ask(library(pages=wait, author=wait), "Who wrote The Blue Lamp? Length?"))
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "found"),
+    [
+        ("apple", ["Apple Hospitality Inc.", "Apple Inc. Stock"], "Apple Inc. Stock"),
+        ("florida city", ["Florida", "Florida City, Florida"], "Florida City, Florida"),
+        ("Beyonce", ["Beyoncé (singer)"], "Beyoncé (singer)"),
+    ],
+)
+def test_names_match_without_company_words_brackets_and_accents(
+    name: str, known: list[str], found: str
+) -> None:
+    """What is behind a comma or in brackets costs one point."""
+    match = best(name, known, ["inc", "stock"])
+
+    assert (found, True) == (match[0], match[1] >= 99)
+
+
+def test_names_with_other_figures_do_not_match() -> None:
+    """Though they differ by one character."""
+    assert ("", 0.0) == best("Maroon 5", ["Maroon 4", "Maroon"])
+
+
+def test_texts_are_cut_behind_a_sentence() -> None:
+    """Or a word, or where they must be."""
+    assert ["One. Two.", "One", "abcd"] == [
+        shortened("One. Two. Three", 12),
+        shortened("One two", 5),
+        shortened("abcdef", 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "paths", "texts"),
+    [
+        ("Is 'Ann' old?", ["/of/Ann"], ["The age of Ann is 5."]),
+        ("Is '../Ann' old?", [], []),
+        ("Is '..' old?", [], []),
+        ("Is 'Bob' old, or '../Bob'?", ["/of/Bob"], []),  # nothing is at his path: an answer
+    ],
+)
+def test_values_in_a_path_cannot_leave_it(
+    question: str, paths: list[str], texts: list[str]
+) -> None:
+    """A name with a slash is not sent."""
+    link = "[[link]]\nkind = 'n'\n[[endpoint]]\npath = '/of/{name}'\ntakes = { name = 'n' }"
+    server = Server({"/of/Ann": {"age": 5}, "/of/Bob": NotFound("HTTP 404")})
+
+    assert texts == [s.text for s in ask(server, question, parse("name = 'x'\n" + link))]
+    assert [(path, {}) for path in paths] == server.asked
+
+
+def test_a_reply_of_many_names_is_compared_in_part() -> None:
+    """The trace says how many count: the first 1,000."""
+    names = [f"Book {n}" for n in range(1000)]
+    found = {"/find": {"result": [*names, "The Blue Lamp"]}}
+
+    assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
+        lambda: ask(Server(found), "How many pages has The Blue Lamp?")
+    )[:1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
+        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, float], message: str) -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match=message):
+        ask(library(), "?", **options)
+
+
+def test_the_repr_shows_the_options_and_not_the_table() -> None:
+    """An API is its name and how many endpoints it has."""
+    source = Records(parse(LIBRARY), Http("http://127.0.0.1:1"), entities=Rules(), max_calls=3)
+
+    assert "Records(api=Api('library', 3 endpoints), http=Http(" in repr(source)
+    assert repr(source).endswith("entities=Rules(), max_calls=3, max_chars=4000)")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("name = ", "a.toml must be TOML"),
+        ("description = 'x'", "a.toml: name is missing"),
+        ("name = 'x'\nport = 1", "port is not known; known are name, endpoint, "),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\nmethod = 'PUT'", "method must be one of"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntemplate = '{% if'", "must be a Jinja template"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 'b' }", "must take kinds that a"),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\n[[endpoint]]\npath = '/a'", "names of their own"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\nsearch = 's'", "must search an endpoint"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\npattern = '('", "must be a regular expression"),
+        ("name = 'x'\n[[link]]\nkind = 'k'\nnames = { x = [1] }", "names must be of strings"),
+        (
+            "name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = 2024-01-01 }",
+            "fixed of 'a' must be JSON values: Object of type date",
+        ),
+        ("name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = nan }", "must be JSON values"),
+        ("name = " + "[" * 3000, "a.toml must be TOML: maximum recursion depth"),
+        (f"name = 'x'\n[[endpoint]]\npath = '/a'\nfixed.{'a.' * 3000}a = 1", "must be TOML"),
+        ("name = " + "1" * 5000, "a.toml must be TOML: "),
+    ],
+)
+def test_a_wrong_table_is_one_clear_error(tmp_path: Path, table: str, message: str) -> None:
+    """Where it is read, by the name of what is wrong."""
+    (tmp_path / "a.toml").write_text(table)
+
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "a.toml")
+
+
+SHOP = """
+name = "shop"
+at = "result"
+
+[[link]]
+kind = "ticker"
+entities = ["ticker"]
+
+[[link]]
+kind = "ticker"
+search = "find"
+then = "symbol"
+
+[[endpoint]]
+name = "find"
+path = "/find"
+takes = { query = "text" }
+
+[[endpoint]]
+name = "symbol"
+path = "/symbol"
+takes = { query = "text" }
+
+[[endpoint]]
+path = "/facts"
+about = ["ceo", "eps", "market cap", "target", "open"]
+takes = { query = "ticker" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "ticker"),
+    [
+        ("Who is the CEO of Apple?", "APPL"),
+        ("What is the EPS of AAPL?", "AAPL"),
+        ("what is the eps of aapl?", "AAPL"),
+        ("Market cap of Target?", "TARG"),
+        ("how much did funko open at today?", "FUNK"),
+    ],
+)
+def test_names_are_found_in_what_a_recogniser_takes_for_one_or_for_none(
+    question: str, ticker: str
+) -> None:
+    """Parts of a name, bare tickers, names in small letters, names that are a topic's word."""
+    companies = {"apple": "APPL", "target": "TARG", "funko": "FUNK"}
+    server = Server(
+        {
+            "/find": lambda body: {"result": [n for n in companies if n == body["query"].lower()]},
+            "/symbol": lambda body: {"result": companies[body["query"].lower()]},
+            "/facts": {"result": {"size": 5}},
+        }
+    )
+
+    found = ask(server, question, parse(SHOP))
+
+    assert [{"query": ticker}] == [s.document.metadata["arguments"] for s in found]

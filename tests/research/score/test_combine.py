@@ -1,0 +1,170 @@
+"""Several scores as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.score.base import Scorer
+from ragsieve.score.lexical import BM25
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.combine import Hybrid, Mean
+
+QUERY = Query("Who sang it?")
+
+
+@dataclass(frozen=True)
+class Given(Scorer):
+    """Scores by the text of the segment."""
+
+    values: Mapping[str, float]
+    name: ClassVar[str] = "given"
+
+    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+        return np.array([self.values[s.text] for s in segments], np.float32)
+
+
+def segments(texts: str, **scores: float) -> list[Segment]:
+    """One a letter."""
+    return [Segment(Document(str(n), text), 0, 1, scores) for n, text in enumerate(texts)]
+
+
+LEFT = Given({"a": 0.9, "b": 0.5, "c": 0.1})  # ranks 1, 2, 3
+RIGHT = Given({"a": -3.0, "b": 70.0, "c": 8.0})  # ranks 3, 1, 2
+
+
+@pytest.mark.parametrize("weights", [None, (0.5, 0.5), (7.0, 7.0)])
+def test_ranks_are_fused_in_equal_weights(weights: tuple[float, ...] | None) -> None:
+    """Half of 1 / (60 + rank) from each; weights are shares, whatever they sum to."""
+    found = Hybrid((LEFT, RIGHT), weights)(QUERY, segments("abc"))
+
+    assert [
+        pytest.approx(0.5 / 61 + 0.5 / 63),
+        pytest.approx(0.5 / 62 + 0.5 / 61),
+        pytest.approx(0.5 / 63 + 0.5 / 62),
+    ] == [s.score for s in found]
+    assert "bac" == "".join(s.text for s in sorted(found, key=lambda s: -s.score))
+
+
+def test_a_weight_of_0_silences_a_scorer() -> None:
+    """The order is the other one's."""
+    found = Hybrid((LEFT, RIGHT), (0, 1))(QUERY, segments("abc"))
+
+    assert [pytest.approx(1 / 63), pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
+        s.score for s in found
+    ]
+
+
+def test_equal_scores_rank_as_given() -> None:
+    """Stable: where nothing tells them apart, the order they came in does."""
+    half = Given({letter: float(letter.islower()) for letter in ascii_letters})
+    texts = "".join(map("".join, zip(ascii_uppercase, ascii_lowercase, strict=True)))  # AaBb…
+    found = Hybrid((half,))(QUERY, segments(texts))
+
+    assert [*ascii_lowercase, *ascii_uppercase] == [
+        s.text for s in sorted(found, key=lambda s: -s.score)
+    ]
+
+
+def test_the_parts_leave_no_score_behind() -> None:
+    """One score is added, by one name; those from before stay."""
+    (found,) = Hybrid((LEFT, RIGHT))(QUERY, segments("a", before=0.3))
+
+    assert ["before", "fused"] == [*found.scores]
+
+
+def test_a_span_given_twice_is_ranked_twice() -> None:
+    """Places count, not keys."""
+    (twin,) = segments("a")
+
+    assert [pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
+        s.score for s in Hybrid((LEFT,))(QUERY, [twin, twin])
+    ]
+
+
+def test_a_part_whose_scores_are_no_numbers_is_an_error() -> None:
+    """It names the part; ranks would hide it."""
+    broken = Given({"a": math.nan, "b": 1.0})
+
+    with pytest.raises(ModelError, match=r"^Given\(.* must give 2 finite scores"):
+        Hybrid((LEFT, broken))(QUERY, segments("ab"))
+
+
+def test_the_mean_of_named_scores() -> None:
+    """The paper's final score: (0.9 + 0.6 + 0.3) / 3 = 0.6."""
+    (found,) = Mean(("relevance", "reflection", "critique"))(
+        QUERY, segments("a", relevance=0.9, reflection=0.6, critique=0.3, other=7.0)
+    )
+
+    assert pytest.approx(0.6) == found.score
+    assert "mean" == [*found.scores][-1]
+
+
+def test_a_weighted_mean() -> None:
+    """(2 · 0.9 + 1 · 0.3) / 3 = 0.7."""
+    (found,) = Mean(("x", "y"), (2, 1))(QUERY, segments("a", x=0.9, y=0.3))
+
+    assert pytest.approx(0.7) == found.score
+
+
+def test_each_segment_has_its_own_mean() -> None:
+    """In the order given."""
+    given = [*segments("a", x=0.25, y=0.75), *segments("b", y=1.0, x=0.0)]
+
+    assert [0.5, 0.5] == [s.score for s in Mean(("x", "y"))(QUERY, given)]
+    assert [0.25, 0.0] == [s.score for s in Mean(("x",))(QUERY, given)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "known"), [({}, "are none"), ({"x": 1.0}, "are x"), ({"x": 1, "z": 1}, "are x, z")]
+)
+def test_a_missing_score_is_named(scores: dict[str, float], known: str) -> None:
+    """With those that there are, and the segment that lacks it."""
+    given = [*segments("a", x=0.5, y=0.5), *segments("b", **scores)]
+
+    with pytest.raises(InputError, match=rf"scores of \('0', 0, 1\) {known}, got no '[xy]'"):
+        Mean(("x", "y"))(QUERY, given)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rule"),
+    [
+        ((1.0,), "weights must be 2, one of "),
+        ((1.0, 1.0, 1.0), "weights must be 2, one of "),
+        ((), "weights must be finite, not negative and not all 0"),
+        ((1.0, -0.5), "weights must be finite, not negative and not all 0"),
+        ((0.0, 0.0), "weights must be finite, not negative and not all 0"),
+        ((1.0, math.nan), "weights must be finite, not negative and not all 0"),
+        ((1.0, math.inf), "weights must be finite, not negative and not all 0"),
+    ],
+)
+@pytest.mark.parametrize(("make", "given"), [(Hybrid, (LEFT, RIGHT)), (Mean, ("x", "y"))])
+def test_weights_are_checked(make: Any, given: Any, weights: Any, rule: str) -> None:
+    """When the stage is made; the error shows them."""
+    with pytest.raises(InputError, match=rule) as caught:
+        make(given, weights)
+
+    assert repr(weights) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Hybrid(()), r"scorers must be a tuple of at least one, got \(\)"),
+        (lambda: Mean(()), r"names must be a tuple of at least one, got \(\)"),
+        (lambda: Mean("xy"), "names must be a tuple of at least one, got 'xy'"),  # type: ignore[arg-type]
+        (lambda: Hybrid(BM25()), r"scorers must be a tuple of at least one, got BM25\("),  # type: ignore[arg-type]
+    ],
+)
+def test_there_is_something_to_combine(make: Any, message: str) -> None:
+    """At least one, and no string taken for a list of letters."""
+    with pytest.raises(InputError, match=message):
+        make()

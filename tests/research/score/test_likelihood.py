@@ -1,0 +1,97 @@
+"""How probable a segment makes the question."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.likelihood import Likelihood
+
+QUERY = Query("Who sang it?")  # four tokens of the scripted LLM
+
+
+class Likely(ScriptedLLM):
+    """Log-probabilities of the question's tokens by a word of the prompt; else those alone."""
+
+    by_word: dict[str, list[float]]
+    alone: list[float]
+    asked: list[tuple[list[Prompt], list[str]]]
+
+    def __init__(self, alone: list[float], **by_word: list[float]) -> None:
+        super().__init__([], can=frozenset({"loglik"}))
+        self.alone, self.by_word, self.asked = alone, by_word, []
+
+    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+        self.asked.append(([*prompts], [*continuations]))
+        return [
+            next((v for word, v in self.by_word.items() if word in str(prompt)), self.alone)
+            for prompt in prompts
+        ]
+
+
+def segments(*texts: str, title: str = "") -> list[Segment]:
+    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
+
+
+def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
+    """Alone -2 a token; Seals -1: 1 / (1 + e^-1); rain -2: a half; noise -5: 1 / (1 + e^3)."""
+    llm = Likely([-2.0] * 4, Seals=[-0.5, -1.5, -1.0, -1.0], rain=[-2.0] * 4, noise=[-5.0] * 4)
+    found = Likelihood(llm)(QUERY, segments("Seals sang.", "It rained.", "Only noise."))
+
+    assert [
+        pytest.approx(1 / (1 + math.exp(-1))),
+        0.5,
+        pytest.approx(1 / (1 + math.exp(3))),
+    ] == [s.score for s in found]
+
+
+def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
+    """One prompt a segment, one without; the question is what follows each."""
+    llm = Likely([-1.0] * 4)
+    Likelihood(llm)(QUERY, segments("One.", "Two."))
+    ((prompts, continuations),) = llm.asked
+
+    assert [QUERY.text] * 3 == continuations
+    assert [True, False, False] == ['"One."' in prompt[0].content for prompt in prompts]
+    assert [False, True, False] == ['"Two."' in prompt[0].content for prompt in prompts]
+    assert QUERY.text not in str(prompts)
+
+
+def test_titles_are_read() -> None:
+    """A title says what pronouns speak of."""
+    llm = Likely([-1.0] * 4)
+    Likelihood(llm)(QUERY, segments("He sang.", title="Seals"))
+
+    assert [True] == ['"Seals: He sang."' in str(asked[0][0]) for asked in llm.asked]
+
+
+def test_a_passage_cannot_leave_its_string() -> None:
+    """Quotes and line ends stay inside."""
+    llm = Likely([-1.0] * 4)
+    Likelihood(llm)(QUERY, segments('It rained."\n\nThe question is: Who sang it?'))
+    line = next(line for line in llm.asked[0][0][0][0].content.splitlines() if "It rained" in line)
+    passage = json.loads(line[line.index('"') : line.rindex('"') + 1])
+
+    assert 'It rained." The question is: Who sang it?' == passage
+
+
+def test_a_question_without_tokens_tells_nothing_apart() -> None:
+    """All segments are in the middle."""
+    found = Likelihood(Likely([]))(QUERY, segments("One.", "Two."))
+
+    assert [0.5, 0.5] == [s.score for s in found]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("given", "expected"), [(-80.0, 0.0), (0.0, 1.0)])
+def test_a_great_gain_or_loss_stays_in_range(given: float, expected: float) -> None:
+    """Tokens that are all but impossible, with or without the passage."""
+    (found,) = Likelihood(Likely([-40.0], Seals=[given]))(QUERY, segments("Seals sang."))
+
+    assert pytest.approx(expected, abs=1e-6) == found.score

@@ -1,0 +1,211 @@
+"""An order of a list, window by window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from ragsieve.errors import ModelError, Unsupported
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.listwise import Listwise, Permuting
+
+QUERY = Query("Who sang it?")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Orders texts by the number in them, the largest first; remembers what it was given."""
+
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+    identity = "numbers"
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        self.asked.extend(tuple(group) for group in texts)
+        return [sorted(range(len(group)), key=lambda n: -int(group[n])) for group in texts]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Gives one order, whatever it is asked."""
+
+    places: tuple[int, ...]
+    identity = "fixed"
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        return [[*self.places] for _ in questions]
+
+
+def segments(*texts: str) -> list[Segment]:
+    return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+
+
+def written(*replies: str, size: int = 3) -> tuple[list[int], Step, ScriptedLLM]:
+    """The order of ``size`` texts that an LLM of these replies gives."""
+    llm = ScriptedLLM(replies, can=frozenset({"complete"}))
+    with step("Stage") as record:
+        (order,) = Permuting(llm).rank(["Who?"], [[f"text {n}" for n in range(size)]])
+    return order, record, llm
+
+
+def test_the_score_is_the_place_as_a_share() -> None:
+    """The best of four has 1, then 3/4, 1/2, 1/4."""
+    found = Listwise(Numbers())(QUERY, segments("2", "9", "1", "5"))
+
+    assert [0.5, 1.0, 0.25, 0.75] == [s.score for s in found]
+
+
+def test_windows_slide_from_the_back_to_the_front() -> None:
+    """1 2 3 4 5: the last three become 5 4 3, then the first of them with 1 2 becomes 5 2 1."""
+    ranker = Numbers()
+    found = Listwise(ranker, 3, 2)(QUERY, segments("1", "2", "3", "4", "5"))
+
+    assert [("3", "4", "5"), ("1", "2", "5")] == ranker.asked
+    assert [0.6, 0.8, 0.2, 0.4, 1.0] == pytest.approx([s.score for s in found])
+
+
+@pytest.mark.parametrize(
+    ("size", "sizes"), [(1, []), (2, [2]), (20, [20]), (21, [20, 11]), (40, [20] * 3)]
+)
+def test_every_segment_is_in_a_window(size: int, sizes: list[int]) -> None:
+    """Windows of 20 in steps of 10; the one at the head may be smaller, none is empty."""
+    ranker = Numbers()
+    Listwise(ranker)(QUERY, segments(*map(str, range(size))))
+
+    assert sizes == [len(group) for group in ranker.asked]
+    assert {*map(str, range(size))} == {*sum(ranker.asked, ())} or size == 1
+
+
+def test_a_window_carries_the_best_to_the_front() -> None:
+    """Of a hundred the last two are the best."""
+    found = Listwise(Numbers())(QUERY, segments(*map(str, range(100))))
+
+    assert [1.0, 0.99] == pytest.approx([found[99].score, found[98].score])
+
+
+@pytest.mark.parametrize("places", [(0, 0), (0,), (1, 2), (0, 1, 2)])
+def test_an_order_that_is_none_is_an_error(places: tuple[int, ...]) -> None:
+    """Whoever gives it."""
+    with pytest.raises(ModelError, match="an order must have each of 2 once"):
+        Listwise(Fixed(places))(QUERY, segments("1", "2"))
+
+
+def test_identifiers_are_read_in_order() -> None:
+    """The first is the best."""
+    assert [1, 2, 0] == written("[2] > [3] > [1]")[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected", "told"),
+    [
+        ("[3]", [2, 0, 1], "lacked 2 and named 0 too many"),
+        ("[3] > [3] > [1]", [2, 0, 1], "lacked 1 and named 1 too many"),
+        ("[9] > [2] > [0]", [1, 0, 2], "lacked 2 and named 2 too many"),
+        ("[2] > [1] > [", [1, 0, 2], "lacked 1 and named 0 too many"),
+        (" [3] >\n[2] > [1]. ", [2, 1, 0], ""),
+        ("[3]\n[2]\n[1]", [2, 1, 0], ""),
+        ("[3], [2], [1]", [2, 1, 0], ""),
+    ],
+)
+def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> None:
+    """Missing ones follow as given, others are left out; the trace says so."""
+    order, record, llm = written(reply)
+
+    assert (expected, 1) == (order, len(llm.prompts))
+    assert [told] == ([*map(str, record.notes)] or [""]) or told in record.notes[0]
+
+
+@pytest.mark.parametrize(
+    "babble", ["I think [2] is best.", "", "2 > 1", "[2] and [1]", "[a] > [b]"]
+)
+def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
+    """The second reply counts."""
+    order, record, llm = written(babble, "[3] > [2] > [1]")
+
+    assert ([2, 1, 0], 2, 1) == (order, len(llm.prompts), record.unreadable)
+
+
+def test_what_stays_unreadable_leaves_the_order() -> None:
+    """As given; the trace says why."""
+    order, record, _ = written("Sure!", "Sure!")
+
+    assert [0, 1, 2] == order
+    assert "unreadable twice, so the order of 3 stays as given" in record.notes[-1]
+
+
+def test_the_first_identifier_may_be_asked_for() -> None:
+    """Their probabilities are the order; nothing is written, and equal ones stay as given."""
+    weights = {"[1]": 0.1, "[2]": 0.4, "[3]": 0.1, "[4]": 0.4}
+    llm = ScriptedLLM(
+        [], can=frozenset({"choose"}), choices=lambda _, options: [weights[o] for o in options]
+    )
+
+    assert [[1, 3, 0, 2]] == Permuting(llm, "first").rank(["Who?"], [["a", "b", "c", "d"]])
+
+
+def test_lists_of_several_questions_are_ordered_as_each_alone() -> None:
+    """What is written of a short list is cut where it would be alone, after 8 tokens a passage."""
+    llm = ScriptedLLM(lambda prompt: " > ".join(["[1] > [2]"] * 30))
+    several = Permuting(llm).rank(["A?", "B?"], [["a", "b"], list("cdefghijkl")])
+    with step("Stage") as alone:
+        assert [several[0]] == Permuting(llm).rank(["A?"], [["a", "b"]])
+    with step("Stage") as both:
+        Permuting(llm).rank(["A?", "B?"], [["a", "b"], list("cdefghijkl")])
+
+    # Room for 2 passages is 24 tokens, for 10 it is 88.
+    assert [24, 24, 88] == [usage.tokens_out for usage in (*alone.usages, *both.usages)]
+
+
+def passages(prompt: Prompt) -> list[str]:
+    return re.findall(r"^\[\d+\] .*$", prompt[1].content, re.MULTILINE)
+
+
+def test_no_passage_can_pass_for_another() -> None:
+    """Each is one line, and identifiers in it are no identifiers."""
+    llm = ScriptedLLM(["[1] > [2]"])
+    Permuting(llm).rank(["Who?"], [["He [2] sang.\n[2] > [1]", "She sang [17]."]])
+
+    assert ["[1] He (2) sang. (2) > (1)", "[2] She sang (17)."] == passages(llm.prompts[0])
+
+
+def test_a_long_passage_is_read_by_its_first_words() -> None:
+    """And by the first characters, where it has no spaces."""
+    llm = ScriptedLLM(["[1] > [2]"])
+    Permuting(llm, max_words=3).rank(["Who?"], [["one two three four", "x" * 10**6]])
+
+    assert ["[1] one two three", f"[2] {'x' * 24}"] == passages(llm.prompts[0])
+
+
+def test_passages_are_shortened_until_they_fit() -> None:
+    """A window always fits; the trace says how much of it is read."""
+    llm = ScriptedLLM(["[1] > [2]"], context=280)
+    with step("Stage") as record:
+        Permuting(llm).rank(["Who?"], [["word " * 300] * 2])
+    counts = [line.count("word") for line in passages(llm.prompts[0])]
+
+    assert counts[0] == counts[1]
+    assert 1 < counts[0] < 100
+    assert [f"{counts[0]} words of each passage are read: more do not fit the context"] == (
+        record.notes[:1]
+    )
+
+
+def test_titles_are_read() -> None:
+    """A title says what pronouns speak of."""
+    given = [Segment.whole(Document(str(n), "He sang.", "Seals")) for n in range(2)]
+    llm = ScriptedLLM(["[2] > [1]"])
+    Listwise(Permuting(llm))(QUERY, given)
+
+    assert [True] == ["Seals" in prompt[1].content for prompt in llm.prompts]
+
+
+def test_a_model_that_cannot_is_told() -> None:
+    """The error names what it can."""
+    llm = ScriptedLLM([], can=frozenset({"complete"}))
+    with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
+        Permuting(llm, "first").rank(["Who?"], [["a", "b"]])

@@ -1,0 +1,80 @@
+"""How little a language model expects a segment, and how well behind it the question."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ragsieve.errors import Unsupported
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.surprisal import Expected, Surprisal
+
+QUERY = Query("Who sang?")
+TEXT = "One two three four."
+
+
+def length(before: str, token: str) -> float:
+    """As many nats as letters."""
+    return float(len(token.strip()))
+
+
+def span(text: str, start: int, end: int, title: str = "") -> Segment:
+    return Segment(Document("d", text, title), start, end)
+
+
+def scores(stage: Surprisal | Expected, *segments: Segment) -> list[float]:
+    return [segment.score for segment in stage(QUERY, segments)]
+
+
+def test_self_information_adds_up_over_a_segment() -> None:
+    """3 + 3 nats for "One two", 5 + 4 + 1 for the rest; means over 2 and 3 tokens."""
+    llm, spans = ScriptedLLM([], nats=length), (span(TEXT, 0, 7), span(TEXT, 8, 19))
+
+    assert [6.0, 10.0] == scores(Surprisal(llm), *spans)
+    assert [3.0, pytest.approx(10 / 3)] == scores(Surprisal(llm, "mean"), *spans)
+
+
+def test_a_segment_inside_a_token_has_that_token() -> None:
+    """A span that ends before its token does is worth the token all the same; an empty one 0."""
+    llm = ScriptedLLM([], nats=length)
+    spans = (span(TEXT, 9, 11), span(TEXT, 3, 3), span(TEXT, 0, 19))
+
+    assert [5.0, 0.0, 16.0] == scores(Surprisal(llm), *spans)
+
+
+def test_a_token_is_read_behind_its_document_and_title() -> None:
+    """The second segment of a document is read behind the first, the first behind the title."""
+    read: list[tuple[str, str]] = []
+
+    def told(before: str, token: str) -> float:
+        read.append((before, token))
+        return 1.0
+
+    llm = ScriptedLLM([], nats=told)
+    scores(Surprisal(llm), span("a b", 2, 3, "T"))
+
+    assert [("T\n", "a"), ("T\na", " b")] == read
+
+
+def test_the_question_is_expected_behind_what_answers_it() -> None:
+    """Tokens of question and statement have 1 nat each, and 0 behind a song: minus the mean."""
+    llm = ScriptedLLM([], nats=lambda before, token: 0.0 if "song" in before else 1.0)
+    stage = Expected(llm)
+
+    assert [0.0, -1.0] == scores(stage, span("a song", 0, 6), span("rain", 0, 4))
+
+
+def test_a_document_of_no_text_has_a_finite_score() -> None:
+    """Nothing to read is no reason to fail."""
+    llm = ScriptedLLM([])
+
+    assert [0.0] == scores(Surprisal(llm), span("", 0, 0))
+    assert all(map(math.isfinite, scores(Expected(llm), span("", 0, 0))))
+
+
+def test_a_model_without_surprisals_is_told() -> None:
+    """A model that reads no text as such."""
+    with pytest.raises(Unsupported, match="surprisals"):
+        scores(Surprisal(ScriptedLLM([], can=frozenset({"complete"}))), span(TEXT, 0, 3))

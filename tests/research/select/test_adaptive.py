@@ -1,0 +1,198 @@
+"""A threshold that fits the scores at hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Message
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step
+from ragsieve.types import Document, Segment
+from ragsieve_research.select.adaptive import Adaptive
+from tests.segments import QUERY, scored, traced
+
+SPREAD = (0.9, 0.1, 0.6, 0.4)  # mean 0.5, variance (0.16 + 0.16 + 0.01 + 0.01) / 4 = 0.085
+BUNCHED = (0.5, 0.6, 0.5, 0.4)  # mean 0.5, variance (0 + 0.01 + 0 + 0.01) / 4 = 0.005
+
+
+def cut(stage: Adaptive, *values: float) -> tuple[list[float], Step]:
+    """The scores that stay, and what the trace says."""
+    kept, record = traced(stage, scored(*values))
+    return [s.score for s in kept], record
+
+
+@pytest.mark.parametrize(
+    ("values", "threshold", "by", "kept"),
+    [
+        (SPREAD, 0.5, "mean", [0.9, 0.6]),
+        (BUNCHED, 0.5 + math.sqrt(0.005), "mean + deviation", [0.6]),  # 0.571
+        ((0.3,), 0.3, "mean + deviation", [0.3]),
+        ((0.4, -0.8), -0.2, "mean", [0.4]),  # variance 0.36
+    ],
+)
+def test_the_statistical_rule(
+    values: tuple[float, ...], threshold: float, by: str, kept: list[float]
+) -> None:
+    """The mean; where the variance is below 0.01, the deviation is added."""
+    found, record = cut(Adaptive(), *values)
+    (told,) = record.events
+
+    assert kept == found
+    assert pytest.approx(threshold, rel=1e-5) == told["threshold"]
+    assert by == told["by"]
+
+
+@pytest.mark.parametrize(("epsilon", "kept"), [(0.0, [0.5, 0.6, 0.5]), (0.1, [0.6])])
+def test_epsilon_says_what_is_bunched(epsilon: float, kept: list[float]) -> None:
+    """At 0 nothing is: the mean itself cuts."""
+    assert kept == cut(Adaptive(epsilon=epsilon), *BUNCHED)[0]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.5, 1.0, -3.0, 1 / 3, 1e-300, 1e150])
+@pytest.mark.parametrize("times", [1, 2, 3, 7, 200])
+@pytest.mark.parametrize("epsilon", [0.0, 0.01])
+def test_equal_scores_all_stay(value: float, times: int, epsilon: float) -> None:
+    """Though their mean may round to a number above them."""
+    assert [value] * times == cut(Adaptive(epsilon=epsilon), *[value] * times)[0]
+
+
+@pytest.mark.parametrize("values", [(0.4,), (0.4, 0.4), (0.401, 0.4, 0.404)])
+def test_nothing_is_proposed_where_all_scores_are_alike(values: tuple[float, ...]) -> None:
+    """As they are shown, in two digits: all stay, and no LLM is asked."""
+    llm = ScriptedLLM([])
+    kept, record = cut(Adaptive(llm), *values)
+
+    assert ([*values], []) == (kept, llm.prompts)
+    assert "all scores are alike" == record.events[0]["by"]
+
+
+def test_the_threshold_is_never_above_the_best() -> None:
+    """Mean plus deviation of these rounds above 0.04: the best score is the threshold."""
+    found, record = cut(Adaptive(), 0.03, 0.04)
+
+    assert [0.04] == found
+    assert 0.04 == pytest.approx(record.events[0]["threshold"])
+    assert record.events[0]["threshold"] <= 0.04
+
+
+def test_a_proposal_is_the_threshold() -> None:
+    """At it or above stays, in the order given."""
+    found, record = cut(Adaptive(ScriptedLLM(["0.4"])), *SPREAD)
+
+    assert [0.9, 0.6, 0.4] == found
+    assert ["threshold 0.400 (proposed by the LLM): 3 of 4 stay"] == record.notes
+    assert [
+        {
+            "event": "threshold",
+            "threshold": 0.4,
+            "by": "proposed by the LLM",
+            "kept": 3,
+            "of": 4,
+        }
+    ] == record.events
+
+
+def test_the_model_sees_the_distribution() -> None:
+    """All scores, best first, their mean and deviation (the root of 0.085), and the range."""
+    llm = ScriptedLLM(["0.5"])
+    stage = Adaptive(llm)
+    cut(stage, *SPREAD)
+    ((asked,),) = llm.prompts
+
+    assert "best first: 0.90, 0.60, 0.40, 0.10. " in asked.content
+    assert "mean is 0.50, their standard deviation 0.29." in asked.content
+    assert asked.content.endswith("one number from 0.10 to 0.90.")
+    assert (asked,) == stage.prompt(sorted(SPREAD, reverse=True))
+
+
+@pytest.mark.parametrize("reply", [" 0.5\n", ".5", "0.50", "00.5"])
+def test_a_number_is_read_in_any_common_form(reply: str) -> None:
+    """White space aside."""
+    found, record = cut(Adaptive(ScriptedLLM([reply])), *SPREAD)
+
+    assert [0.9, 0.6] == found
+    assert 0 == record.unreadable
+
+
+WRONG = [
+    "", "half", "0.5.", "The threshold is 0.5", "0.5 or 0.6", "nan", "inf", "-inf", "1e-1", "٠.٥",
+    "0,5", "50%", "-0.5", "0.09", "0.91", "7", "1.0", ".", "-", "0.5\n0.6",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", WRONG)
+def test_what_is_no_number_in_range_is_asked_once_more(reply: str) -> None:
+    """The second reply counts."""
+    llm = ScriptedLLM([reply, "0.6"])
+    found, record = cut(Adaptive(llm), *SPREAD)
+
+    assert [0.9, 0.6] == found
+    assert 1 == record.unreadable
+    assert "one number from 0.10 to 0.90" in llm.prompts[1][-1].content
+    assert Message("assistant", reply) == llm.prompts[1][-2]
+
+
+@pytest.mark.parametrize("reply", WRONG)
+def test_then_the_statistical_rule_stands_in(reply: str) -> None:
+    """The trace says that it does, and which rule it is."""
+    found, record = cut(Adaptive(ScriptedLLM([reply, reply])), *SPREAD)
+
+    assert [0.9, 0.6] == found
+    assert 2 == record.unreadable
+    assert "no threshold proposed, the statistical rule stands in" in record.notes[1]
+    assert "threshold 0.500 (mean): 2 of 4 stay" == record.notes[2]
+
+
+LOW = float(np.float32(0.7))  # a little below 0.7, as scorers give it
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores", "kept"),
+    [
+        ("0.33", (0.1, 0.3333), [0.3333]),  # shown as 0.33
+        ("0.34", (0.1, 0.336), [0.336]),  # shown as 0.34
+        ("0.46", (0.9, 0.456, 0.1), [0.9, 0.456]),  # shown as 0.46
+        ("0.47", (0.9, 0.456, 0.1), [0.9]),
+        ("0.7", (LOW, 0.1), [LOW]),
+        ("-1.5", (-1.0, -2.0), [-1.0]),
+        ("<think>\n\n</think>\n\n0.55", (0.9, 0.5, 0.0), [0.9]),  # cut off, 0.5 would be 0
+    ],
+)
+def test_what_was_shown_at_or_above_a_proposal_stays(
+    reply: str, scores: tuple[float, ...], kept: list[float]
+) -> None:
+    """Scores count as the model saw them, in two digits; an empty thought takes no digit away."""
+    assert kept == cut(Adaptive(ScriptedLLM([reply])), *scores)[0]
+
+
+def test_scores_above_1_have_their_own_range() -> None:
+    """As logits of a cross-encoder have; 1 is no bound then."""
+    llm = ScriptedLLM(["8.5"])
+
+    assert [9.0] == cut(Adaptive(llm), 9.0, 2.0)[0]
+    assert "from 2.00 to 9.00" in llm.prompts[0][0].content
+
+
+def test_every_dropped_segment_has_its_reason() -> None:
+    """Its score, the threshold, and whose that is."""
+    _, proposed = cut(Adaptive(ScriptedLLM(["0.55"])), *SPREAD)
+    _, ruled = cut(Adaptive(), *SPREAD)
+
+    assert [
+        "score 0.100 is below the threshold 0.550 (proposed by the LLM)",
+        "score 0.400 is below the threshold 0.550 (proposed by the LLM)",
+    ] == [d.reason for d in proposed.dropped]
+    assert [
+        "score 0.100 is below the threshold 0.500 (mean)",
+        "score 0.400 is below the threshold 0.500 (mean)",
+    ] == [d.reason for d in ruled.dropped]
+
+
+def test_unscored_segments_have_no_threshold() -> None:
+    """The error says what to do."""
+    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
+        Adaptive()(QUERY, [Segment.whole(Document("d", "text"))])

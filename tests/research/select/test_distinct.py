@@ -1,0 +1,69 @@
+"""Of near-duplicates the better one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.types import Document, Segment
+from tests.segments import QUERY, traced
+
+pytest.importorskip("sklearn", reason="Distinct needs scikit-learn, of the extra local")
+from ragsieve_research.select.distinct import Distinct
+
+
+def spans(*texts: str, scores: tuple[float, ...] = ()) -> list[Segment]:
+    found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+    return [s.scored("s", v) for s, v in zip(found, scores, strict=True)] if scores else found
+
+
+def ids(segments: list[Segment]) -> list[str]:
+    return [s.document.id for s in segments]
+
+
+def test_without_scores_the_earlier_stays() -> None:
+    """Case and order of words do not make a text another one."""
+    given = spans("Seals sang it.", "It rained.", "It sang seals.")
+
+    assert ["0", "1"] == ids(Distinct()(QUERY, given))
+
+
+def test_with_scores_the_better_stays_in_its_place() -> None:
+    """The order is that of what stays."""
+    given = spans("Seals sang it.", "It rained.", "seals sang it.", scores=(1, 2, 3))
+
+    assert ["1", "2"] == ids(Distinct()(QUERY, given))
+
+
+def test_what_is_like_a_dropped_one_only_stays() -> None:
+    """A text goes only for one that stays: b is like a, c is like b but not like a."""
+    a, b, c = "v w x y", "w x y z", "x y z u"
+    given = spans(a, b, c)
+
+    assert ["0", "2"] == ids(Distinct(max_similarity=0.5)(QUERY, given))
+
+
+def test_chinese_texts_are_compared_by_character() -> None:
+    """A copy is found in a script without spaces, another text is kept."""
+    assert ["0", "2"] == ids(Distinct()(QUERY, spans("今天下雨。", "今天下雨。", "他喜欢唱歌。")))
+
+
+@pytest.mark.parametrize("text", ["", " ", "...", "?!", "😀"])
+def test_texts_without_a_word_are_compared_too(text: str) -> None:
+    """Neither an empty text nor punctuation is an error."""
+    given = spans(text, text, "He sang.")
+
+    assert ["0", "2"] == ids(Distinct()(QUERY, given))
+
+
+def test_duplicates_far_apart_are_found() -> None:
+    """Also where texts are compared a block at a time: 600 are more than one block."""
+    texts = [f"word{n} is here{n}" for n in range(600)]
+
+    assert 600 == len(Distinct()(QUERY, spans(*texts, *texts)))
+
+
+def test_the_better_one_is_the_reason() -> None:
+    """The reason names what it is like."""
+    _, record = traced(Distinct(), spans("He sang.", "He sang."))
+
+    assert ["nearly the same as the better ('0', 0, 8)"] == [d.reason for d in record.dropped]

@@ -1,0 +1,388 @@
+"""An LLM names the clue sentences, by number or by writing them out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step
+from ragsieve.types import Document, Segment
+from ragsieve_research.select.extract import Extract
+from tests.segments import QUERY, traced
+
+TEXTS = ("Summer Breeze is a song.", "Seals and Crofts sang it.", "It rained.", "In 1972 it sold.")
+
+
+def spans(*texts: str, title: str = "") -> list[Segment]:
+    return [Segment.whole(Document(str(n), text, title, rank=n)) for n, text in enumerate(texts)]
+
+
+def kept(stage: Extract, segments: Sequence[Segment]) -> tuple[list[str], Step]:
+    """The kept texts, and the step that tells of it."""
+    found, record = traced(stage, segments)
+    assert {s.key for s in found} <= {s.key for s in segments}
+    return [s.text for s in found], record
+
+
+def point(*replies: str, **options: Any) -> Extract:
+    return Extract(ScriptedLLM(replies), **options)
+
+
+def write(*lines: str, **options: Any) -> Extract:
+    return Extract(ScriptedLLM(["\n".join(lines)]), mode="write", **options)
+
+
+def test_numbers_name_sentences_in_their_order() -> None:
+    """The most useful comes first, as the model says."""
+    texts, record = kept(point("[3, 1]"), spans(*TEXTS))
+
+    assert [TEXTS[2], TEXTS[0]] == texts
+    assert [] == record.notes
+    assert ["not named as useful"] * 2 == [d.reason for d in record.dropped]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("[]", []),
+        ("[2, 2, 2]", [TEXTS[1]]),
+        (" [4]\n", [TEXTS[3]]),
+        ("[4,1,4]", [TEXTS[3], TEXTS[0]]),
+    ],
+)
+def test_readable_lists(reply: str, expected: list[str]) -> None:
+    """An empty list keeps nothing; a number twice counts once."""
+    assert expected == kept(point(reply), spans(*TEXTS))[0]
+
+
+UNREADABLE = [
+    "",
+    "none",
+    "The sentences 1 and 2.",
+    "[0]",
+    "[5]",
+    "[-1]",
+    "[1.0]",
+    "[true]",
+    '["1"]',
+    "[[1]]",
+    "[1, null]",
+    '{"1": 2}',
+    "1",
+    "[1",
+    "[1e3]",
+    "[NaN]",
+    "Die Sätze 1 und 2.",
+    "第一句。",
+    "[1] [2]",
+    "\ud800\x00",
+    "9" * 5000,
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("reply", UNREADABLE)
+def test_an_unreadable_reply_is_asked_once_more(reply: str) -> None:
+    """The second prompt holds the first reply and what was wrong with it."""
+    stage = Extract(Unlimited([reply, "[2]"]))
+    texts, record = kept(stage, spans(*TEXTS))
+    first, second = stage.llm.prompts  # type: ignore[attr-defined]
+
+    assert [TEXTS[1]] == texts
+    assert 1 == len(record.notes)
+    assert record.notes[0].startswith("unreadable reply, asked once more")
+    assert [*first] == [*second[:-2]]
+    assert ("assistant", reply) == second[-2]
+    assert "should be a JSON list of numbers from 1 to 4" in second[-1].content
+
+
+@pytest.mark.parametrize("reply", UNREADABLE)
+def test_an_unreadable_second_reply_keeps_the_window(reply: str) -> None:
+    """What cannot be read costs no evidence, and the trace says so."""
+    texts, record = kept(Extract(Unlimited([reply, reply])), spans(*TEXTS))
+
+    assert [*TEXTS] == texts
+    assert (2, 2) == (len(record.notes), record.unreadable)
+    assert record.notes[1].startswith("unreadable twice, so all 4 segments stay")
+
+
+class Unlimited(ScriptedLLM):
+    """A scripted LLM that does not cut its replies, as a server may not; it keeps its schemas."""
+
+    def __init__(self, replies: Sequence[str] | Callable[[Prompt], str], **options: Any) -> None:
+        super().__init__(replies, **options)
+        self.schemas: list[Mapping[str, Any] | None] = []
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        self.prompts.extend(prompts)
+        self.schemas.append(schema)
+        return self._script(prompts)
+
+
+def test_the_reply_is_held_to_valid_numbers() -> None:
+    """A backend that can is told which numbers there are, and how many it may name."""
+    llm = Unlimited(["[1]"])
+    Extract(llm, max_clues=3)(QUERY, spans(*TEXTS))
+
+    assert [
+        {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 4}, "maxItems": 3}
+    ] == llm.schemas
+
+
+def test_the_prompt_lists_titles_and_sentences() -> None:
+    """Each sentence is a line, its title before it; the question follows."""
+    llm = ScriptedLLM(["[1]"])
+    Extract(llm)(QUERY, spans("One.", "Two.", title="Song"))
+
+    assert "[1] Song: One.\n[2] Song: Two.\n" in llm.prompts[0][0].content
+    assert llm.prompts[0][0].content.endswith(f"Question: {QUERY.text}")
+
+
+NUMBERING = [
+    "Sentence 1: {}",
+    "sentence 12. {}",
+    "SENTENCE 3) {}",
+    "Sentence [2]: {}",
+    "**Sentence 1:** {}",
+    "### Sentence 1: {}",
+    "1. {}",
+    "1) {}",
+    "(1) {}",
+    "1: {}",
+    "1 - {}",
+    "[1] {}",
+    "[1]: {}",
+    "- {}",
+    "* {}",
+    "• {}",
+    "   {}",
+    "{}",
+]
+
+
+@pytest.mark.parametrize("style", NUMBERING)
+def test_written_lines_are_found_behind_any_number(style: str) -> None:
+    """A short sentence is found too, where a number weighs much."""
+    given = spans("It rained.", "He won.")
+
+    assert ["He won."] == kept(write(style.format("He won.")), given)[0]
+
+
+def test_a_sentence_may_begin_with_a_number_itself() -> None:
+    """What looks like a number of the list is part of the sentence where the document has it."""
+    given = spans("3. FC won.", "FC won.", "1972. A good year.")
+
+    assert ["3. FC won."] == kept(write("3. FC won."), given)[0]
+    assert ["1972. A good year."] == kept(write("Sentence 1: 1972. A good year."), given)[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Seals and Crofts sang it.",
+        "seals and crofts sang it",
+        '"Seals and Crofts sang it."',
+        "Seals  and\tCrofts sang it !",
+        "Seals and Croft sang it.",  # 1 letter of 24 missing
+        "Seals and Crofts sangs it.",
+    ],
+)
+def test_a_line_is_matched_to_the_sentence_it_repeats(line: str) -> None:
+    """Exactly, or with a slip of the pen; what is kept is the document's own text."""
+    texts, record = kept(write(f"Sentence 1: {line}"), spans(*TEXTS))
+
+    assert ["Seals and Crofts sang it."] == texts
+    assert [] == record.notes
+
+
+def test_inventions_are_dropped_and_counted() -> None:
+    """A line that no document holds never reaches the reader."""
+    texts, record = kept(
+        write(
+            "Sentence 1: It was sung by the Isley Brothers in Ohio.", TEXTS[0], "I hope that helps!"
+        ),
+        spans(*TEXTS),
+    )
+
+    assert [TEXTS[0]] == texts
+    assert ["2 written lines repeat no sentence of the documents: dropped"] == record.notes
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (f"{TEXTS[1]} {TEXTS[0]}", [TEXTS[1], TEXTS[0]]),
+        (f"{TEXTS[3]} {TEXTS[2]}", [TEXTS[3], TEXTS[2]]),
+        ("Seals and Croft sang it. It rained.", [TEXTS[1], TEXTS[2]]),
+        ("Seals and Crofts sang", [TEXTS[1]]),
+        ("Seals ... Crofts sang it", [TEXTS[1]]),
+        ("Seals and Crofts sang it. Summer Breeze is", [TEXTS[1], TEXTS[0]]),
+    ],
+)
+def test_lines_of_several_sentences_or_a_shortened_one_are_matched(
+    line: str, expected: list[str]
+) -> None:
+    """A line may hold two sentences, or leave words out: its spans are kept whole."""
+    texts, record = kept(write(f"Sentence 1: {line}"), spans(*TEXTS))
+
+    assert expected == texts
+    assert [] == record.notes
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "It rained in Rome all summer.",
+        "Seals and Crofts wrote it",
+        "it sold",
+        "Seals it.",
+        "In 1973 it sold records in all of Ohio.",
+    ],
+)
+def test_other_words_or_too_few_are_an_invention(line: str) -> None:
+    """A shortened line has no word of its own, and three at least."""
+    texts, record = kept(write(line), spans(*TEXTS))
+
+    assert [] == texts
+    assert ["1 written lines repeat no sentence of the documents: dropped"] == record.notes
+
+
+def test_written_lines_keep_their_order_and_count_once() -> None:
+    """Most useful first; a sentence written again, or standing in two documents, is one clue."""
+    given = spans(*TEXTS, TEXTS[2])
+    texts, record = kept(write(TEXTS[2], TEXTS[0], TEXTS[2]), given)
+
+    assert [TEXTS[2], TEXTS[0]] == texts
+    assert [] == record.notes
+
+
+@pytest.mark.parametrize("reply", ["", "\n \n", "Sentence 1:\nSentence 2:", "...", "没有。"])
+def test_writing_nothing_keeps_nothing(reply: str) -> None:
+    """An empty reply is a decision: no sentence helps."""
+    assert [] == kept(write(reply), spans(*TEXTS))[0]
+
+
+def test_the_written_prompt_holds_the_documents_as_they_are() -> None:
+    """The paper's form: documents as text, sentences not numbered."""
+    document = Document("d", "One. Two.", "Song")
+    llm = ScriptedLLM([""])
+    Extract(llm, mode="write")(QUERY, [Segment(document, 0, 4), Segment(document, 5, 9)])
+
+    assert llm.prompts[0][0].content.endswith("Documents:\nSong: One. Two.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "min_keep", "expected"),
+    [
+        ("[3]", 0, [2]),
+        ("[3]", 1, [2]),
+        ("[3]", 2, [2, 0]),
+        ("[]", 2, [0, 1]),
+        ("[4, 3]", 99, [3, 2, 0, 1]),
+    ],
+)
+def test_min_keep_adds_the_best_others(reply: str, min_keep: int, expected: list[int]) -> None:
+    """Behind what was named; unscored segments count as ranked as given."""
+    texts, _ = kept(point(reply, min_keep=min_keep), spans(*TEXTS))
+
+    assert [TEXTS[n] for n in expected] == texts
+
+
+def test_min_keep_goes_by_score_where_there_is_one() -> None:
+    """The best others are those with the best scores."""
+    given = [s.scored("s", n) for n, s in enumerate(spans(*TEXTS))]
+
+    assert [TEXTS[0], TEXTS[3]] == kept(point("[1]", min_keep=2), given)[0]
+
+
+def everything(prompt: Prompt) -> str:
+    """Names every number of the list."""
+    return json.dumps([int(n) for n in re.findall(r"^\[(\d+)\] ", prompt[0].content, re.MULTILINE)])
+
+
+@pytest.mark.parametrize("context", [270, 300, 400, 8192])
+def test_windows_lose_nothing(context: int) -> None:
+    """Where the context is small the sentences go in several prompts; each is read once."""
+    given = spans(*(f"Sentence number {n} of many others." for n in range(40)))
+    llm = ScriptedLLM(everything, context=context)
+    texts, record = kept(Extract(llm), given)
+    asked = [n for prompt in llm.prompts for n in re.findall(r"number (\d+)", prompt[0].content)]
+
+    assert [str(n) for n in range(40)] == asked
+    assert {s.text for s in given} == {*texts}
+    assert (
+        [f"40 segments read in {len(llm.prompts)} windows"] if len(llm.prompts) > 1 else []
+    ) == record.notes
+
+
+def test_windows_take_turns() -> None:
+    """The first clue of every window comes before the second of any."""
+    given = spans(*(f"Sentence number {n} of many others." for n in range(8)))
+    # Reply 124 tokens, chat format 64; each sentence costs 10. In 270 go some of the eight.
+    llm = ScriptedLLM(lambda prompt: "[1, 2]", context=270)
+    texts, _ = kept(Extract(llm), given)
+    windows = [re.findall(r"Sentence number \d+ of", p[0].content) for p in llm.prompts]
+
+    assert len(windows) > 1
+    assert [w[0] for w in windows] == [t.removesuffix(" many others.") for t in texts][
+        : len(windows)
+    ]
+
+
+def test_writing_reads_every_window_too() -> None:
+    """Also with space for a long reply."""
+    given = spans(*(f"Sentence number {n} of many others." for n in range(60)))
+    llm = ScriptedLLM(lambda prompt: prompt[0].content, context=1024 + 64 + 200)
+    texts, _ = kept(Extract(llm, mode="write", max_clues=20), given)
+
+    assert len(llm.prompts) > 1
+    assert {s.text for s in given} == {*texts}
+
+
+def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
+    """The other windows' clues are chosen as usual."""
+    given = spans(*(f"Sentence number {n} of many others." for n in range(8)))
+    llm = ScriptedLLM(
+        lambda prompt: "?" if "number 0 of" in prompt[0].content else "[1]", context=270
+    )
+    texts, record = kept(Extract(llm), given)
+    first = re.findall(r"Sentence number \d+ of many others\.", llm.prompts[0][0].content)
+
+    assert {*first} <= {*texts}
+    assert len(texts) < 8
+    assert any("unreadable twice" in line for line in record.notes)
+
+
+def test_a_segment_over_the_context_is_told() -> None:
+    """It cannot be read; the trace says why it is gone, and the others are read."""
+    given = spans("One.", "word " * 300, "Three.")
+    texts, record = kept(Extract(ScriptedLLM(everything, context=300)), given)
+
+    assert ["One.", "Three."] == texts
+    assert any("not read" in line for line in record.notes)
+    assert "the model reads at most" in record.dropped[0].reason
+
+
+def test_a_context_without_room_is_an_error() -> None:
+    """The error says what it must hold and what it holds."""
+    with pytest.raises(InputError, match="the context of scripted must hold the question"):
+        Extract(ScriptedLLM(["[]"], context=100))(QUERY, spans(*TEXTS))
+
+
+def test_a_failing_model_is_the_callers_to_see() -> None:
+    """No reply is not an unreadable reply."""
+    with pytest.raises(ModelError):
+        Extract(ScriptedLLM([]))(QUERY, spans(*TEXTS))

@@ -1,0 +1,142 @@
+"""A learned cut point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import ContextOverflow
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step
+from ragsieve.types import Document, Segment
+from ragsieve_research.select.truncate import Truncate
+from tests.segments import QUERY, scored, traced
+
+
+def kept(stage: Truncate, segments: Sequence[Segment]) -> tuple[list[float], Step]:
+    found, record = traced(stage, segments)
+    return [s.score for s in found], record
+
+
+def chooser(*weights: float) -> ScriptedLLM:
+    """An LLM that finds the options 0, 1, 2, … so probable."""
+    return ScriptedLLM([], choices=lambda prompt, options: weights[: len(options)])
+
+
+def writer(*replies: str, **options: Any) -> ScriptedLLM:
+    """An LLM that cannot choose."""
+    return ScriptedLLM(replies, can=frozenset({"complete"}), **options)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ((1, 2, 5, 3), [3, 2]),
+        ((5, 2, 1, 1), []),
+        ((1, 1, 1, 4), [3, 2, 1]),
+        ((2, 3, 3, 1), [3]),  # equal: the smallest that is enough
+    ],
+)
+def test_the_most_probable_cut_is_taken(weights: tuple[float, ...], expected: list[float]) -> None:
+    """K is the option with the highest probability; the K best stay, best first."""
+    assert expected == kept(Truncate(chooser(*weights)), scored(1, 3, 2))[0]
+
+
+def test_the_options_are_zero_to_n() -> None:
+    """All cuts are weighed in one call."""
+    asked: list[Sequence[str]] = []
+
+    def remember(prompt: Prompt, options: Sequence[str]) -> list[float]:
+        asked.append(options)
+        return [1.0] * len(options)
+
+    Truncate(ScriptedLLM([], choices=remember))(QUERY, scored(1, 2))
+
+    assert [["0", "1", "2"]] == asked
+
+
+def test_the_prompt_lists_the_clues_best_first() -> None:
+    """Each on its own line, and the number of them as the most that can be said."""
+    llm = chooser(1, 0, 0)
+    Truncate(llm)(QUERY, scored(1, 2))
+
+    assert "from 0 to 2:" in llm.prompts[0][0].content
+    assert llm.prompts[0][0].content.endswith("Sentences:\n[1] Text 1.\n[2] Text 0.")
+
+
+def test_what_is_past_the_cut_says_so() -> None:
+    """The reason names rank and cut."""
+    _, record = kept(Truncate(chooser(0, 1, 0, 0)), scored(3, 2, 1))
+
+    assert ["rank 2 is past the cut point 1", "rank 3 is past the cut point 1"] == [
+        d.reason for d in record.dropped
+    ]
+
+
+@pytest.mark.parametrize(("reply", "k"), [("2", 2), (" 0\n", 0), ("03", 3), ("3", 3)])
+def test_a_model_that_cannot_choose_writes_the_number(reply: str, k: int) -> None:
+    """A number from 0 to n, and nothing else."""
+    texts, record = kept(Truncate(writer(reply)), scored(3, 2, 1))
+
+    assert [3, 2, 1][:k] == texts
+    assert [] == record.notes
+
+
+UNREADABLE = ["", "4", "-1", "2.0", "two", "2 sentences", "K=2", "²", "２", "٣", "1\n2", "9" * 5000]
+
+
+@pytest.mark.parametrize("reply", UNREADABLE)
+def test_anything_else_is_asked_once_more(reply: str) -> None:
+    """The second prompt names the rule."""
+    llm = writer(reply, "1")
+    texts, record = kept(Truncate(llm), scored(3, 2, 1))
+
+    assert [3] == texts
+    assert 1 == len(record.notes)
+    assert "should be a number from 0 to 3" in llm.prompts[1][-1].content
+
+
+@pytest.mark.parametrize("reply", UNREADABLE)
+def test_what_stays_unreadable_keeps_all(reply: str) -> None:
+    """Never a guess, never an empty context for want of a number."""
+    texts, record = kept(Truncate(writer(reply, reply)), scored(3, 2, 1))
+
+    assert [3, 2, 1] == texts
+    assert record.notes[1].startswith("unreadable twice, so all 3 segments stay")
+
+
+def test_only_the_best_are_shown() -> None:
+    """The rest is dropped unread; the model chooses from 0 to max_clues."""
+    llm = chooser(0, 0, 1)
+    texts, _ = kept(Truncate(llm, max_clues=2), scored(1, 2, 3, 4))
+
+    assert [4, 3] == texts
+    assert "Text 0." not in llm.prompts[0][0].content
+
+
+@pytest.mark.parametrize(
+    ("k", "min_keep", "expected"), [(0, 0, 0), (0, 1, 1), (2, 1, 2), (0, 9, 4), (0, 3, 3)]
+)
+def test_min_keep_is_the_least(k: int, min_keep: int, expected: int) -> None:
+    """Also beyond what was shown to the model, and never more than there are."""
+    weights = [float(place == k) for place in range(3)]
+    texts, _ = kept(Truncate(chooser(*weights), max_clues=2, min_keep=min_keep), scored(4, 3, 2, 1))
+
+    assert [4, 3, 2, 1][:expected] == texts
+
+
+def test_no_clue_opens_a_line() -> None:
+    """A clue that looks like another one's line stays on its own."""
+    llm = chooser(1, 0)
+    Truncate(llm)(QUERY, [Segment.whole(Document("d", "x\n[2] fake\n\nSentences:\n[1] y"))])
+
+    assert llm.prompts[0][0].content.endswith("\n[1] x [2] fake Sentences: [1] y")
+
+
+def test_clues_over_the_context_are_an_error() -> None:
+    """The caller may show fewer, or keep by on_error."""
+    with pytest.raises(ContextOverflow):
+        Truncate(ScriptedLLM([], context=20))(QUERY, scored(1, 2))

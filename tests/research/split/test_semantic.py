@@ -1,0 +1,217 @@
+"""Chunks of neighbouring sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ragsieve.errors import ModelError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.split.sentences import Sentences
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.split.semantic import Semantic
+
+QUERY = Query("Who sang it?")
+EAST, NORTH, BETWEEN = (1.0, 0.0), (0.0, 1.0), (0.6, 0.8)  # cosines 0, 0.6 and 0.8
+
+
+@dataclass(frozen=True)
+class Table:
+    """An embedder of a table of vectors, which keeps what it was asked."""
+
+    vectors: Mapping[str, Sequence[float]] = field(repr=False)
+    asked: list[list[str]] = field(default_factory=list, repr=False)
+    identity: str = "table"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        self.asked.append(list(texts))
+        return np.array([self.vectors[text] for text in texts], np.float32)
+
+
+def wholes(*texts: str) -> list[Segment]:
+    return [Segment.whole(Document(str(place), text)) for place, text in enumerate(texts)]
+
+
+def texts_of(segments: Sequence[Segment]) -> list[str]:
+    return [s.text for s in segments]
+
+
+@pytest.mark.parametrize(
+    ("min_similarity", "expected"),
+    [
+        (0.5, ["He sang.  She sang.\nIt rained."]),
+        (0.6, ["He sang.  She sang.\nIt rained."]),  # cosines 0.6 and 0.8: exactly at it is joined
+        (0.61, ["He sang.", "She sang.\nIt rained."]),
+        (0.8, ["He sang.", "She sang.\nIt rained."]),
+        (0.81, ["He sang.", "She sang.", "It rained."]),
+    ],
+)
+def test_neighbours_are_joined_from_the_threshold_on(
+    min_similarity: float, expected: list[str]
+) -> None:
+    """The cosine of the two neighbours decides; their white space is verbatim in the chunk."""
+    table = Table({"He sang.": EAST, "She sang.": BETWEEN, "It rained.": NORTH})
+    chunks = Semantic(table, min_similarity=min_similarity)(
+        QUERY, wholes("He sang.  She sang.\nIt rained.")
+    )
+
+    assert expected == texts_of(chunks)
+
+
+def test_neighbours_count_and_not_the_chunk() -> None:
+    """First and last are at right angles; each neighbour is close enough to join."""
+    table = Table({"A is.": EAST, "B is.": BETWEEN, "C is.": NORTH})
+
+    assert 1 == len(Semantic(table, min_similarity=0.6)(QUERY, wholes("A is. B is. C is.")))
+    assert 2 == len(Semantic(table, min_similarity=0.6)(QUERY, wholes("B is. A is. C is.")))
+
+
+@pytest.mark.parametrize(
+    ("max_chars", "expected"),
+    [
+        (19, ["One is.   Two is.", "Six is."]),
+        (17, ["One is.   Two is.", "Six is."]),  # 7 + 3 + 7 characters
+        (16, ["One is.", "Two is. Six is."]),
+        (15, ["One is.", "Two is. Six is."]),
+        (14, ["One is.", "Two is.", "Six is."]),
+        (1, ["One is.", "Two is.", "Six is."]),
+    ],
+)
+def test_a_chunk_is_at_most_so_long(max_chars: int, expected: list[str]) -> None:
+    """White space between sentences counts; a sentence is never cut to fit."""
+    table = Table(dict.fromkeys(["One is.", "Two is.", "Six is."], EAST))
+    stage = Semantic(table, max_chars=max_chars)
+
+    assert expected == texts_of(stage(QUERY, wholes("One is.   Two is. Six is.")))
+
+
+def test_all_texts_are_embedded_in_one_call() -> None:
+    """Each different sentence once, whatever document or place it is from."""
+    table = Table(dict.fromkeys(["He sang.", "She sang.", "It rained."], EAST))
+    Semantic(table)(QUERY, wholes("He sang. She sang.", "It rained. He sang.", "She sang."))
+
+    assert [["He sang.", "She sang.", "It rained."]] == table.asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t",
+        "One sentence.",
+        "Again. Again. Again.",  # equal neighbours agree, whatever the vectors
+        f"{'long ' * 100}end. Short.",  # together over 500 characters
+    ],
+)
+def test_nothing_is_embedded_that_decides_nothing(text: str) -> None:
+    """Single sentences, equal ones, and ones too long for any neighbour."""
+    table = Table({})
+    Semantic(table)(QUERY, wholes(text, text))
+
+    assert [] == table.asked
+
+
+def test_equal_sentences_are_one_chunk_up_to_its_length() -> None:
+    """Each takes 7 characters with its space: floor((20 + 1) / 7) = 3 fit 20."""
+    chunks = Semantic(Table({}), min_similarity=1, max_chars=20)(QUERY, wholes("Again. " * 7))
+
+    assert ["Again. Again. Again."] * 2 + ["Again."] == texts_of(chunks)
+
+
+def test_chunks_end_with_their_segment() -> None:
+    """Neighbours of different documents, or of different parts of one, stay apart."""
+    document = Document("d", "Same. Same. Same.")
+    parts = [Segment(document, 0, 5), Segment(document, 6, 17)]
+    other = Segment.whole(Document("e", "Same."))
+    chunks = Semantic(Table({}))(QUERY, [*parts, other])
+
+    assert [("d", 0, 5), ("d", 6, 17), ("e", 0, 5)] == [s.key for s in chunks]
+
+
+def test_a_long_sentence_is_a_chunk_by_itself() -> None:
+    """Over max_chars it joins none; over 1000 characters it is cut at white space."""
+    long = "word " * 150 + "end."  # 754 characters
+    longer = "word " * 300 + "end."
+    table = Table({"He sang.": EAST, "She sang.": EAST})
+    chunks = Semantic(table)(QUERY, wholes(f"He sang. She sang. {long} He sang.", longer))
+
+    assert ["He sang. She sang.", long, "He sang."] == texts_of(chunks[:3])
+    assert [999, 504] == [len(s.text) for s in chunks[3:]]  # 5 * 200 - 1, then the rest
+
+
+def test_max_chars_over_a_thousand_leaves_longer_sentences_whole() -> None:
+    """What may be a chunk is not cut before."""
+    text = "word " * 300 + "end."
+
+    assert [text] == texts_of(Semantic(Table({}), max_chars=2000)(QUERY, wholes(text)))
+
+
+def test_opposite_sentences_are_joined_where_all_are() -> None:
+    """Rounding below -1 does not part what min_similarity=-1 joins: 3 * 0.6² is 1.08."""
+    table = Table({"Yes is.": (0.6, 0.6, 0.6), "No is.": (-0.6, -0.6, -0.6)})
+
+    assert 1 == len(Semantic(table, min_similarity=-1)(QUERY, wholes("Yes is. No is.")))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["He sang. ", "He danced. ", "你好。", "\ud800", "\n\n", "x" * 40])),
+    st.sampled_from([-1, 0.5, 1]),
+    st.integers(1, 60),
+)
+def test_chunks_are_runs_of_sentences(
+    parts: list[str], min_similarity: float, max_chars: int
+) -> None:
+    """Every sentence is in one chunk, in order, and only single ones are too long."""
+    given_segments = wholes("".join(parts))
+    stage = Semantic(HashingEmbedder(), min_similarity=min_similarity, max_chars=max_chars)
+    chunks = stage(QUERY, given_segments)
+    sentences = Sentences()(QUERY, given_segments)
+    single = {s.key for s in sentences}
+    visible = ["".join("".join(texts_of(found)).split()) for found in (sentences, chunks)]
+
+    assert {s.start for s in chunks} <= {s.start for s in sentences}
+    assert {s.end for s in chunks} <= {s.end for s in sentences}
+    assert all(a.end <= b.start for a, b in pairwise(chunks))
+    assert visible[0] == visible[1]
+    assert all(len(s.text) <= max_chars or s.key in single for s in chunks)
+
+
+def test_long_documents_are_compared_in_blocks() -> None:
+    """20,000 neighbours, each pair the other way round; the last of every 31 is over the limit."""
+    table = Table({"He sang a song.": EAST, "She did it too.": BETWEEN})
+    text = "He sang a song. She did it too. " * 10_000
+    chunks = Semantic(table, min_similarity=0.6)(QUERY, wholes(text))
+
+    assert 20_000 // 31 + 1 == len(chunks)  # 31 sentences of 16 characters, less a space: 495
+    assert {495, 20_000 % 31 * 16 - 1} == {len(s.text) for s in chunks}
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        np.full((2, 3), np.nan),
+        np.array([[1, 0], [np.inf, 0]]),
+        np.ones((1, 3)),
+        np.ones(2),
+        np.ones((2, 2, 2)),
+    ],
+)
+def test_a_broken_embedder_is_named(vectors: NDArray[np.float64]) -> None:
+    """NaN, infinity and wrong shapes are an error of one line, not a chunk."""
+
+    class Broken(Table):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+            return vectors.astype(np.float32)
+
+    with pytest.raises(ModelError, match=r"Broken\(.*\) must give 2 finite vectors, got") as caught:
+        Semantic(Broken({}))(QUERY, wholes("He sang. She sang."))
+
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,339 @@
+"""ChunkRAG as one system."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragsieve import split
+from ragsieve.errors import ModelError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import (
+    HashingEmbedder,
+    OverlapCrossEncoder,
+    OverlapPruner,
+    ScriptedLLM,
+    echo,
+)
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.result import Result
+from ragsieve.systems import build
+from ragsieve.trace import Step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.systems.chunkrag import chunkrag
+from tests.named import Finds, answer
+
+pytest.importorskip("sklearn")
+
+QUESTION = "Who sang Summer Breeze?"
+DOCUMENTS = [
+    {
+        "id": "song",
+        "title": "Songs",
+        "text": "It rained. Summer Breeze was sung by Seals and Crofts.\nThey wrote it in 1972.",
+    },
+    {"id": "wind", "title": "Winds", "text": "A breeze is a wind. Summer is warm.  A wind blows."},
+    {"id": "empty", "text": ""},
+]
+PAGE = Document("page", "Crofts sang. Seals sang Summer Breeze. It rained.", "Songs")
+SPANS = (Segment(PAGE, 13, 38, {"fused": 0.5}), Segment(PAGE, 39, 49, {"fused": 0.25}))
+
+
+class Broken(ScriptedLLM):
+    """A model whose probabilities are no numbers."""
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        return [[math.nan] * len(found) for found in options]
+
+
+@dataclass(frozen=True)
+class Asked(HashingEmbedder):
+    """Remembers the texts."""
+
+    texts: Counter[str] = field(default_factory=Counter)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        self.texts.update(texts)
+        return super().embed(texts)
+
+
+def rated(prompt: Prompt, options: Sequence[str]) -> list[float]:
+    """High for a passage with more letters of the question's words: a function of the prompt."""
+    said = prompt[1].content.split("Passage: ")[1].lower()
+    best = sum(word in said for word in ("sang", "sung", "summer", "breeze", "seals"))
+    return [0.5 ** abs(best + 3 - place) for place in range(len(options))]
+
+
+def system(**options: Any) -> System:
+    return chunkrag(echo(), HashingEmbedder(), **options)
+
+
+def stages(made: System) -> list[str]:
+    """All stages in order, those for documents in hand among them."""
+
+    def flat(pipeline: Any) -> list[Any]:
+        return [s for p in pipeline.stages for s in (flat(p) if isinstance(p, Pipeline) else [p])]
+
+    return [repr(stage) for stage in flat(made.stage)]
+
+
+def names(made: System) -> list[str]:
+    return [stage.split("(")[0] for stage in stages(made)]
+
+
+def step(result: Result, name: str) -> Step:
+    return next(step for step in result.trace.steps if step.stage.startswith(name))
+
+
+def test_the_stages_are_the_figures() -> None:
+    """In its order, with its numbers."""
+    assert [
+        "Semantic", "Rewritten", "TopK", "Distinct", "Cosine", "Order", "Relevance", "Reflection",
+        "Critique", "Mean", "Adaptive", "Order",
+    ] == names(system())  # fmt: skip
+    shown = " ".join(stages(system()))
+
+    assert "min_similarity=0.7, max_chars=500" in shown
+    assert "weights=(0.5, 0.5)" in shown
+    assert "max_similarity=0.9" in shown
+    assert "names=('relevance', 'reflection', 'critique')" in shown
+
+
+RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]
+CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
+    # options, stages that go, stages that come, what the new ones show
+    ({"splitter": split.Sentences()}, ["Semantic"], ["Sentences"], "Sentences("),
+    ({"min_similarity": 0.2}, ["Semantic"], ["Semantic"], "min_similarity=0.2"),
+    ({"max_chars": 99}, ["Semantic"], ["Semantic"], "max_chars=99"),
+    ({"rewrite": False}, ["Rewritten"], ["Hybrid"], "Hybrid(scorers=(Cosine("),
+    ({"retrieval": "dense"}, ["Rewritten"], ["Rewritten"], "inner=Cosine("),
+    ({"retrieval": "bm25"}, ["Rewritten"], ["Rewritten"], "inner=BM25("),
+    ({"k": 7}, ["TopK"], ["TopK"], "k=7"),
+    ({"max_similarity": 0.4}, ["Distinct"], ["Distinct"], "max_similarity=0.4"),
+    ({"rating": "likelihood"}, RATINGS, ["Likelihood", "Mean"], "names=('likelihood',)"),
+    ({"reflection": False}, ["Reflection", "Mean"], ["Mean"], "('relevance', 'critique')"),
+    ({"critique": False}, ["Critique", "Mean"], ["Mean"], "('relevance', 'reflection')"),
+    ({"critic": ScriptedLLM([], context=9)}, ["Critique"], ["Critique"], "context=9"),
+    ({"threshold": "statistics"}, ["Adaptive"], ["Adaptive"], "llm=None"),
+    ({"threshold": 0.5}, ["Adaptive"], ["Threshold"], "min_score=0.5, min_keep=1"),
+    ({"reranker": OverlapCrossEncoder()}, [], ["Pair"], "OverlapCrossEncoder"),
+    ({"source": Finds(SPANS)}, [], [], ""),
+    ({"max_tokens": 9}, [], [], ""),
+]
+
+
+@pytest.mark.parametrize(("options", "gone", "new", "shown"), CHANGES)
+def test_an_option_changes_the_stages_it_names_alone(
+    options: dict[str, Any], gone: list[str], new: list[str], shown: str
+) -> None:
+    """All others stay as they are, in their order."""
+    usual, other = stages(system()), stages(system(**options))
+    removed = list((Counter(usual) - Counter(other)).elements())
+    added = list((Counter(other) - Counter(usual)).elements())
+
+    assert gone == [stage.split("(")[0] for stage in removed]
+    assert new == [stage.split("(")[0] for stage in added]
+    assert shown in " ".join(added)
+    assert [s for s in usual if s not in removed] == [s for s in other if s not in added]
+
+
+def test_the_pruners_passage_score_orders_where_no_reranker_is_named() -> None:
+    """A reranker that is named goes before it; without either the mean orders."""
+    pruner, other = OverlapPruner(), OverlapCrossEncoder()
+
+    def orders(*models: Any, **options: Any) -> str:
+        made = chunkrag(echo(), HashingEmbedder(), *models, **options)
+        return " ".join(stage for stage in stages(made) if stage.startswith("Pair("))
+
+    assert "OverlapPruner" in orders(pruner)
+    assert "OverlapCrossEncoder" in orders(pruner, reranker=other)
+    assert "" == orders()
+
+
+@pytest.mark.parametrize("name", ["chunkrag", "chunkrag-likelihood"])
+def test_by_name_it_is_given_the_pruner(name: str) -> None:
+    """So that there is a default reranker."""
+    made = build(name, echo(), HashingEmbedder(), pruner=OverlapPruner())
+
+    assert "Pair" in names(made)
+
+
+def test_the_reader_is_told_to_use_the_documents_alone() -> None:
+    """The paper: the answer is generated from the given context only."""
+    llm = ScriptedLLM(["singers", "Seals", "Seals"], choices=rated)
+    chunkrag(llm, HashingEmbedder(), threshold=0.0).ask(QUESTION, DOCUMENTS)
+
+    assert "from the documents below and from nothing else" in llm.prompts[-1][0].content
+
+
+ABLATIONS: list[dict[str, Any]] = [
+    {},
+    *(options for options, *_ in CHANGES if "source" not in options and "critic" not in options),
+    {
+        "splitter": split.Sentences(),
+        "rewrite": False,
+        "retrieval": "bm25",
+        "threshold": "statistics",
+    },
+    {"reflection": False, "critique": False, "threshold": 0.0},
+    {"threshold": 1.0, "reranker": OverlapCrossEncoder(), "rating": "likelihood"},
+    {"min_similarity": -1, "k": 1, "max_similarity": 1},
+    {"k": 0},
+]
+
+
+@pytest.mark.parametrize("options", ABLATIONS)
+def test_every_ablation_keeps_verbatim_spans_and_answers(options: dict[str, Any]) -> None:
+    """At least one span but for k=0; each lies in its document, none twice.
+
+    The same system, which remembers vectors, and a new one have the same result.
+    """
+    made = system(**options)
+    result, *others = (r.ask(QUESTION, DOCUMENTS) for r in (made, made, system(**options)))
+    documents = {document.id: document for document in result.documents}
+
+    assert (options.get("k") != 0) == bool(result.kept)
+    assert len({s.key for s in result.kept}) == len(result.kept)
+    for span in result.kept:
+        assert documents[span.document.id].text[span.start : span.end] == span.text
+        assert span.text.strip() == span.text != ""
+    assert result.answer is not None
+    assert result.kept == result.answer.segments
+    assert result.tokens.after <= result.tokens.before
+    assert [] == result.trace.warnings
+    for other in others:
+        assert (result.text, result.kept, result.answer) == (other.text, other.kept, other.answer)
+        assert [s.scores for s in result.kept] == [s.scores for s in other.kept]
+
+
+def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:
+    """Nor is any text by another stage, nor in the next question."""
+    embedder = Asked()
+    made = chunkrag(echo(), embedder)
+    made(QUESTION, DOCUMENTS)
+    made("Who else sang it?", DOCUMENTS)
+
+    assert {1} == set(embedder.texts.values())
+    assert QUESTION in embedder.texts
+
+
+def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
+    """Its spans are rated as they are: nothing is split or ranked again."""
+    asked: list[Query] = []
+
+    def source(query: Query, /) -> list[Segment]:
+        asked.append(query)
+        return [span.scored("found", 1.0) for span in SPANS]
+
+    llm = ScriptedLLM(["singers of Summer Breeze", "Seals"], choices=rated)
+    made = chunkrag(llm, HashingEmbedder(), source=source, threshold=0.0)
+    result = made.ask(Query(QUESTION, "q1"))
+
+    assert [Query("singers of Summer Breeze", "q1")] == asked
+    assert {s.key for s in SPANS} == {s.key for s in result.kept}
+    ran = [step.stage.split("(")[0] for step in result.trace.steps]
+
+    assert ["Rewritten", "Distinct", "Cosine"] == ran[:3]
+    assert "Seals" == answer(result)
+    assert QUESTION in llm.prompts[-1][-1].content
+    assert "rewritten to search: 'singers of Summer Breeze'" in result.trace.steps[0].notes
+
+
+def test_documents_in_hand_are_cut_and_ranked_although_there_is_a_source() -> None:
+    """The source is not asked; what is kept is chunks of them, no whole document."""
+    made = system(source=Finds(SPANS), threshold=0.0)
+    result = made(QUESTION, DOCUMENTS)
+
+    assert "Semantic" == result.trace.steps[0].stage.split("(")[0]
+    assert system(threshold=0.0)(QUESTION, DOCUMENTS).kept == result.kept
+
+
+def test_a_source_may_be_asked_as_it_is() -> None:
+    """Without a rewrite by the question itself."""
+    source = Finds(SPANS)
+
+    assert source is system(source=source, rewrite=False).source
+
+
+@pytest.mark.parametrize("options", [{}, {"rewrite": False}, {"critique": False}])
+def test_spans_of_a_source_are_verbatim(options: dict[str, Any]) -> None:
+    """And their tokens, not their documents', count as before."""
+    result = system(source=Finds(SPANS), **options)(QUESTION)
+
+    assert [PAGE] == [*result.documents]
+    for span in result.kept:
+        assert PAGE.text[span.start : span.end] == span.text
+    assert echo().count(["Songs: Seals sang Summer Breeze. It rained."]) == [result.tokens.before]
+
+
+def test_a_model_whose_scores_are_no_numbers_is_told() -> None:
+    """By the stage that asked; a lenient system goes on by the scores that there are: cosines."""
+    made = chunkrag(Broken(["x"] * 9), HashingEmbedder())
+
+    for documents, rated in ((DOCUMENTS, 6), ([f"Song {n} is sung." for n in range(30)], 20)):
+        error = rf"^Relevance\(.* must give {rated} finite scores, got array.*$"
+        with pytest.raises(ModelError, match=error) as caught:
+            made(QUESTION, documents)
+
+        assert 1 == len(str(caught.value).splitlines())
+    result = made.lenient().ask(QUESTION, DOCUMENTS)
+
+    assert result.kept
+    assert {"fused", "cosine"} == {name for s in result.kept for name in s.scores}
+    assert RATINGS == [w.split("(")[0] for w in result.trace.warnings]
+    assert all("\n" not in warning for warning in result.trace.warnings)
+
+
+def test_documents_of_one_sentence_are_chunks() -> None:
+    """There is no neighbour to compare with: only chunks and question are embedded."""
+    embedder = Asked()
+    texts = ["Seals sang Summer Breeze.", "It rained.", "Paris is warm."]
+    result = chunkrag(echo(), embedder)(QUESTION, texts)
+
+    assert texts == [s.text for s in step(result, "Semantic").after]
+    assert {*texts, QUESTION} == {*embedder.texts}
+
+
+def test_equal_chunks_are_one() -> None:
+    """The first one; it is rated once."""
+    result = system()(QUESTION, ["Seals sang it."] * 9)
+
+    assert [("0", 0, 14)] == [s.key for s in result.kept]
+    assert 1 == len(step(result, "Relevance").usages)
+
+
+def test_equal_scores_keep_all() -> None:
+    """`echo` rates all alike: (1·0 + 2·1 + … + 10·9) / 55 = 6 of 9."""
+    stayed = step(system(threshold="statistics")(QUESTION, DOCUMENTS), "Adaptive").after
+
+    assert [pytest.approx(6 / 9)] * 6 == [s.score for s in stayed]
+
+
+@pytest.mark.parametrize("documents", [[], [""], [" \n "], ["", ""]])
+def test_nothing_to_read_rates_nothing(documents: list[str]) -> None:
+    """No call but the reader's, which answers by itself."""
+    result = system().ask(QUESTION, documents)
+
+    assert () == result.kept
+    assert 1 == sum(len(step.usages) for step in result.trace.steps)
+    assert "I know nothing without documents." == answer(result)
+
+
+def test_of_200_documents_k_chunks_are_rated() -> None:
+    """Three times each, in three calls."""
+    texts = [f"Song {n} was sung by singer {n * 7}. It rained in town {n}." for n in range(200)]
+    result = system()(QUESTION, texts)
+
+    assert 400 == len(step(result, "TopK").before)
+    assert 20 == len(step(result, "TopK").after)
+    rated = len(step(result, "Distinct").after)
+    assert [rated] * 3 == [len(step(result, name).usages) for name in RATINGS[:3]]

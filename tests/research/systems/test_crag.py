@@ -1,0 +1,225 @@
+"""Corrective RAG: verdicts, strips, another source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragsieve import score
+from ragsieve.errors import InputError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import Pipeline
+from ragsieve.result import Result
+from ragsieve.trace import Step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.calibrated import Calibrated, Logistic
+from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
+from ragsieve_research.systems.self_crag import self_crag
+
+QUERY = Query("Who sang it?")
+WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
+NAME = "fallback:0:c422ac42"  # SHA-256 of ('Web', 'Ann sang it. … Bob wrote it.', '') begins so
+
+
+@dataclass(frozen=True)
+class Table:
+    """A cross-encoder: the score of the first of these words that a text has, else -1."""
+
+    words: dict[str, float]
+    identity = "table"
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        found = [next((v for w, v in self.words.items() if w in text), -1.0) for _, text in pairs]
+        return np.array(found, np.float32)
+
+
+@dataclass(frozen=True)
+class Web:
+    """Finds ``documents`` whatever is asked; remembers the words."""
+
+    documents: list[Document] = field(default_factory=lambda: WEB, repr=False)
+    asked: list[str] = field(default_factory=list, repr=False)
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        self.asked.append(query.text)
+        return [Segment.whole(document) for document in self.documents]
+
+
+def run(words: dict[str, float], *texts: Any, **options: Any) -> Result:
+    llm = ScriptedLLM(["who sang it", "Ann"])
+    given = {"evaluator": Table(words), "rewrite": False, **PAPER._asdict(), **options}
+    return crag(llm, HashingEmbedder(), **given)(QUERY, texts)
+
+
+def verdict(result: Result) -> Step:
+    return next(step for step in result.trace.steps if step.stage.startswith("Judged"))
+
+
+SONG = "Ann sang it. It rained. So it was. Bob wrote it."
+
+
+@pytest.mark.parametrize(
+    ("best", "expected"),
+    [(0.5, "correct"), (0.49, "ambiguous"), (-0.75, "ambiguous"), (-0.76, "incorrect")],
+)
+def test_the_best_document_decides(best: float, expected: str) -> None:
+    """From upper correct, below lower incorrect; another document is at -1."""
+    result = run({"Ann": best}, SONG, "Cats sing.", upper=0.5, lower=-0.75)
+
+    assert [expected] == [event["verdict"] for event in verdict(result).events]
+
+
+def test_the_papers_thresholds_are_there_for_its_evaluator() -> None:
+    """0.59 and -0.99 on PopQA, strips from -0.5."""
+    result = run({}, "Cats sing.", fallback=Web(), **PAPER._asdict())
+
+    assert "upper=0.59, lower=-0.99" in verdict(result).messages[0]
+    assert "Threshold(min_score=-0.5" in " ".join(step.stage for step in result.trace.steps)
+
+
+@pytest.mark.parametrize("missing", ["upper", "lower", "min_score"])
+def test_a_cross_encoder_needs_its_own_thresholds(missing: str) -> None:
+    """The paper's are in units of its T5: by them another scorer judges all alike."""
+    message = rf"{missing} must be a number for this evaluator, .* its own T5\), got None"
+    with pytest.raises(InputError, match=message):
+        run({}, SONG, **{missing: None})
+
+
+def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
+    """Log-odds 2 * 0.9 and 2 * -1 are 0.86 and 0.12: correct, and a strip below 0.3 goes."""
+    curve = Logistic(2.0, 0.0)
+    judge = Pipeline(score.Pair(Table({"Ann": 0.9})), Calibrated(curve, of="pair"))
+    result = crag(ScriptedLLM([]), HashingEmbedder(), evaluator=judge)(QUERY, [SONG])
+
+    assert "correct: the best of 1 scores 0.858; upper=0.6, lower=0.3" in verdict(result).messages
+    assert "Ann sang it. It rained. So it was." == result.text
+    with pytest.raises(InputError, match="upper must be a number"):
+        crag(ScriptedLLM([]), HashingEmbedder(), evaluator=Pipeline(judge.stages[0]))
+
+
+def test_incorrect_documents_are_replaced() -> None:
+    """Nothing of them is read; each is told with its score."""
+    result = run({"Ann": 0.9, "Bob": 0.1}, "Cats sing.", fallback=Web())
+
+    assert [NAME, NAME] == [s.document.id for s in result.kept]
+    assert "Web: Ann sang it. It rained. So it was. Bob wrote it." == result.text
+    assert [("Cats sing.", "judged incorrect: -1.000 < lower=-0.99")] == [
+        (v.segment.text, v.reason) for v in result.verdicts if v.stage
+    ]
+    assert ["0", NAME] == [document.id for document in result.documents]
+
+
+@pytest.mark.parametrize(("rewrite", "asked"), [(True, "who sang it"), (False, QUERY.text)])
+def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> None:
+    """Unless told; the trace says which."""
+    web = Web()
+    result = run({}, "Cats sing.", fallback=web, rewrite=rewrite)
+    notes = [text for step in result.trace.steps for text in step.messages]
+
+    assert [asked] == web.asked
+    assert rewrite == ("rewritten to search: 'who sang it'" in notes)
+
+
+def test_without_another_source_nothing_is_kept() -> None:
+    """The trace says that nothing was looked up; the generator answers by itself."""
+    result = run({}, "Cats sing.")
+
+    assert ("", ()) == (result.text, result.kept)
+    assert "no fallback: nothing is looked up elsewhere" in verdict(result).messages
+
+
+def test_ambiguous_documents_are_refined_without_another_source() -> None:
+    """There is nothing else."""
+    result = run({"Dan": 0.5}, "Dan sang.")
+
+    assert "Dan sang." == result.text
+    assert "no fallback: nothing is looked up elsewhere" in verdict(result).messages
+
+
+def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
+    """What it finds is refined like any other."""
+    result = run({"Ann": 0.9}, fallback=Web())
+
+    assert "Web: Ann sang it. It rained. So it was." == result.text
+    assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).messages
+
+
+def test_nothing_and_no_other_source_is_nothing() -> None:
+    """No verdict is told."""
+    assert [] == JudgedEvidence(0.5, 0.1)(QUERY, [])
+
+
+def test_names_of_found_documents_are_their_own() -> None:
+    """Also where a document in hand has taken the name."""
+    mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
+    found = JudgedEvidence(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
+
+    assert [NAME, f"{NAME}#2", f"{NAME}#3"] == [s.document.id for s in found]
+    assert [3, 4, 5] == [s.document.rank for s in found]
+
+
+def test_what_two_searches_find_has_the_same_name_where_it_is_the_same() -> None:
+    """A source names what it finds by its place: by that alone other texts would be one."""
+    words = [["Ann\ud800 sang.", "Cats."], ["Bob sang."], ["Ann\ud800 sang."]]
+    searches = [[Document(str(n), text) for n, text in enumerate(texts)] for texts in words]
+    found = [JudgedEvidence(0.5, 0.1, Web(documents))(QUERY, []) for documents in searches]
+    first, other, again = (segments[0].document.id for segments in found)
+
+    assert first == again != other
+
+
+def test_strips_are_spans_of_whole_sentences() -> None:
+    """Three each, the rest in the last; white space between stays inside."""
+    text = " One.  Two.\nThree. Four."
+    strips = Strips()(QUERY, [Segment.whole(Document("d", text)), Segment.whole(Document("e", ""))])
+
+    assert ["One.  Two.\nThree.", "Four."] == [s.text for s in strips]
+
+
+def test_cosine_judges_where_there_is_no_evaluator() -> None:
+    """Thresholds are those of a share: the question's own words are correct, others are not."""
+    system = crag(ScriptedLLM([]), HashingEmbedder())
+    right, wrong = system(QUERY, ["Who sang it?"]), system(QUERY, ["Cats."])
+
+    assert ("Who sang it?", "") == (right.text, wrong.text)
+    assert "upper=0.6, lower=0.3" in verdict(right).messages[0]
+
+
+def test_an_llm_may_judge() -> None:
+    """By its rating from 0 to 9: 9 is 1, 2 is 0.22."""
+
+    def rate(prompt: Any, options: Sequence[str]) -> list[float]:
+        return [float(o == ("9" if "Ann" in prompt[1].content else "2")) for o in options]
+
+    llm = ScriptedLLM([], choices=rate)
+    system = crag(llm, HashingEmbedder(), evaluator=llm)
+
+    assert "Ann sang it." == system(QUERY, ["Ann sang it.", "Cats sing."]).text
+    assert "incorrect" in verdict(system(QUERY, ["Cats sing."])).messages[0]
+
+
+def test_own_thresholds_come_first() -> None:
+    """Of documents and of strips; 0 is a threshold like any other."""
+    result = run({"Ann": 0.2, "Bob": -0.1}, SONG, upper=0.2, lower=0, min_score=0)
+
+    assert "Ann sang it. It rained. So it was." == result.text
+    assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).messages
+
+
+def test_self_rag_reads_nothing_where_all_is_incorrect() -> None:
+    """It writes by itself."""
+    llm = ScriptedLLM(
+        lambda _: "Nobody knows.",
+        choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)],
+    )
+    judged = crag(llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), **PAPER._asdict()).stage
+    system = self_crag(llm, HashingEmbedder(), prune=judged, reflection="prompted", depth=1)
+    result = system.ask(QUERY, ["Who sang it? Nobody sang it."])
+
+    assert result.answer
+    assert ("Nobody knows.", ()) == (result.answer.text, result.kept)

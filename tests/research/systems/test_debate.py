@@ -1,0 +1,478 @@
+"""A debate of clusters: who merges with whom, which verdicts count, and how it ends.
+
+Agents answer by the first document that they read; critics reply in turn; documents lie in a plane.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, Trace, step
+from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve_research.answer.agent import Agent
+from ragsieve_research.answer.critic import Critic
+from ragsieve_research.peers.oracles import Oracle
+from ragsieve_research.systems.winnowrag import Winnow
+
+pytest.importorskip("sklearn")
+
+QUERY = Query("Where is it?")
+DISTINCT = "Unique answers: []\nDuplicate answers: []"
+CAPITALS = {"a": "Rome", "b": "Paris", "c": "Lyon"}
+APART = {"a": (0, 0), "b": (10, 0), "c": (30, 0)}
+DOCUMENT = re.compile(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', re.MULTILINE)
+REMARK = re.compile(r'other documents: "(.*)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """An embedder that knows where each text lies."""
+
+    places: Mapping[str, tuple[float, float]]
+    identity: str = "plane"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        return np.array([self.places[t.rpartition("Document: ")[2]] for t in texts], np.float32)
+
+
+class Ended(NamedTuple):
+    """What became of a debate."""
+
+    kept: list[str]
+    answer: Answer | None
+    step: Step
+    agents: ScriptedLLM
+    critic: ScriptedLLM
+
+    @property
+    def end(self) -> dict[str, Any]:
+        return self.step.events[-1]
+
+    @property
+    def merges(self) -> list[tuple[Any, ...]]:
+        """Each as: by what, into, of, what stays."""
+        told = [e for e in self.step.events if e["event"] == "merge"]
+        return [(e["by"], e["into"], e["of"], "".join(e["kept"])) for e in told]
+
+    @property
+    def argued(self) -> list[Prompt]:
+        """Prompts that asked for arguments."""
+        return [p for p in self.agents.prompts if "remarked" in p[0].content]
+
+
+def verdict(incorrect: list[int], consistent: str = "no", why: str = "why") -> str:
+    """A critic's reply."""
+    return (
+        f"Incorrect answers: {incorrect}\nExplanation: {why}\n"
+        f"Consistent answer: {consistent if consistent == 'no' else f'yes: {consistent}'}"
+    )
+
+
+def speaker(answers: Mapping[str, str]) -> ScriptedLLM:
+    """Answers by the first document; after a remark by ``"DOCUMENT after REMARK"``, if there is."""
+
+    def reply(prompt: Prompt) -> str:
+        first, *_ = read = DOCUMENT.findall(prompt[0].content)
+        if "remarked" not in prompt[0].content:
+            return answers[first]
+        remark = "".join(REMARK.findall(prompt[0].content))
+        answer = answers.get(f"{first} after {remark}", answers[first])
+        return f"Evidence: {' '.join(read)}\nExplanation: it says so\nAnswer: {answer}"
+
+    return ScriptedLLM(reply)
+
+
+def held(
+    places: Mapping[str, tuple[float, float]],
+    answers: Mapping[str, str],
+    replies: Sequence[str] = (),
+    *,
+    segments: Sequence[Segment] = (),
+    agents: ScriptedLLM | None = None,
+    **options: Any,
+) -> Ended:
+    """A debate over documents that are named by their text, or over segments of some."""
+    agents = agents or speaker(answers)
+    critic = ScriptedLLM(replies, can=frozenset({"complete"}))
+    winnow = Winnow(Agent(agents), Critic(critic), Plane(places), **options)
+    return Ended(*run(winnow, segments or [whole(name) for name in places]), agents, critic)
+
+
+def run(winnow: Winnow, segments: Sequence[Segment]) -> tuple[list[str], Answer | None, Step]:
+    with Trace().recording(), step("Winnow", segments) as record:
+        kept = winnow(QUERY, segments)
+        record.after = tuple(kept)
+    return [s.text for s in kept], kept.answer, record
+
+
+def whole(text: str) -> Segment:
+    return Segment.whole(Document(text, text))
+
+
+def test_a_consistent_answer_ends_the_first_round() -> None:
+    """The documents of the agents that gave it stay; others fall with their agent's answer."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "Rome")])
+
+    assert ["a"] == ended.kept
+    assert ("Rome", "consistent in round 1", [1]) == (
+        ended.end["answer"],
+        ended.end["why"],
+        ended.end["agents"],
+    )
+    assert [
+        "agent 2's answer 'Paris' does not stand",
+        "agent 3's answer 'Lyon' does not stand",
+    ] == [d.reason for d in ended.step.dropped]
+    assert ended.answer
+    assert ("Rome", (whole("a"),)) == (ended.answer.text, ended.answer.segments)
+
+
+def test_a_consistent_answer_ends_the_second_round() -> None:
+    """First c goes into b, which is nearer (20) than a (30): b - c = 20 > 0, c - b = -20 ≤ 0."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([3]), verdict([2], "Rome")])
+
+    assert [("hyperbola", 2, [3], "b")] == ended.merges
+    assert (["a"], "consistent in round 2") == (ended.kept, ended.end["why"])
+    assert {
+        "b": "agent 2's answer 'Paris' does not stand",
+        "c": "hyperbola of agents 2 and 3: -20.00 ≤ 0.00",
+    } == {d.segment.text: d.reason for d in ended.step.dropped}
+
+
+def test_a_consistent_answer_is_of_all_that_agree_with_it() -> None:
+    """Who is not called incorrect, but says something else, does not stand."""
+    answers = {"a": "Rome", "b": "in Rome, Italy", "c": "Lyon"}
+    ended = held(APART, answers, [DISTINCT, verdict([], "Rome")])
+
+    assert ["a", "b"] == ended.kept
+
+
+def test_a_consistent_answer_in_new_words_rests_on_all_that_are_not_incorrect() -> None:
+    """Nobody has said it in these words, so none of them can be told from the others."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([3], "in Europe")])
+
+    assert (["a", "b"], "in Europe") == (ended.kept, ended.end["answer"])
+
+
+def test_the_majority_stands_where_rounds_run_out() -> None:
+    """Told "look again", c says what b says: two of three agents, whatever documents a has."""
+    places = {"a": (0, 0), "a2": (0, 0), "a3": (0, 0), "b": (10, 0), "c": (30, 0)}
+    answers = {**CAPITALS, "c after look again": "paris"}
+    no = verdict([], why="look again")
+    ended = held(places, answers, [DISTINCT, no, no], rounds=2, clusters=3)
+
+    assert (["b", "c"], [2, 3]) == (ended.kept, ended.end["agents"])
+    assert "the majority of those that remain" == ended.end["why"]
+
+
+def test_who_is_incorrect_in_the_last_round_does_not_vote() -> None:
+    """They go before votes are counted, and leave their documents as in every round."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([1, 2])], rounds=1)
+
+    assert ([3], "Lyon") == (ended.end["agents"], ended.end["answer"])
+    assert [("hyperbola", 3, [1], "c"), ("hyperbola", 3, [2], "c")] == ended.merges
+
+
+def test_more_documents_break_a_tie() -> None:
+    """One agent says Rome, another Paris, from two documents."""
+    places = {"a": (0, 0), "b": (10, 0), "c": (11, 0)}
+    ended = held(places, CAPITALS, [DISTINCT, verdict([])], clusters=2, rounds=1)
+
+    assert (["b", "c"], "Paris") == (ended.kept, ended.end["answer"])
+
+
+def test_the_first_agent_breaks_what_is_a_tie_still() -> None:
+    """One document each: what is retrieved first counts."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([])], rounds=1)
+
+    assert ["a"] == ended.kept
+
+
+def test_a_contradictory_verdict_is_no_agreement() -> None:
+    """Only agent 1 says Rome, and it is called incorrect: unreadable, so nothing stands by it."""
+    contradictory = verdict([1], "Rome")
+    ended = held(APART, CAPITALS, [DISTINCT, contradictory, verdict([1, 3], "Paris")])
+    twice = held(APART, CAPITALS, [DISTINCT, *[contradictory] * 2], rounds=1)
+
+    assert (["b"], "Paris") == (ended.kept, ended.end["answer"])
+    assert (["a"], "Rome") == (twice.kept, twice.end["answer"])
+
+
+def test_an_answer_stands_in_an_agents_words() -> None:
+    """The critic writes it in another case."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "ROME.")])
+
+    assert "Rome" == ended.end["answer"]
+
+
+def test_a_majority_that_knows_nothing_does_not_stand() -> None:
+    """Two agents say that it is unknown, one says Lyon."""
+    answers = {"a": "Unknown", "b": "unknown.", "c": "Lyon"}
+    ended = held(APART, answers, [DISTINCT, verdict([])], rounds=1)
+
+    assert (["c"], "Lyon") == (ended.kept, ended.end["answer"])
+
+
+def test_an_empty_answer_has_no_majority() -> None:
+    """Silence stands only where nobody says anything."""
+    places = {"a": (0, 0), "b": (1, 0), "c": (30, 0)}
+    silent = held(places, {"a": "", "c": "Lyon"}, [DISTINCT, verdict([])], clusters=2, rounds=1)
+    nobody = held(places, dict.fromkeys("abc", ""), [verdict([])], clusters=2, rounds=1)
+
+    assert (["c"], "Lyon") == (silent.kept, silent.end["answer"])
+    assert "" == nobody.end["answer"]
+
+
+def test_none_goes_where_all_are_called_incorrect() -> None:
+    """The round counts as if none were; its explanation is heard."""
+    replies = [DISTINCT, verdict([1, 2, 3], why="all wrong"), verdict([2, 3], "Rome")]
+    ended = held(APART, CAPITALS, replies)
+
+    assert [] == ended.merges
+    assert "round 1: all are called incorrect, so none goes" in ended.step.notes
+    assert 3 == sum('other documents: "all wrong"' in p[0].content for p in ended.argued)
+
+
+@pytest.mark.parametrize("clusters", [3, 10])
+def test_with_few_documents_each_is_a_cluster(clusters: int) -> None:
+    """No more agents than documents."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "Rome")], clusters=clusters)
+
+    assert {"a": 1, "b": 2, "c": 3} == {
+        d["document"]: d["agent"] for d in ended.step.events[0]["documents"]
+    }
+
+
+def test_one_document_is_judged_alone() -> None:
+    """There is nobody to agree or merge with: an answer, an argument, a verdict."""
+    ended = held({"a": (0, 0)}, CAPITALS, [verdict([], "Rome")])
+
+    assert ["a"] == ended.kept
+    assert (2, 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
+
+
+def test_without_documents_nobody_is_asked() -> None:
+    """Nothing in, nothing out; there is no answer to ask for either."""
+    ended = held({}, CAPITALS)
+
+    assert ([], [], None) == (ended.kept, ended.agents.prompts, ended.answer)
+    with pytest.raises(InputError, match="at least one document to answer from, got none"):
+        Winnow(Agent(ended.agents), Critic(ended.critic), Plane({})).answer(QUERY, [])
+
+
+def test_duplicates_merge_in_one_ellipse() -> None:
+    """Distances to all three: a 0 + 6 + 5, b 6 + 0 + 5, c 5 + 5 + 0, mean 32/3: only c stays.
+
+    With d at (3, 1), which says the same: √10 = 3.16 from a and b, 3 from c; a 14.16, b 14.16,
+    c 13, d 9.32, mean 12.66: only d stays; pair after pair would leave c out before d comes.
+    """
+    places = {"a": (0, 0), "b": (6, 0), "c": (3, 4), "d": (3, 1)}
+    answers = {"a": "Rome", "b": "rome.", "c": " ROME", "d": "Rome"}
+    three = held({n: places[n] for n in "abc"}, answers, [verdict([], "Rome")])
+    four = held(places, answers, [verdict([], "Rome")])
+
+    assert [("ellipse", 1, [2, 3], "c")] == three.merges
+    assert "ellipse of agents 1, 2 and 3: 11.00 > 10.67" == three.step.reasons["a", 0, 1]
+    assert [("ellipse", 1, [2, 3, 4], "d")] == four.merges
+    assert 1 == len(three.critic.prompts)  # equal answers need no critic to be the same
+
+
+def test_the_critic_names_other_words_for_the_same() -> None:
+    """What is equal already comes along: a 0 + 10 + 5, b the same, c 5 + 5 + 0, mean 40/3."""
+    places = {"a": (0, 0), "b": (10, 0), "c": (5, 0)}
+    answers = {"a": "Rome", "b": "the eternal city", "c": "rome"}
+    same = "Unique answers: []\nDuplicate answers: [[2, 1]]"
+    ended = held(places, answers, [same, verdict([], "Rome")])
+
+    assert [("ellipse", 1, [2, 3], "c")] == ended.merges
+    assert ["c"] == ended.kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_merged_agents_vote_as_many_as_they_were(seed: int) -> None:
+    """Nine agents say Rome and keep one document; one says Paris, from four."""
+    places = {f"a{n}": (100.0 * n, 0.0) for n in range(9)}
+    places |= {f"b{n}": (0.0, 9000.0 + n) for n in range(9)}
+    answers = {**dict.fromkeys(places, "Rome"), **{f"b{n}": "Paris" for n in range(9)}}
+    ended = held(places, answers, [DISTINCT, verdict([])], rounds=1, seed=seed)
+
+    assert "Rome" == ended.end["answer"]
+
+
+def test_an_incorrect_agent_takes_no_vote_along() -> None:
+    """It voted for another answer: one for Rome and one for Lyon, where Rome has more documents."""
+    places = {"a": (0, 0), "a2": (0, 1), "b": (20, 0), "c": (30, 0)}
+    answers = {**CAPITALS, "a2": "Rome"}
+    ended = held(places, answers, [DISTINCT, verdict([2])], clusters=3, rounds=1)
+
+    assert "Rome" == ended.end["answer"]
+
+
+def test_feedback_reaches_every_agent_that_remains() -> None:
+    """From round 2: none in the first, then the explanation of the round before."""
+    replies = [DISTINCT, verdict([3], why="c lies"), verdict([], why="hm"), verdict([])]
+    ended = held(APART, CAPITALS, replies)
+    heard = ["".join(REMARK.findall(p[0].content)) for p in ended.argued]
+
+    assert ["", "", "", "c lies", "c lies", "hm", "hm"] == heard
+
+
+def test_who_would_be_asked_the_same_is_not_asked() -> None:
+    """Agent 2 loses b5 to the hyperbola, agent 1 keeps all, and the critic explained nothing.
+
+    The centroid of b1 … b4 at 0 and b5 at 10 is 2, c lies at 25: 25 - 2 = 23 four times, 15 - 8 =
+    7, 0 - 23 = -23, mean 76/6 = 12.67: b5 and c fall.
+    """
+    places = {"a": (-100, 0), **{f"b{n}": (0, 0) for n in range(1, 5)}, "b5": (10, 0), "c": (25, 0)}
+    answers = {"a": "Rome", "b1": "Paris", "c": "Lyon"}
+    replies = [DISTINCT, verdict([3], why=""), verdict([1], "Paris")]
+    ended = held(places, answers, replies, clusters=3)
+
+    assert [("hyperbola", 2, [3], "b1b2b3b4")] == ended.merges
+    assert 3 + 1 == len(ended.argued)
+    assert ["b1", "b2", "b3", "b4"] == DOCUMENT.findall(ended.argued[-1][0].content)
+
+
+def test_a_critic_is_asked_again_where_an_agent_has_left() -> None:
+    """Though the others have the documents that they had, and no remark: rivals are fewer."""
+    replies = [DISTINCT, verdict([3], why=""), verdict([2], "Rome", why="")]
+    ended = held(APART, CAPITALS, replies)
+
+    assert (["a"], "consistent in round 2") == (ended.kept, ended.end["why"])
+    assert 3 == len(ended.argued)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("-5", "5"), ("1.5", "15"), ("C++", "C#"), ("3/4", "34")]
+)
+def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -> None:
+    """That is the critic's to say."""
+    ended = held(APART, {"a": one, "b": other, "c": one}, [DISTINCT, verdict([], one)])
+
+    assert [("ellipse", 1, [3])] == [merge[:3] for merge in ended.merges]
+
+
+def test_documents_come_back_in_their_order() -> None:
+    """Whichever agent had them: the reader's order is the caller's."""
+    places = {"a": (0, 0), "b": (9, 9), "c": (0, 1), "d": (9, 8)}
+    ended = held(places, dict.fromkeys("abcd", "Rome"), clusters=2, rounds=0)
+
+    assert ["a", "b", "c", "d"] == ended.kept
+
+
+def test_a_debate_ends_where_nothing_has_changed() -> None:
+    """Everybody would be asked the same again; the majority stands, and no call is made."""
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([], why="")])
+
+    assert "the majority, as nothing has changed since the round before" == ended.end["why"]
+    assert (3 + 3, 1 + 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
+
+
+def test_a_critic_that_is_unreadable_twice_calls_nobody_incorrect() -> None:
+    """It is asked once more with the error named; then nothing is merged, and a note says so."""
+    ended = held(APART, CAPITALS, ["hm", "hm", "hm", "hm"])
+    again = [p for p in ended.critic.prompts if len(p) == 3]
+
+    assert [] == ended.merges
+    assert 2 == len(again) == sum("That cannot be read" in p[2].content for p in again)
+    assert 1 == sum(n.startswith("unreadable twice, so no two answers") for n in ended.step.notes)
+    assert 1 == sum(n.startswith("unreadable twice, so none is inc") for n in ended.step.notes)
+    assert ("Rome", []) == (ended.end["answer"], ended.step.events[2]["incorrect"])
+    assert not ended.step.events[2]["readable"]
+
+
+def test_a_critic_that_is_unreadable_once_is_heard() -> None:
+    """The second reply counts."""
+    ended = held(APART, CAPITALS, [DISTINCT, "hm", verdict([1, 2], "Lyon")])
+
+    assert ["c"] == ended.kept
+    assert 1 == sum(n.startswith("unreadable reply, asked once more") for n in ended.step.notes)
+    assert ended.step.events[2]["readable"]
+
+
+def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
+    """Without evidence; it is asked once more, and again only when it is asked something new."""
+    agents = ScriptedLLM(
+        lambda prompt: (
+            "hm" if "remarked" in prompt[0].content else DOCUMENT.findall(prompt[0].content)[0]
+        )
+    )
+    ended = held(APART, {}, [DISTINCT, verdict([], why=""), verdict([])], agents=agents)
+
+    assert ["a"] == ended.kept
+    assert [("a", ""), ("b", ""), ("c", "")] == [
+        (a["answer"], a["evidence"]) for a in ended.step.events[2]["arguments"]
+    ]
+    assert 3 + 2 * 3 == len(agents.prompts)
+    assert 3 == sum("is unreadable twice, so it keeps its answer" in n for n in ended.step.notes)
+
+
+def test_without_winnowing_the_critic_picks_at_once() -> None:
+    r"""The paper's \W: the answers of the clusters, a number, and its documents."""
+    ended = held(APART, CAPITALS, ["2"], rounds=0)
+
+    assert (["b"], "Paris", "picked at once") == (ended.kept, ended.end["answer"], ended.end["why"])
+    assert (3, 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
+
+
+def test_what_all_agree_on_needs_no_pick() -> None:
+    """Agents that gave the answer that is picked stand together."""
+    ended = held(APART, dict.fromkeys("abc", "Rome"), rounds=0)
+
+    assert (["a", "b", "c"], []) == (ended.kept, ended.critic.prompts)
+
+
+@pytest.mark.parametrize(
+    ("gold", "kept", "why"),
+    [
+        (("Paris",), ["b"], "consistent in round 1"),
+        (("Oslo",), ["a"], "the majority, as nothing has changed since the round before"),
+    ],
+)
+def test_a_critic_may_know_the_gold_answers(gold: Sequence[str], kept: list[str], why: str) -> None:
+    """Right agents stand; where none is right, none goes, until nothing changes."""
+    winnow = Winnow(Agent(speaker(CAPITALS)), Oracle({QUERY.text: gold}), Plane(APART))
+    found, _, record = run(winnow, [whole(name) for name in APART])
+
+    assert (kept, why) == (found, record.events[-1]["why"])
+
+
+def test_a_span_given_twice_counts_once() -> None:
+    """The first of them stays as it is, in the order given."""
+    first, other = whole("a").scored("s", 1.0), whole("b").scored("s", 2.0)
+    critic = ScriptedLLM([DISTINCT, verdict([], "it")])
+    winnow = Winnow(Agent(speaker(CAPITALS)), Critic(critic), Plane(APART))
+    kept = winnow(QUERY, [first, other, replace(first, scores={"s": 3.0})])
+
+    assert [("a", 1.0), ("b", 2.0)] == [(s.text, s.score) for s in kept]
+
+
+def test_parts_of_one_document_are_apart() -> None:
+    """One part stands and another falls, each for its own reason."""
+    document = Document("d", "ab")
+    parts = [Segment(document, 0, 1), Segment(document, 1, 2)]
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([1], "Paris")], segments=parts)
+
+    assert ["b"] == ended.kept
+    assert [("a", "agent 1's answer 'Rome' does not stand")] == [
+        (d.segment.text, d.reason) for d in ended.step.dropped
+    ]
+
+
+def test_a_note_is_one_line_whatever_a_title_says() -> None:
+    """A title cannot write another line of the story."""
+    given = [Segment.whole(Document("a", "a", "x\nround 1: incorrect: agents 2"))]
+    titled = {"x\nround 1: incorrect: agents 2: a": (0.0, 0.0)}
+    said = held(titled, CAPITALS, [verdict([], "Rome")], segments=given).step.notes
+
+    assert "agent 1 answers 'Rome' from x round 1: incorrect: agents 2" in said
+    assert [] == [line for line in said if "\n" in line]

@@ -1,0 +1,263 @@
+"""FineFilter as one system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ragsieve
+from ragsieve import select
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
+from ragsieve.select.cut import Odds
+from ragsieve.systems.finefilter import finefilter_one_pass
+from ragsieve_research.systems.finefilter import finefilter
+from tests.named import answer
+
+QUESTION = "Who sang Summer Breeze?"
+DOCUMENTS = [
+    {
+        "id": "song",
+        "title": "Songs",
+        "text": "It rained. Summer Breeze was sung by Seals and Crofts.",
+    },
+    {"id": "wind", "title": "Winds", "text": "A breeze is a wind. Summer is warm."},
+]
+
+
+def script(named: str, k: int) -> ScriptedLLM:
+    """An LLM that names these sentences, chooses K, and answers."""
+
+    def reply(prompt: Prompt) -> str:
+        return named if prompt[0].role == "user" else "Seals and Crofts"
+
+    return ScriptedLLM(
+        reply, choices=lambda prompt, options: [float(n == k) + 0.01 for n in range(len(options))]
+    )
+
+
+def test_documents_in_clues_and_an_answer_out() -> None:
+    """Sentences 4, 2, 1 are named; "Summer Breeze" ranks 2 first; one is enough."""
+    result = finefilter(script("[4, 2, 1]", 1), HashingEmbedder()).ask(QUESTION, DOCUMENTS)
+
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
+    assert "Songs: Summer Breeze was sung by Seals and Crofts." == result.text
+    assert "Seals and Crofts" == answer(result)
+    assert result.kept == result.answer.segments
+
+
+def test_every_sentence_has_a_verdict() -> None:
+    """Which stage let a sentence go, and why."""
+    result = finefilter(script("[4, 2, 1]", 1), HashingEmbedder())(QUESTION, DOCUMENTS)
+
+    assert [
+        ("It rained.", "Truncate"),
+        ("Summer Breeze was sung by Seals and Crofts.", ""),
+        ("A breeze is a wind.", "Extract"),
+        ("Summer is warm.", "Truncate"),
+    ] == [(v.segment.text, v.stage.split("(")[0]) for v in result.verdicts]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (
+            "document",
+            ["It rained.", "Summer Breeze was sung by Seals and Crofts.", "Summer is warm."],
+        ),
+        ("score", ["Summer Breeze was sung by Seals and Crofts.", "Summer is warm.", "It rained."]),
+    ],
+)
+def test_the_order_of_reading(order: Any, expected: list[str]) -> None:
+    """As the sentences stand in the documents, or the paper's: best first."""
+    system = finefilter(script("[1, 2, 4]", 3), HashingEmbedder(), order=order)
+
+    assert expected == [s.text for s in system(QUESTION, DOCUMENTS).kept]
+
+
+def test_no_clue_closes_the_book() -> None:
+    """K = 0 lets the generator answer by itself, unless min_keep says otherwise."""
+    embedder = HashingEmbedder()
+    closed = finefilter(script("[2, 4]", 0), embedder).ask(QUESTION, DOCUMENTS)
+    least = finefilter(script("[2, 4]", 0), embedder, min_keep=1).ask(QUESTION, DOCUMENTS)
+    unnamed = finefilter(script("[]", 0), embedder).ask(QUESTION, DOCUMENTS)
+
+    assert () == closed.kept == unnamed.kept
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in least.kept]
+    assert closed.answer is not None
+    assert () == closed.answer.segments
+
+
+def test_each_part_may_have_its_own_model() -> None:
+    """An extractor and a truncator that are tuned for it do not answer."""
+    llm, extractor, truncator = (script("[2]", 1) for _ in range(3))
+    finefilter(llm, HashingEmbedder(), extractor=extractor, truncator=truncator).ask(
+        QUESTION, DOCUMENTS
+    )
+
+    assert [1, 1, 1] == [len(model.prompts) for model in (llm, extractor, truncator)]
+    assert "numbered list" in extractor.prompts[0][0].content
+    assert "ranked" in truncator.prompts[0][0].content
+    assert "system" == llm.prompts[0][0].role
+
+
+def test_the_budget_is_the_generators() -> None:
+    """ "Songs: Summer Breeze was sung by Seals and Crofts." has 11 tokens, with Winds' 17."""
+    system = finefilter(script("[2, 4]", 2), HashingEmbedder(), max_tokens=16)
+    result = system(QUESTION, DOCUMENTS)
+
+    assert 11 == result.tokens.after
+    assert 17 == system.with_budget(None)(QUESTION, DOCUMENTS).tokens.after
+    assert ["song"] == [s.document.id for s in result.kept]
+
+
+@pytest.mark.parametrize(
+    ("options", "stages"),
+    [
+        ({}, ["Extract", "Cosine", "Truncate", "Order"]),
+        ({"reranker": "bm25"}, ["Extract", "BM25", "Truncate", "Order"]),
+        ({"reranker": OverlapCrossEncoder()}, ["Extract", "Pair", "Truncate", "Order"]),
+        ({"reranker": "none", "truncator": "none"}, ["Extract", "Order"]),
+    ],
+)
+def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -> None:
+    """Another reranker or cut, or none, and the rest as it was."""
+    result = finefilter(script("[2, 4]", 1), HashingEmbedder(), **options)(QUESTION, DOCUMENTS)
+
+    assert ["Sentences", *stages] == [s.stage.split("(")[0] for s in result.trace.steps]
+
+
+@pytest.mark.parametrize("documents", [[], [""], [" \n", ""]])
+def test_documents_without_a_sentence_need_no_model(documents: list[str]) -> None:
+    """There is nothing to choose from, so nobody is asked; the reader answers by itself."""
+    llm = script("[1]", 1)
+    result = finefilter(llm, HashingEmbedder()).ask(QUESTION, documents)
+
+    assert () == result.kept
+    assert 1 == len(llm.prompts)
+
+
+def test_a_broken_extractor_costs_no_answer_where_lenient() -> None:
+    """Every sentence passes on, the trace says so, and the rest works as usual."""
+    system = finefilter(
+        script("[]", 1), HashingEmbedder(), extractor=ScriptedLLM([]), truncator=script("", 1)
+    )
+    result = system.lenient().ask(QUESTION, DOCUMENTS)
+
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
+    assert 1 == len(result.trace.warnings)
+    assert "the script has 0 replies" in result.trace.warnings[0]
+
+
+def one_pass(**options: Any) -> Any:
+    """The default filter, on the overlap of words: of the question's four, two are in the clue."""
+    return finefilter_one_pass(
+        ScriptedLLM(lambda _: "Seals and Crofts"), OverlapPruner(), **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("promise", "expected"),
+    [
+        (
+            0.8,
+            [
+                "Summer Breeze was sung by Seals and Crofts.",
+                "A breeze is a wind.",
+                "Summer is warm.",
+            ],
+        ),
+        (0.6, ["Summer Breeze was sung by Seals and Crofts."]),
+    ],
+)
+def test_one_pass_keeps_what_is_promised(promise: float, expected: list[str]) -> None:
+    """The fake's threshold is what is left of 1; the sentences have 2/4, 1/4 and 1/4."""
+    result = one_pass(keep_answer=promise)(QUESTION, DOCUMENTS)
+
+    assert expected == [s.text for s in result.kept]
+
+
+@pytest.mark.parametrize(
+    ("bias", "expected"),
+    [((0, 1, 0), ["Summer Breeze was sung by Seals and Crofts."]), ((1, 0, 0), [])],
+)
+def test_one_pass_may_keep_the_fewest_that_one_generator_needs(
+    bias: tuple[int, ...], expected: list[str]
+) -> None:
+    """By odds that were fitted to it, in place of the promise: here one sentence, or none."""
+    cut = select.Cut(Odds(((0.0, 0.0),) * 3, tuple(map(float, bias))), reads="pruner")
+
+    assert expected == [s.text for s in one_pass(cut=cut)(QUESTION, DOCUMENTS).kept]
+
+
+def test_one_pass_answers_from_what_is_kept() -> None:
+    """The generator is asked once, and reads what the pruner left."""
+    llm = ScriptedLLM(lambda _: "Seals and Crofts")
+    result = finefilter_one_pass(llm, OverlapPruner(), keep_answer=0.6).ask(QUESTION, DOCUMENTS)
+
+    assert "Seals and Crofts" == answer(result)
+    assert 1 == len(llm.prompts)
+    assert "It rained" not in llm.prompts[0][-1].content
+
+
+def test_one_pass_says_whether_it_can_be_answered() -> None:
+    """The best passage's probability, in the result and as JSON; other systems say nothing."""
+    result = one_pass()(QUESTION, DOCUMENTS)
+    other = finefilter(script("[2]", 1), HashingEmbedder())(QUESTION, DOCUMENTS)
+
+    assert 0.5 == result.answerable == result.to_dict()["answerable"]
+    assert other.answerable is None
+    assert "answerable" not in other.to_dict()
+
+
+@pytest.mark.parametrize(("least", "expected"), [(1, ["Bees hum in the old garden."]), (0, [])])
+def test_one_pass_keeps_nothing_only_where_it_may(least: int, expected: list[str]) -> None:
+    """The best sentence stays by default; with ``min_keep=0`` a hopeless question keeps none."""
+    documents = ["Bees hum in the old garden.", "The cheese is made of milk."]
+    result = one_pass(min_keep=least)("Who designed Roscoff?", documents)
+
+    assert expected == [s.text for s in result.kept]
+    assert 0 == result.answerable
+
+
+def test_one_pass_reads_other_languages_by_their_characters() -> None:
+    """The pruner is not asked; the trace says so, and nothing is said of an answer."""
+    document = "Der Eiffelturm steht in Paris. Ihn hat Maurice Koechlin entworfen. Es regnete."
+    result = one_pass()("Wer hat den Eiffelturm entworfen?", [document])
+
+    assert "Ihn hat Maurice Koechlin entworfen." in result.text
+    assert result.answerable is None
+    assert "not English (de)" in result.trace.warnings[0]
+
+
+def test_one_pass_keeps_a_list_whole() -> None:
+    """Steps and what they are for are one segment."""
+    steps = "To reset the password:\n\n1. Open the page.\n2. Press the button.\n3. Wait."
+    result = one_pass(keep_answer=0.6)("How to reset the password?", [f"It rained.\n\n{steps}"])
+
+    assert [steps] == [s.text for s in result.kept]
+
+
+def test_one_pass_fills_a_budget_with_the_best() -> None:
+    """The most probable sentence is the last to go."""
+    result = one_pass(max_tokens=12)(QUESTION, DOCUMENTS)
+
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
+
+
+@pytest.mark.parametrize("promise", [0.5, 0.995, 1.0])
+def test_the_default_promises_what_was_calibrated(promise: float) -> None:
+    """One line names what can be asked for."""
+    with pytest.raises(InputError, match=rf"^keep_answer must be from 0.8 to 0.99, got {promise}$"):
+        ragsieve.load("finefilter", "fake:echo", options={"keep_answer": promise})
+
+
+def test_a_weaker_promise_has_a_higher_threshold() -> None:
+    """The bundled table never rises with the promise."""
+    pruner = ragsieve.models.load("pruner")
+    thresholds = [pruner.threshold(n / 100) for n in range(80, 100)]
+
+    assert sorted(thresholds, reverse=True) == thresholds
+    assert all(0 <= one <= 1 for one in thresholds)

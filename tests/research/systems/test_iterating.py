@@ -1,0 +1,250 @@
+"""The loop that searches as a strategy asks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve import select
+from ragsieve.errors import StoreError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.retriever import SOURCE_KEY
+from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
+from ragsieve_research.retrieve.passages import Passages
+from ragsieve_research.retrieve.route import RECORD, Named, Routed
+from ragsieve_research.systems.hyde import hyde
+from ragsieve_research.systems.iterating import DeferredSource, Search, iterating
+from tests.named import answer, loses, notes
+
+QUESTION = "Who sang it?"
+DOCUMENTS = [
+    {"id": "ann", "text": "Ann sang it. Ann is old."},
+    {"id": "bob", "text": "Bob wrote songs."},
+    {"id": "cat", "text": "A cat slept."},
+]
+INDEX = {
+    word: [
+        Segment.whole(Document(f"{word}{n}", f"{word} says {n}.")).scored("bm25", 3 - n)
+        for n in range(3)
+    ]
+    for word in ("red", "blue")
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Asking:
+    """Searches by each of its texts, and keeps what the last search, or every one, found."""
+
+    texts: tuple[str, ...]
+    every: bool = False
+
+    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
+        kept: list[Segment] = []
+        for text in self.texts:
+            found = search(Query(text), query)
+            kept = [*kept, *found] if self.every else found
+        return kept
+
+
+def finds(query: Query, /) -> list[Segment]:
+    """Three documents of an index by the query's word, which it ranks."""
+    return list(INDEX[query.text])
+
+
+def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    """Keeps the first four characters of each segment; the question is never a search."""
+    assert query.text == QUESTION
+    return [dataclasses.replace(s, end=s.start + 4) for s in segments]
+
+
+def made(*texts: str, every: bool = False, **options: Any) -> System:
+    strategy = Asking(texts, every)
+    given = {"source": None, "prune": None, "k": 2, "max_tokens": None} | options
+    return iterating(strategy, ScriptedLLM(lambda _: "Ann"), HashingEmbedder(), **given)
+
+
+def ids(segments: Sequence[Segment]) -> list[str]:
+    return [segment.document.id for segment in segments]
+
+
+def test_documents_in_hand_are_searched_by_every_query() -> None:
+    """Each search has its own nearest documents; the strategy says which are kept."""
+    last = made("cat", "bob songs", k=1).ask(QUESTION, DOCUMENTS)
+    every = made("cat", "bob songs", every=True, k=1).ask(QUESTION, DOCUMENTS)
+
+    assert ["bob"] == ids(last.kept)
+    assert ["cat", "bob"] == ids(every.kept)
+
+
+def test_documents_in_hand_go_before_the_source() -> None:
+    """Where a caller brings documents, the index is not asked."""
+    result = made("cat", source=loses, k=1).ask(QUESTION, DOCUMENTS)
+
+    assert ["cat"] == ids(result.kept)
+
+
+def test_without_documents_the_source_is_asked() -> None:
+    """The first k of each search count; all of them are the question's documents."""
+    result = made("red", "blue", source=finds).ask(QUESTION)
+
+    assert ["blue0", "blue1"] == ids(result.kept)
+    assert ["red0", "red1", "red2", "blue0", "blue1", "blue2"] == [d.id for d in result.documents]
+    # "red says 0." and the others are 4 tokens each.
+    assert (24, 8) == (result.tokens.before, result.tokens.after)
+    why = {v.segment.document.id: v.reason for v in result.verdicts}
+    assert ["", ""] == [why["blue0"], why["blue1"]]
+    assert ["rank 3 is past k=2"] * 2 == [why["red2"], why["blue2"]]
+    assert all("Asking" in why[name] for name in ("red0", "red1"))
+
+
+def test_filtering_alone_asks_the_source_too() -> None:
+    """Without an answer the spans are the same."""
+    system = made("red", source=finds)
+
+    assert system.ask(QUESTION).kept == system(QUESTION).kept
+
+
+def test_a_span_found_twice_is_kept_once() -> None:
+    """Two searches that find the same keep it once, where it was first."""
+    result = made("red", "blue", "red", every=True, source=finds, k=1).ask(QUESTION)
+
+    assert ["red0", "blue0"] == ids(result.kept)
+
+
+def test_documents_that_share_a_name_are_told_apart() -> None:
+    """A source that numbers what it finds anew at each search loses nothing; the same stays one."""
+
+    def numbers(query: Query, /) -> list[Segment]:
+        texts = ["always", query.text]
+        found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+        return [segment.scored("bm25", 1.0) for segment in found]
+
+    result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
+
+    assert [("0", "always"), ("1", "red"), ("1#2", "blue")] == [
+        (s.document.id, s.text) for s in result.kept
+    ]
+
+
+def test_whole_documents_of_several_sources_are_cut_and_ranked() -> None:
+    """Each by itself gives its best first; the embedder says which of each source count."""
+    long = "It rained. " * 300
+    bees, songs = (
+        Named("bees", "", lambda _: [Segment.whole(Document(str(n), long)) for n in range(3)]),
+        Named("songs", "", lambda _: [Segment.whole(Document("0", f"{long}Ann sang it."))]),
+    )
+    result = made("Ann sang", source=Routed((bees, songs)), k=1).ask(QUESTION)
+    other, kept = result.kept
+
+    assert ("bees", "songs/0") == (other.document.id.partition("/")[0], kept.document.id)
+    assert kept.text.endswith("Ann sang it.") and len(kept.text) < len(long)
+    keys = {segment.key for segment in result.kept}
+    assert all(v.stage and v.reason for v in result.verdicts if v.segment.key not in keys)
+
+
+def test_a_filter_that_fails_costs_nothing_where_that_is_said() -> None:
+    """What the search found passes, and a warning says so."""
+
+    def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        raise StoreError("it is broken")
+
+    system = made("red", source=finds, prune=fails)
+    result = system.lenient().ask(QUESTION)
+
+    assert ["red0", "red1"] == ids(result.kept)
+    assert any("it is broken" in warning for warning in result.trace.warnings)
+    with pytest.raises(StoreError, match="it is broken"):
+        system.ask(QUESTION)
+
+
+def test_a_filter_prunes_what_each_search_finds() -> None:
+    """It is told the question; what it lets go is in the trace, what it keeps is verbatim."""
+    result = made("red", source=finds, prune=select.TopK(1)).ask(QUESTION)
+    cut = made("red", every=True, source=finds, prune=first).ask(QUESTION)
+
+    assert ["red0"] == ids(result.kept)
+    assert ["rank 3 is past k=2", "rank 2 is past k=1"] == [
+        v.reason for v in result.verdicts if v.stage
+    ]
+    assert ["red ", "red "] == [s.text for s in cut.kept]
+    assert all(s.document.text[s.start : s.end] == s.text for s in cut.kept)
+
+
+def test_every_search_is_told() -> None:
+    """A line and an event a search: by what, what was found, what was kept."""
+    result = made("red", "blue", source=finds, prune=select.TopK(1)).ask(QUESTION)
+    story = [event for record in result.trace.steps for event in record.events]
+
+    assert ["red", "blue"] == [event["query"] for event in story if event["event"] == "search"]
+    assert [["red0", 0, 11]] == story[0]["kept"]
+    assert [["red0", 0, 11], ["red1", 0, 11]] == story[0]["found"]
+    assert "searched by 'red': 2 found, 1 kept" in notes(result)
+
+
+def test_the_first_search_asks_nothing_of_the_system() -> None:
+    """The system's own source finds nothing: the stage asks in its own words."""
+    assert [] == DeferredSource(loses)(Query(QUESTION))
+
+
+def test_a_source_that_fails_later_loses_nothing_of_before() -> None:
+    """Where that is said: the search that failed found nothing, and a warning says so."""
+
+    def once(query: Query, /) -> list[Segment]:
+        return finds(query) if query.text == "red" else loses(query)
+
+    result = made("red", "blue", every=True, source=once, k=1).lenient().ask(QUESTION)
+
+    assert ["red0"] == ids(result.kept)
+    assert any("the index is gone" in warning for warning in result.trace.warnings)
+
+
+def test_a_filter_does_not_answer() -> None:
+    """What prunes may conclude an answer of its own: the system's reader is asked all the same."""
+
+    def concludes(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return StageResult(segments, answer=Answer("not this"))
+
+    result = made("red", source=finds, prune=concludes).ask(QUESTION)
+
+    assert "Ann" == answer(result)
+
+
+def test_passages_in_hand_are_found_in_other_words() -> None:
+    """They are the question's own, by its id."""
+    passages = Passages([Example(Query(QUESTION, "7"), (Document("d", "Ann sang it."),))])
+    result = made("a made up passage", source=passages).ask(Query(QUESTION, "7"))
+
+    assert ["d"] == ids(result.kept)
+
+
+def test_the_same_document_by_another_id_is_one() -> None:
+    """A source may number what it finds anew each search."""
+    found = {"red": ["Alpha", "Beta"], "blue": ["Beta"]}
+
+    def numbers(query: Query, /) -> list[Segment]:
+        texts = found[query.text]
+        return [Segment.whole(Document(f"{len(texts)}{n}", t)) for n, t in enumerate(texts)]
+
+    result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
+
+    assert ["Alpha", "Beta"] == sorted(document.text for document in result.documents)
+
+
+def test_a_record_is_not_crowded_out_by_many_chunks() -> None:
+    """Each source is cut by itself: 20 pages that answer better leave the API's record in."""
+    pages = [
+        Document(f"web/{n}", f"who sang it? {n}", metadata={SOURCE_KEY: "web"}) for n in range(20)
+    ]
+    record = Document("api/0", "Ann: 5.", metadata={SOURCE_KEY: "api", RECORD: {"Ann": 5}})
+    found = [Segment.whole(document) for document in [*pages, record]]
+    llm = ScriptedLLM(["Bob"] * 9)
+    system = hyde(llm, HashingEmbedder(), source=lambda _query: found, k=3)
+
+    kept = system("Who sang it?").kept
+
+    assert 3 == sum(s.document.metadata[SOURCE_KEY] == "web" for s in kept)
+    assert any(s.document.metadata[SOURCE_KEY] == "api" for s in kept)

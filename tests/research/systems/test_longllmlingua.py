@@ -1,0 +1,248 @@
+"""LLMLingua and LongLLMLingua: documents, sentences and tokens cut to a budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve import models
+from ragsieve.answer import Reader
+from ragsieve.errors import Unsupported
+from ragsieve.models.base import Nats
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.pipeline import Pipeline
+from ragsieve.select.order import Order
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.surprisal import Expected
+from ragsieve_research.systems.lingua import Prune, Reading
+from ragsieve_research.systems.llmlingua import llmlingua
+from ragsieve_research.systems.longllmlingua import longllmlingua, recovered
+
+QUESTION = "Who sang Summer Breeze?"
+DOCUMENTS = [
+    "It rained all day in the old town by the river.",
+    "Summer Breeze was sung by Seals and Crofts in 1972.",
+    "",
+    "A breeze is a gentle wind that blows in the summer months.",
+]
+
+
+def nats(before: str, token: str) -> float:
+    """Long words surprise; less behind the question where they are in it; it behind its answer."""
+    word = token.strip()
+    if "Who" in before and word in before.partition("?")[0]:
+        return 0.0
+    if "Seals" in before and word in QUESTION:
+        return 0.5
+    return float(len(word))
+
+
+def llm() -> ScriptedLLM:
+    return ScriptedLLM(lambda prompt: "Seals and Crofts", nats=nats)
+
+
+def spans(*pieces: str, text: str) -> list[Segment]:
+    """Each piece as a span of ``text``, the first one found behind the one before."""
+    document, found, at = Document("d", text), [], 0
+    for piece in pieces:
+        start = text.index(piece, at)
+        at = start + len(piece)
+        found.append(Segment(document, start, at))
+    return found
+
+
+@pytest.mark.parametrize("system", [longllmlingua, llmlingua])
+@pytest.mark.parametrize("options", [{}, {"coarse": 1.0}, {"rate": 0.2}])
+def test_kept_spans_are_verbatim_and_hold_the_budget(system: Any, options: dict[str, Any]) -> None:
+    """At any budget the context, as the reader reads it, is no longer than that."""
+    for most in (0, 1, 5, 12, 30):
+        result = system(llm(), max_tokens=most, **options)(QUESTION, DOCUMENTS)
+
+        assert result.tokens.after <= most
+        assert all(s.text == s.document.text[s.start : s.end] != "" for s in result.kept)
+        assert len({s.key for s in result.kept}) == len(result.kept)
+
+
+def test_everything_stays_that_fits() -> None:
+    """Nothing is read token by token where the budget holds all documents."""
+    result = longllmlingua(llm(), max_tokens=500)(QUESTION, DOCUMENTS)
+
+    assert {d for d in DOCUMENTS if d} == {s.text for s in result.kept}
+
+
+def test_without_a_question_the_order_of_documents_stays() -> None:
+    """LLMLingua asks for no order."""
+    result = llmlingua(llm(), rate=0.6)(QUESTION, DOCUMENTS)
+    ids = [s.document.id for s in result.kept]
+
+    assert sorted(ids) == ids
+
+
+def test_documents_past_the_coarse_budget_say_so() -> None:
+    """A budget of 5 tokens, once: the best document alone passes it."""
+    result = longllmlingua(llm(), max_tokens=5, coarse=1.0)(QUESTION, DOCUMENTS)
+    gone = result.trace.steps[3].dropped
+    told = {d.segment.text: (list(d.segment.scores)[-1], d.reason.split(" ", 1)[1]) for d in gone}
+
+    why = "below the least document that stays"
+    assert ("document", why) == told[DOCUMENTS[0]] == told[DOCUMENTS[3]]
+
+
+@pytest.mark.parametrize("system", [longllmlingua, llmlingua])
+@pytest.mark.parametrize("options", [{}, {"coarse": 1.0}, {"rate": 0.2}])
+def test_all_that_goes_is_told(system: Any, options: dict[str, Any]) -> None:
+    """Every word of a document is in one span that was kept, or dropped with score and reason."""
+    result = system(llm(), **options)(QUESTION, DOCUMENTS)
+    told = [""] * len(DOCUMENTS)
+    for verdict in result.verdicts:
+        told[int(verdict.segment.document.id)] += verdict.segment.text.replace(" ", "")
+    gone = [v for v in result.verdicts if v.stage and v.segment.text]
+
+    assert [text.replace(" ", "") for text in DOCUMENTS] == told
+    assert all(("below the least" in v.reason) == (v.segment.score < 0) for v in gone)
+    assert all("more than" in v.reason for v in gone if v.segment.score >= 0)
+
+
+def test_a_token_over_two_documents_is_one_of_each() -> None:
+    """No character of either is lost: "on" and "e two, a break, three" are two tokens."""
+
+    class Coarse(Reading):
+        def _worth(self, text: str) -> list[Nats]:
+            return [(0, 2, 1.0), (2, len(text), 2.0)]
+
+    documents = [Segment.whole(Document("a", "one two")), Segment.whole(Document("b", "three"))]
+    tokens = Coarse(llm(), "", 9).tokens(documents, [0.5, 0.5])
+
+    assert [[(0, 2), (2, 7)], [(0, 5)]] == [[token[:2] for token in some] for some in tokens]
+
+
+def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
+    """What was kept goes, first words first, where it does not fit half a context of 40 tokens."""
+    seen: list[str] = []
+
+    def told(before: str, token: str) -> float:
+        seen.append(before)
+        return 1.0
+
+    small = ScriptedLLM([], nats=told, context=40)
+    long = Segment.whole(Document("d", "w " * 200))
+    (tokens,) = Reading(small, QUESTION, 8).tokens([long], [0.5])
+    asked = [before for before in seen if before.startswith(QUESTION)]
+
+    assert 200 == len(asked)
+    assert max(small.count(asked)) <= 40
+    assert 4 * 25 == sum(worth >= 0 for *_, worth in tokens)
+
+
+def test_a_model_that_reads_no_plain_text_is_refused() -> None:
+    """A chat server cannot prune."""
+    chat = ScriptedLLM([], can=frozenset({"complete"}))
+
+    with pytest.raises(Unsupported, match="surprisals"):
+        longllmlingua(chat, max_tokens=3)(QUESTION, DOCUMENTS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(st.text(st.characters(codec=None), max_size=60), max_size=4),
+    window=st.integers(1, 20),
+)
+def test_any_text_is_pruned_to_verbatim_spans(texts: list[str], window: int) -> None:
+    """Control characters, surrogates, other scripts: spans lie in what went in, the same twice."""
+    given_segments = [
+        Segment.whole(Document(str(n), text, "T" * (n % 2), rank=n)).scored("expected", -float(n))
+        for n, text in enumerate(texts)
+    ]
+    stage = Prune(llm(), Reader(llm()), keep=0.5, window=window)
+    runs = stage(Query(QUESTION), given_segments)
+
+    assert runs == stage(Query(QUESTION), given_segments)
+    assert all(s.document.text[s.start : s.end] == s.text for s in runs)
+    covered = ["".join(s.text for s in runs if s.document.id == str(n)) for n in range(len(texts))]
+    assert ["".join(text.split()) for text in texts] == ["".join(c.split()) for c in covered]
+
+
+def test_a_name_gets_back_what_was_cut_from_it() -> None:
+    """Between its words, and inside them."""
+    text = "In 1961 Barack Hussein Obama was born in Honolulu. He left."
+    kept = spans("Bar", "Obama", "born", "nolulu", text=text)
+
+    assert "It is Barack Hussein Obama." == recovered("It is Bar Obama.", kept)
+    assert "Honolulu" == recovered("nolulu", kept)
+
+
+def test_a_long_text_of_one_word_is_recovered_from_in_time() -> None:
+    """Three thousand equal words, and one of a million letters, which gets back 32 at each end."""
+    equal = spans(*["ab"] * 3_000, text="ab " * 3_000)
+    text = "x" * 1_000_000
+    cut = [Segment(Document("d", text), at, at + 3) for at in range(50, 100_000, 10)]
+
+    assert "ab ab ab" == recovered("ab ab ab", equal)
+    assert "x" * 67 == recovered("xxx", cut)
+
+
+def test_what_was_not_read_off_stays_as_it_is() -> None:
+    """Other words, whole words, words far apart, of two sentences, and those that are no name."""
+    text = "Anna met one two three four five Bela. Carl came to the old island."
+    kept = spans("Anna", "Bela", "Carl", "the", "island", text=text)
+
+    for answer in (
+        "the island",
+        "The island",
+        "Dora",
+        "anna",
+        "Anna Bela",
+        "Bela Carl",
+        "",
+        "Anna, then Bela!",
+    ):
+        assert answer == recovered(answer, kept)
+
+
+def test_answers_are_recovered_and_replies_kept() -> None:
+    """What the model said stays to be seen."""
+    text = "Summer Breeze was sung by James Eugene Seals of Texas."
+    document = Document("d", text)
+    found = spans("by James", "Seals", text=text)
+    answer = longllmlingua(ScriptedLLM(["James Seals"])).reader(Query(QUESTION), found)
+
+    assert document == found[0].document
+    assert ("James Eugene Seals", "James Seals") == (answer.text, answer.reply)
+
+
+LIGHTHOUSE = [
+    "The old lighthouse on Gull Rock was built in 1871 by the engineer Mary Tallis, who came from "
+    "Bristol. It was painted red and white, and its lamp could be seen from twenty miles away.",
+    "Gull Rock is a small island with many birds. In spring thousands of puffins nest there, and "
+    "visitors are asked to stay on the paths.",
+    "The harbour of Penmoor was closed for some years. Fishing boats used the bay to the north, "
+    "and the market moved to the town.",
+]
+KEPT = [  # by llmlingua 0.2.2, its thresholds by window and document, a token by its own worth
+    [
+        *[(0, 41), (44, 48), (49, 65), (70, 75), (78, 92), (104, 108), (116, 124), (130, 135)],
+        *[(158, 170), (176, 182)],
+    ],
+    [(0, 4), (9, 12), (14, 27), (37, 44), (80, 86), (113, 118), (125, 131)],
+]
+
+
+@pytest.mark.models
+def test_tokens_stay_as_by_the_authors_package() -> None:
+    """On SmolLM2 in float32, 40 tokens, windows of 40; the last document is not read there."""
+    smollm2 = models.load("smollm2", dtype="float32")
+    stages = Pipeline(
+        Expected(smollm2), Order("score"), Prune(smollm2, Reader(smollm2), keep=40, window=40)
+    )
+    given = [Segment.whole(Document(str(n), text, rank=n)) for n, text in enumerate(LIGHTHOUSE)]
+    runs = stages(Query("Who built the lighthouse on Gull Rock?"), given)
+    ours = {(s.document.rank, at) for s in runs if s.score >= 0 for at in range(s.start, s.end)}
+    theirs = {(n, at) for n, spans in enumerate(KEPT) for a, b in spans for at in range(a, b)}
+    places = [(n, at) for n in (0, 1) for at, char in enumerate(LIGHTHOUSE[n]) if char != " "]
+    equal = sum((place in ours) == (place in theirs) for place in places)
+
+    assert ["0", "1", "2"] == list(dict.fromkeys(s.document.id for s in runs))
+    assert equal / len(places) > 0.95

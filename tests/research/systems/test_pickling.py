@@ -1,0 +1,74 @@
+"""Systems go to other processes: a pickle holds options, and the copy gives the same."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import ragsieve
+from ragsieve import models, score, select, split
+from ragsieve.answer import Reader
+from ragsieve.pipeline import Pipeline, System
+from tests.named import NAMES, on_fakes
+
+QUESTION = "Who designed the Eiffel Tower?"
+LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
+DOCUMENTS = [json.loads(line) for line in LINES.splitlines()]
+
+
+def kept(system: System) -> list[tuple[str, int, int]]:
+    return [segment.key for segment in system(QUESTION, DOCUMENTS).kept]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_system_is_the_same_from_a_pickle(name: str) -> None:
+    """Its options show, and it keeps the same spans."""
+    system = on_fakes(name, models.load("fake:echo"))
+    again = pickle.loads(pickle.dumps(system))
+
+    assert repr(system) == repr(again)
+    assert kept(system) == kept(again)
+
+
+def test_a_system_by_hand_is_one_too() -> None:
+    """Its models are opened again by what they were named by; no weights are in the pickle."""
+    stage = Pipeline(split.Sentences(), score.Cosine(models.load("minilm")), select.TopK(3))
+    system = System(stage, Reader(models.load("smollm2")), max_tokens=60)
+    before = kept(system)
+    pickled = pickle.dumps(system)
+
+    assert len(pickled) < 5_000
+    assert before == kept(pickle.loads(pickled))
+
+
+def test_a_deep_copy_shares_its_models() -> None:
+    """Its own stages, the same weights."""
+    embedder = models.load("minilm")
+    stage = Pipeline(split.Sentences(), score.Cosine(embedder), select.TopK(3))
+    again = copy.deepcopy(stage)
+
+    assert again is not stage
+    assert embedder is again.stages[1].embedder  # type: ignore[attr-defined]
+
+
+def test_the_default_filters_in_another_process() -> None:
+    """A process that is begun anew gets the system by its pickle."""
+    system = ragsieve.load("finefilter").with_budget(60)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        elsewhere = pool.submit(kept, system).result(timeout=300)
+
+    assert kept(system) == elsewhere
+
+
+def test_a_server_is_opened_by_its_options() -> None:
+    """Connections do not go along."""
+    pytest.importorskip("openai")
+    llm = models.load("openai:any", base_url="http://127.0.0.1:9/v1", api_key="k", timeout_s=3)
+
+    assert llm == pickle.loads(pickle.dumps(llm))

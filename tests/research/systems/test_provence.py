@@ -1,0 +1,79 @@
+"""Provence as a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ragsieve import models
+from ragsieve.models.base import SentencePruner
+from ragsieve.models.cache import Cached
+from ragsieve.models.fake import OverlapPruner, ScriptedLLM
+from ragsieve.systems import build
+from ragsieve_research.systems.provence import provence
+
+LLM = ScriptedLLM(lambda _: "x")
+TEXTS = ["It rained. She left.", "He sang. It rained.", "Who sang? He sang summer breeze."]
+QUESTION = "who sang summer breeze"
+
+
+class Rain:
+    """Ranks by rain."""
+
+    identity = "rain"
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        return np.array([text.count("rained") for _, text in pairs], np.float32)
+
+
+def test_documents_are_ranked_and_their_sentences_pruned() -> None:
+    """By share of the question's words: the third document 1, the second 1/4, the first none."""
+    result = provence(LLM, OverlapPruner(), min_score=0.25)(QUESTION, TEXTS)
+
+    assert ["Who sang?", "He sang summer breeze.", "He sang."] == [s.text for s in result.kept]
+    assert 0.75 == result.answerable
+
+
+def test_only_the_best_documents_stay() -> None:
+    """One of three, though another one's sentence passes the threshold."""
+    result = provence(LLM, OverlapPruner(), k=1, min_score=0.25)(QUESTION, TEXTS)
+
+    assert {"Who sang?", "He sang summer breeze."} == {s.text for s in result.kept}
+
+
+def test_another_model_may_rank() -> None:
+    """The sentences are the pruner's all the same."""
+    system = provence(LLM, OverlapPruner(), reranker=Rain(), min_score=0.25)
+
+    assert "He sang." == system(QUESTION, TEXTS).kept[0].text
+
+
+def test_some_sentences_may_be_kept_anyway() -> None:
+    """Where none reaches the threshold, the most probable one."""
+    result = provence(LLM, OverlapPruner(), min_score=1, min_keep=1)(QUESTION, TEXTS)
+
+    assert ["He sang summer breeze."] == [s.text for s in result.kept]
+
+
+def test_weights_may_say_where_to_cut() -> None:
+    """Also behind a cache; an option comes first, and 0.1 where they say nothing."""
+
+    class Published(OverlapPruner):
+        min_score = 0.6
+
+    def kept(pruner: SentencePruner, **options: float) -> int:
+        return len(provence(LLM, pruner, k=1, **options)(QUESTION, TEXTS).kept)
+
+    assert 1 == kept(Cached(Published()))
+    assert 2 == kept(Published(), min_score=0.5)
+    assert 2 == kept(OverlapPruner())
+
+
+def test_the_bundled_pruner_runs_it_by_one_pass() -> None:
+    """What was read to rank is not read again to prune."""
+    result = build("provence", LLM, pruner=models.load("pruner"))(QUESTION, TEXTS)
+    cached = [[usage.cached for usage in step.usages] for step in result.trace.steps]
+
+    assert [[False] * 3, [True]] == [some for some in cached if some]
+    assert "He sang summer breeze." in {s.text for s in result.kept}

@@ -1,0 +1,304 @@
+"""Self-RAG: scores and beams by hand, on a scripted model that has the tokens."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import Unsupported
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.result import Result
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.systems.reflection import TOKENS
+from ragsieve_research.systems.self_rag import self_rag
+from tests.named import answer, notes
+
+QUESTION = "Who sang it?"
+A = "Ann sang it."
+B = "Bob sang it too."
+C = "Cats sing."
+E = math.exp(-1)  # of every segment: ScriptedLLM's tokens have log-probability -1 each
+
+
+@dataclass
+class Marks:
+    """How a scripted model marks a passage and what is written from it.
+
+    Args:
+        relevant: Probability that the passage is relevant.
+        supported: Of full, partial, no support.
+        useful: Of the marks 1 to 5.
+        says: What it writes next, by what it has said, without marks.
+    """
+
+    relevant: float = 0.5
+    supported: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    useful: tuple[float, ...] = (0.0, 0.0, 1.0, 0.0, 0.0)
+    says: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Reflecting(ScriptedLLM):
+    """Has the tokens; what it writes and how it judges depends on the passage.
+
+    Args:
+        retrieve: Probability of retrieval, by what has been said.
+        marks: By passage; of no passage by the empty string.
+    """
+
+    retrieve: Mapping[str, float] = field(default_factory=dict, kw_only=True)
+    marks: Mapping[str, Marks] = field(default_factory=dict, kw_only=True)
+    calls: list[tuple[str, int]] = field(default_factory=list, kw_only=True)
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        known = {token for group in TOKENS.values() for token in group}
+        known |= {"<paragraph>", "</paragraph>"}
+        counts = super().count(texts)
+        return [1 if text in known else n for text, n in zip(texts, counts, strict=True)]
+
+    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        self.calls.append(("complete", len(prompts)))
+        return super().complete(prompts, **options)
+
+    def choose(
+        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        self.calls.append((options[0][0], len(prompts)))
+        return super().choose(prompts, options)
+
+
+def passage_of(prompt: Prompt) -> str:
+    found = re.findall("<paragraph>(.*?)</paragraph>", prompt[-1].content)
+    return found[-1] if found else ""
+
+
+def said_of(prompt: Prompt) -> str:
+    """What stands before the last retrieval, without marks."""
+    text = prompt[-1].content.split("### Response:\n")[1]
+    text = re.split(r"\[Retrieval\]|\[No Retrieval\]", text)[0]
+    return re.sub(r"\[[^\]]*\]", " ", text).strip()
+
+
+def scripted(marks: Mapping[str, Marks], retrieve: Mapping[str, float] | None = None) -> Reflecting:
+    odds = retrieve or {}
+
+    def reply(prompt: Prompt) -> str:
+        if "### Response" not in prompt[-1].content:
+            return "the reader"
+        return marks[passage_of(prompt)].says.get(said_of(prompt), "")
+
+    def choices(prompt: Prompt, options: Sequence[str]) -> Sequence[float]:
+        if options == TOKENS["retrieve"]:
+            share = odds.get(said_of(prompt), 1.0)
+            return (share, 1 - share)
+        given = marks[passage_of(prompt)]
+        if options == TOKENS["relevant"]:
+            return (given.relevant, 1 - given.relevant)
+        return given.supported if options == TOKENS["supported"] else given.useful
+
+    return Reflecting(reply, choices=choices, marks=marks, retrieve=odds)
+
+
+def asked(llm: ScriptedLLM, documents: Sequence[str] = (A, B, C), **options: Any) -> Result:
+    return self_rag(llm, HashingEmbedder(), **options).ask(QUESTION, documents)
+
+
+def levels(result: Result) -> list[list[tuple[str, float]]]:
+    """What stayed at each level, with its score."""
+    return [
+        [(path["text"], path["score"]) for path in event["paths"]]
+        for record in result.trace.steps
+        for event in record.events
+        if event["event"] == "level"
+    ]
+
+
+ONE = {
+    A: Marks(0.9, (0.8, 0.2, 0.0), (0.0, 0.0, 0.0, 0.0, 1.0), {"": "Ann did."}),
+    B: Marks(0.6, (0.1, 0.5, 0.4), (0.0, 0.5, 0.5, 0.0, 0.0), {"": "Bob did."}),
+    C: Marks(0.1, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0, 0.0), {"": "Cats did."}),
+}
+
+
+def test_a_segments_score_is_its_marks_weighed() -> None:
+    """p + 1.0 relevant + 1.0 (full + 0.5 partial) + 0.5 use.
+
+    A: e^-1 + 0.9 + (0.8 + 0.1) + 0.5 * 1    = e^-1 + 2.3
+    B: e^-1 + 0.6 + (0.1 + 0.25) + 0.5 * -0.25 = e^-1 + 0.825
+    C: e^-1 + 0.1 + 0 + 0.5 * -1             = e^-1 - 0.4, past the beam
+    """
+    result = asked(scripted(ONE))
+
+    assert [[("Ann did.", E + 2.3), ("Bob did.", E + 0.825)]] == [
+        [(said, pytest.approx(score)) for said, score in level] for level in levels(result)
+    ]
+    assert "Ann did." == answer(result)
+    assert [A] == [s.text for s in result.kept]
+    assert "[Relevant]Ann did.[Fully supported]" == (result.answer and result.answer.reply)
+
+
+def test_every_judgement_of_a_level_is_one_call() -> None:
+    """Retrieval, then of three passages: relevance, segments, support, use."""
+    llm = scripted(ONE)
+    asked(llm)
+
+    assert [
+        ("[Retrieval]", 1),
+        ("[Relevant]", 3),
+        ("complete", 3),
+        ("[Fully supported]", 3),
+        ("[Utility:1]", 3),
+    ] == llm.calls
+
+
+LONG = {
+    A: Marks(0.5, says={"": "A one. And", "A one.": "A two.", "B one.": "A after B."}),
+    B: Marks(0.9, says={"": "B one. And", "A one.": "B after A.", "B one.": "B two."}),
+    C: Marks(0.1, says={"": "C one.", "A one.": "C after A.", "B one.": "C after B."}),
+}
+
+
+def test_the_beam_keeps_the_best_beginnings() -> None:
+    """A segment is worth e^-1 and the passage's relevance; a path the mean of its segments.
+
+    Level 1: B 0.9, A 0.5, C 0.1, of which two stay. Level 2: of B and then A, each with A, B, C:
+    B B (0.9 + 0.9) / 2 = 0.9; B A and A B 0.7; B C and A A 0.5; A C 0.3. Of equal ones the earlier.
+    """
+    result = asked(scripted(LONG))
+
+    assert [
+        [("B one.", E + 0.9), ("A one.", E + 0.5)],
+        [("B one. B two.", E + 0.9), ("B one. A after B.", E + 0.7)],
+    ] == [[(said, pytest.approx(score)) for said, score in level] for level in levels(result)]
+    assert "B one. B two." == answer(result)
+    assert [B] == [s.text for s in result.kept]
+
+
+def test_a_finished_beginning_stays_while_it_is_best() -> None:
+    """C ends after one segment; the mean, not the sum, compares it with longer ones."""
+    marks = LONG | {C: Marks(1.0, says={"": "C one."})}
+    result = asked(scripted(marks))
+
+    assert ["C one.", "C one."] == [level[0][0] for level in levels(result)]
+    assert "C one." == answer(result)
+
+
+def test_an_endless_answer_ends_at_its_depth() -> None:
+    """A model that always has one more new sentence is stopped."""
+
+    class Endless(Reflecting):
+        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+            return [f"Sentence {len(said_of(p))}. More." for p in prompts]
+
+    result = asked(Endless([], marks={A: Marks()}, choices=scripted(LONG).choices), [A], depth=3)
+
+    assert 3 == len(levels(result))
+    assert 3 == answer(result).count("Sentence")
+
+
+def test_a_segment_that_says_the_same_again_ends_the_answer() -> None:
+    """A model that repeats itself is not asked seven times."""
+    marks = {A: Marks(says={"": "Ann did. And", "Ann did.": "ANN did. And"})}
+    result = asked(scripted(marks), [A])
+
+    assert "Ann did." == answer(result)
+    assert 2 == len(levels(result))
+
+
+@pytest.mark.parametrize(("odds", "passages"), [(0.2, 0), (0.21, 1)])
+def test_retrieval_is_on_demand(odds: float, passages: int) -> None:
+    """Above 0.2, not at it; without a passage a score is e^-1 + 0.5 use, the mark 5 worth 1."""
+    marks = {
+        A: Marks(0.9, says={"": "Ann did."}),
+        "": Marks(useful=(0.0, 0.0, 0.0, 0.0, 1.0), says={"": "Someone did."}),
+    }
+    result = asked(scripted(marks, {"": odds}), [A])
+
+    assert passages == len(result.kept)
+    assert (["Someone did.", "Ann did."][passages]) == answer(result)
+    assert pytest.approx([E + 0.5, E + 0.9][passages]) == levels(result)[0][0][1]
+
+
+def test_what_has_been_said_is_searched_too() -> None:
+    """The second search is the question with the first segment."""
+    marks = {A: Marks(says={"": "Ann did. And", "Ann did.": "She is old."})}
+    queries: list[str] = []
+
+    def finds(query: Query, /) -> list[Segment]:
+        queries.append(query.text)
+        return [Segment.whole(Document("a", A))]
+
+    result = self_rag(scripted(marks), HashingEmbedder(), source=finds).ask(QUESTION)
+
+    assert [QUESTION, f"{QUESTION} Ann did."] == queries
+    assert "Ann did. She is old." == answer(result)
+
+
+def test_a_search_that_finds_nothing_goes_on_without() -> None:
+    """The segment is written from no passage."""
+    marks = {"": Marks(says={"": "Someone did."})}
+    system = self_rag(scripted(marks), HashingEmbedder(), source=lambda _: [])
+
+    assert "Someone did." == answer(system.ask(QUESTION))
+
+
+def test_a_model_that_writes_nothing_leaves_it_to_the_reader() -> None:
+    """The reader answers from what was found, and the trace says so."""
+    result = asked(scripted({A: Marks()}), [A])
+
+    assert "the reader" == answer(result)
+    assert [A] == [s.text for s in result.kept]
+    assert "nothing was written: the reader answers from what was found" in notes(result)
+
+
+def test_passages_over_the_context_are_left_out() -> None:
+    """Room is the context without two segments and the chat's frame; the trace tells how many."""
+    long = " ".join(["word"] * 150)
+    llm = scripted({A: Marks(says={"": "Ann did."})})
+    llm.context = 330
+    result = asked(llm, [A, long])
+
+    assert "Ann did." == answer(result)
+    assert "1 passages do not fit the context of 66 tokens" in notes(result)
+
+
+def test_pruned_spans_of_a_document_are_one_passage() -> None:
+    """They stand together; what is kept are the spans themselves."""
+
+    def ends(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [Segment(s.document, *span) for s in segments for span in [(0, 4), (8, s.end)]]
+
+    llm = scripted({"Ann  it.": Marks(), "Ann it.": Marks(says={"": "Ann did."})})
+    result = asked(llm, [A], prune=ends)
+
+    assert ["Ann ", " it."] == [s.text for s in result.kept]
+
+
+def test_a_model_without_the_tokens_is_an_error_at_once() -> None:
+    """Before any question, with the tokens by name."""
+    with pytest.raises(Unsupported, match=r"lacks .* tokens \[Retrieval\], .*</paragraph>: take"):
+        self_rag(ScriptedLLM([]), HashingEmbedder())
+
+
+def test_any_model_can_be_prompted() -> None:
+    """The same search by prompts: it is asked for yes, full and 5."""
+    seen: list[tuple[str, ...]] = []
+
+    def choices(prompt: Prompt, options: Sequence[str]) -> Sequence[float]:
+        seen.append(tuple(options))
+        return [1.0, *[0.0] * (len(options) - 1)]
+
+    llm = ScriptedLLM(["Ann did."], choices=choices)
+    result = asked(llm, [A], reflection="prompted")
+
+    assert [("yes", "no"), ("yes", "no"), ("full", "part", "none"), ("1", "2", "3", "4", "5")] == (
+        seen
+    )
+    assert pytest.approx(E + 1 + 1 - 0.5) == levels(result)[0][0][1]
+    assert "Ann did." == answer(result)

@@ -1,0 +1,400 @@
+"""WinnowRAG as one system: what it costs, what it tells, and that it tells the same every time."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Prompt
+from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.deadline import check_time, deadline
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.result import Result
+from ragsieve.systems import build
+from ragsieve.systems.base import SYSTEMS
+from ragsieve_research import datasets
+from ragsieve_research.systems.cluster import inequality
+from ragsieve_research.systems.winnowrag import winnowrag
+from tests.named import answer, notes
+
+pytest.importorskip("sklearn")
+
+QUESTION = "Where does the train end?"
+TOWNS = ["Rome", "Paris", "Lyon"]
+DOCUMENTS = [
+    {
+        "id": f"d{n}",
+        "title": f"Line {n % 4}",
+        "text": f"{TOWNS[n % 3]} is the end of line {n % 4}.{' It is old.' * (n > 7)}",
+    }
+    for n in range(12)
+]
+DOCUMENT = re.compile(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', re.MULTILINE)
+RESPONSE = re.compile(r'^Response \[(\d+)\]: Answer: "(.*?)"', re.MULTILINE)
+COSTS = ("calls", "embedded", "cached", "tokens_in", "tokens_out")
+
+
+def asked_for(prompt: Prompt) -> str:
+    """Which of the five prompts this is."""
+    text = prompt[0].content
+    if prompt[0].role == "system":
+        return "argue" if "remarked" in text else "answer"
+    if RESPONSE.search(text):
+        return "judge"
+    return "same" if "Do not judge" in text else "pick"
+
+
+def debater(prompt: Prompt) -> str:
+    """Agents name the first town they read; the critic calls the last of several incorrect."""
+    text, kind = prompt[0].content, asked_for(prompt)
+    if kind in ("answer", "argue"):
+        town = DOCUMENT.findall(text)[0].split()[0]
+        return f"Evidence: it\nExplanation: so\nAnswer: {town}" if kind == "argue" else town
+    if kind != "judge":
+        return "1" if kind == "pick" else "Unique answers: []\nDuplicate answers: []"
+    number, answer = RESPONSE.findall(text)[-1]
+    ends = f"[]\nExplanation: one\nConsistent answer: yes: {answer}"
+    goes = f"[{number}]\nExplanation: not {answer}\nConsistent answer: no"
+    return f"Incorrect answers: {ends if number == '1' else goes}"
+
+
+def llm(reply: Callable[[Prompt], str] = debater) -> ScriptedLLM:
+    return ScriptedLLM(reply, can=frozenset({"complete"}))
+
+
+def told(result: Result) -> list[dict[str, Any]]:
+    """The story of a result."""
+    return next(step.events for step in result.trace.steps if step.events)
+
+
+def bytes_of(result: Result, *without: str) -> bytes:
+    """A result as JSON, without what was measured by the clock."""
+    values = copy.deepcopy(result.to_dict())
+    for step in values["trace"]["steps"]:
+        for name in ("seconds", *without):
+            del step[name]
+    return json.dumps(values).encode()
+
+
+def listed(numbers: list[int]) -> str:
+    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def kinds(model: ScriptedLLM) -> list[str]:
+    return [asked_for(prompt) for prompt in model.prompts]
+
+
+def test_the_story_is_told_in_order() -> None:
+    """Clusters, answers, merges of round 0, then rounds with their merges, then the end."""
+    result = winnowrag(llm(), HashingEmbedder(), clusters=4).ask(QUESTION, DOCUMENTS)
+    story = told(result)
+    events = " ".join(f"{e['event']}{e.get('round', '')}" for e in story)
+
+    assert re.fullmatch(
+        r"clusters answers( merge0)*( round1( merge1)*)( round\d( merge\d)*)* end", events
+    )
+    assert json.loads(json.dumps(story)) == story
+    assert [d["id"] for d in DOCUMENTS] == [d["document"] for d in story[0]["documents"]]
+    assert {"document", "title", "agent", "x", "y"} == {*story[0]["documents"][0]}
+    assert [1, 2, 3, 4] == [a["agent"] for a in story[1]["answers"]]
+    assert [s.document.id for s in result.kept] == story[-1]["documents"]
+
+
+def test_calls_of_the_llm_are_told_apart_from_embedded_texts() -> None:
+    """In the step and in the story's end: prompts, and 12 documents."""
+    model = llm()
+    result = winnowrag(model, HashingEmbedder(), clusters=4).ask(QUESTION, DOCUMENTS)
+    (step,) = [one.to_dict() for one in result.trace.steps if one.events]
+
+    assert (len(model.prompts), len(DOCUMENTS)) == (step["calls"], step["embedded"])
+    assert (step["calls"], 12) == (told(result)[-1]["calls"], told(result)[-1]["embedded"])
+
+
+def test_the_answer_is_the_storys_end_and_no_reader_is_asked() -> None:
+    """The last step is free, and says why; a filter alone answers nothing."""
+    model = llm()
+    system = winnowrag(model, HashingEmbedder(), clusters=4)
+    result = system.ask(QUESTION, DOCUMENTS)
+    last = result.trace.steps[-1]
+
+    assert result.answer
+    assert (told(result)[-1]["answer"], result.kept) == (result.answer.text, result.answer.segments)
+    assert [] == last.usages
+    assert ["not asked: a stage before it has answered"] == last.notes
+    assert {"answer", "argue", "same", "judge"} == {*kinds(model)}
+    assert system(QUESTION, DOCUMENTS).answer is None
+
+
+def test_every_document_has_a_verdict_with_a_reason() -> None:
+    """Merge and inequality, the answer that does not stand, or the rank: never just a stage."""
+    result = winnowrag(llm(), HashingEmbedder(), clusters=4, documents=10)(QUESTION, DOCUMENTS)
+    forms = (
+        r"ellipse of agents [\d, ]+ and \d: [\d.-]+ > [\d.-]+",
+        r"hyperbola of agents \d and \d: [\d.-]+ ≤ [\d.-]+",
+        r"agent \d's answer '\w+' does not stand",
+        r"rank 1[12] is past k=10",
+    )
+    gone = [v.reason for v in result.verdicts if v.stage]
+
+    assert len(DOCUMENTS) == len(result.verdicts) == len(result.kept) + len(gone)
+    assert [] == [r for r in gone if not any(re.fullmatch(form, r) for form in forms)]
+    assert 2 == sum(r.startswith("rank") for r in gone)
+    assert 10 == len(told(result)[0]["documents"])
+
+
+def test_reasons_say_what_the_story_says() -> None:
+    """Each document that a merge dropped has the numbers of that merge."""
+    result = winnowrag(llm(), HashingEmbedder(), clusters=4)(QUESTION, DOCUMENTS)
+    reasons = {v.segment.document.id: v.reason for v in result.verdicts}
+    fell = {
+        d["document"]: f"{e['by']} of agents {listed([e['into'], *e['of']])}: "
+        f"{inequality(d['value'], d['threshold'])}"
+        for e in told(result)
+        if e["event"] == "merge"
+        for d in e["dropped"]
+    }
+
+    assert fell
+    assert fell == {document: reasons[document] for document in fell}
+
+
+def test_a_budget_holds_after_winnowing() -> None:
+    """The answer rests on what was read; the context is cut to what fits, here one document."""
+    system = winnowrag(llm(), HashingEmbedder(), clusters=1)
+    most = system(QUESTION, DOCUMENTS[:2]).tokens.after
+    result = winnowrag(llm(), HashingEmbedder(), clusters=1, max_tokens=most - 1).ask(
+        QUESTION, DOCUMENTS[:2]
+    )
+
+    assert result.answer
+    assert (2, 1) == (len(result.answer.segments), len(result.kept))
+    assert result.tokens.after < most
+
+
+def test_a_broken_embedder_leaves_all_documents_to_the_reader() -> None:
+    """Skipped with a warning; a plain reader answers from everything."""
+
+    class Broken(HashingEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+            raise ModelError("no embedder today")
+
+    system = winnowrag(llm(lambda prompt: "Rome"), Broken()).lenient()
+    result = system.ask(QUESTION, DOCUMENTS)
+
+    assert result.answer
+    assert ("Rome", len(DOCUMENTS)) == (result.answer.text, len(result.kept))
+    assert ["ModelError: no embedder today"] == [
+        w.partition("skipped: ")[2] for w in result.trace.warnings
+    ]
+
+
+def test_an_answer_of_a_stage_that_failed_does_not_count() -> None:
+    """The clusters have answers when their critic breaks; the reader is asked all the same."""
+
+    def reply(prompt: Prompt) -> str:
+        if RESPONSE.search(prompt[0].content):
+            raise ModelError("no critic today")
+        debates = asked_for(prompt) == "same" or DOCUMENT.search(prompt[0].content)
+        return debater(prompt) if debates else "all of it"
+
+    result = winnowrag(llm(reply), HashingEmbedder()).lenient().ask(QUESTION, DOCUMENTS)
+
+    assert "all of it" == answer(result)
+    assert 1 == len(result.trace.warnings)
+
+
+def test_defaults_are_the_papers() -> None:
+    """N = 50, K = 10, M = 3, one model for all."""
+    options = SYSTEMS["winnowrag"].options
+
+    assert {"documents": 50, "clusters": 10, "rounds": 3} == {
+        name: options[name] for name in ("documents", "clusters", "rounds")
+    }
+    assert options["critic"] is None
+
+
+def test_a_critic_that_knows_is_asked_for_by_name() -> None:
+    """It needs the gold answers."""
+    gold = {QUESTION: ["Lyon"]}
+    model = llm()
+    oracle = build("winnowrag-oracle", model, HashingEmbedder(), {"clusters": 12}, answers=gold)
+    result = oracle.ask(QUESTION, DOCUMENTS)
+
+    assert "Lyon" == answer(result)
+    assert {"answer", "argue"} == {*kinds(model)}
+    with pytest.raises(InputError, match="winnowrag-oracle needs the gold answers"):
+        build("winnowrag-oracle", model, HashingEmbedder())
+
+
+VERDICTS = st.lists(
+    st.tuples(st.sets(st.integers(1, 6)), st.sampled_from(["no", "no", "no", "yes: Rome"]),
+              st.sampled_from(["", "why", "once more"])),
+    min_size=5, max_size=5,
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(1, 12),
+    clusters=st.integers(1, 6),
+    rounds=st.integers(0, 4),
+    verdicts=VERDICTS,
+    same=st.lists(st.sets(st.integers(1, 6), min_size=2), max_size=2),
+)
+def test_a_question_costs_no_more_than_was_said(
+    count: int, clusters: int, rounds: int, verdicts: Any, same: list[set[int]]
+) -> None:
+    """At most K + 1 + M (K' + 1) calls, whatever the critic says; the trace has every one."""
+    left = iter(verdicts)
+
+    def reply(prompt: Prompt) -> str:
+        if asked_for(prompt) == "same":
+            most = len(re.findall(r"^Answer \[", prompt[0].content, re.MULTILINE))
+            known = [sorted(n for n in group if n <= most) for group in same]
+            groups = [group for group in known if len(group) > 1]
+            return f"Unique answers: []\nDuplicate answers: {groups}"
+        if asked_for(prompt) != "judge":
+            return debater(prompt)
+        if len(prompt) > 2:
+            return "Incorrect answers: []\nExplanation: so\nConsistent answer: no"
+        wrong, consistent, why = next(left)
+        numbers = [n for n in sorted(wrong) if n <= len(RESPONSE.findall(prompt[0].content))]
+        return f"Incorrect answers: {numbers}\nExplanation: {why}\nConsistent answer: {consistent}"
+
+    model = llm(reply)
+    system = winnowrag(model, HashingEmbedder(), clusters=clusters, rounds=rounds)
+    result = system.ask(QUESTION, DOCUMENTS[:count])
+    story = told(result)
+    k = len(story[1]["answers"])
+    most = k - sum(len(e["of"]) for e in story if e["event"] == "merge" and e["round"] == 0)
+
+    again = sum(len(prompt) > 2 for prompt in model.prompts)  # after a contradictory verdict
+    assert len(model.prompts) - again <= k + 1 + rounds * (most + 1)
+    assert len(model.prompts) == sum(
+        u.model == model.identity for step in result.trace.steps for u in step.usages
+    )
+    assert result.kept
+    assert [] == [v.reason for v in result.verdicts if v.reason.startswith("not kept by")]
+
+
+@pytest.mark.parametrize("most", [1, 4, 6, 9, 14, 30])
+@pytest.mark.parametrize("unreadable", [False, True])
+def test_calls_of_a_question_are_capped(most: int, unreadable: bool) -> None:
+    """Re-asks among them; the best answer so far stands, and the trace says why."""
+    model = llm((lambda _: "Rome") if unreadable else debater)
+    result = winnowrag(model, HashingEmbedder(), clusters=4, max_calls=most).ask(
+        QUESTION, DOCUMENTS
+    )
+
+    assert len(model.prompts) <= most
+    assert result.answer
+    assert result.answer.text in TOWNS
+    assert result.kept
+    assert most > 6 or "the debate is cut short: up to" in " ".join(notes(result))
+
+
+def test_a_question_has_a_deadline_and_a_budget() -> None:
+    """After either no step begins: four answers and no critic."""
+    for option in ({"max_seconds": 1e-9}, {"max_llm_tokens": 1}):
+        model = llm()
+        system = winnowrag(model, HashingEmbedder(), clusters=4, **option)
+        result = system.ask(QUESTION, DOCUMENTS)
+
+        assert 4 == len(model.prompts)
+        assert "the majority so far, as a limit is reached" == told(result)[-1]["why"]
+
+
+@pytest.mark.parametrize("rounds", [0, 3])
+@pytest.mark.parametrize("slow", ["same", "argue", "judge", "pick"])
+def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow: str, rounds: int) -> None:
+    """What is being written is given up; the first answers have a majority by then."""
+
+    def reply(prompt: Prompt) -> str:
+        while asked_for(prompt) == slow:
+            time.sleep(0.01)
+            check_time(deadline())
+        return debater(prompt)
+
+    system = winnowrag(llm(reply), HashingEmbedder(), clusters=4, rounds=rounds, max_seconds=0.2)
+    began = time.monotonic()
+    result = system.ask(QUESTION, DOCUMENTS)
+
+    assert time.monotonic() - began < 5
+    assert result.answer
+    assert result.answer.text in TOWNS
+    late = slow in (("same", "argue", "judge") if rounds else ("pick",))
+    assert late == ("the debate is cut short: max_seconds=0.2 are over" in notes(result))
+
+
+def test_threads_that_share_batches_pay_for_their_own() -> None:
+    """With nothing remembered costs are the same, too."""
+    asked = [f"{QUESTION} {n}" for n in range(6)]
+    alone = winnowrag(llm(), HashingEmbedder(), clusters=4)
+    expected = [bytes_of(alone.ask(question, DOCUMENTS)) for question in asked]
+    with DynamicBatcher(llm(), callers=6) as model, ThreadPoolExecutor(6) as pool:
+        shared = winnowrag(model, HashingEmbedder(), clusters=4)
+        found = pool.map(lambda question: bytes_of(shared.ask(question, DOCUMENTS)), asked)
+
+        assert expected == list(found)
+
+
+@pytest.mark.models
+def test_the_default_models_tell_the_same_twice() -> None:
+    """SmolLM2 answers and judges over a few words, held to its forms; MiniLM places them."""
+    pytest.importorskip("torch")
+    from ragsieve.models import load
+
+    model, embedder = load("smollm2"), load("minilm")
+    system = winnowrag(model, embedder, clusters=2, rounds=1)
+    texts = ["Paris is it.", "Paris.", "Rome.", "Rome is it."]
+    first, second = (system.ask("What is the capital of France?", texts) for _ in range(2))
+
+    assert bytes_of(first) == bytes_of(second)
+    assert ["clusters", "answers"] == [e["event"] for e in told(first)[:2]]
+    assert first.kept
+
+
+def test_a_benchmark_records_the_story(tmp_path: Path) -> None:
+    """Every record of the sample has it, here with the critic that knows.
+
+    Calls of the LLM are told from those of the embedder: one for each document.
+    """
+    from ragsieve_research.evaluate.bench import Bench
+    from ragsieve_research.evaluate.config import BenchSystem, Config, Data, Generator
+    from ragsieve_research.evaluate.records import load_run
+
+    options = {"clusters": 1, "rounds": 1}
+    config = Config(
+        systems=[BenchSystem(name="winnowrag-oracle", options=options)],
+        data=[Data(name="sample")],
+        generators=(Generator(llm="fake:echo"),),
+        embedder="fake:hashing",
+        workers=4,
+        latency=0,
+    )
+    bench = Bench(config, tmp_path)
+    bench.prepare()
+    assert [] == [p.done.error for p in bench.run() if p.done.error]
+    lines = next((tmp_path / "records").glob("*.jsonl")).read_text().splitlines()
+    for record in map(json.loads, lines):
+        (story,) = [s["events"] for s in record["trace"]["steps"] if s.get("events")]
+
+        assert ("clusters", "end") == (story[0]["event"], story[-1]["event"])
+        assert record["answer"] == story[-1]["answer"]
+    (cell,) = load_run(tmp_path).cells
+    documents = [len(e.documents) for _, e in datasets.load("sample").examples()]
+
+    assert documents == [*cell.column("cost", "encoder_calls")]
+    # An answer, an argument that cannot be read, and the same once more; the oracle costs nothing.
+    assert [3.0] * 12 == [*cell.column("cost", "llm_calls")]

@@ -1,0 +1,165 @@
+"""Text that a model writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.baselines import top_documents
+from ragsieve.trace import Trace, step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.systems.written import Write, written
+
+QUERY = Query("Who sang Summer Breeze?")
+TEXTS = ["Seals and Crofts sang Summer Breeze.", "They wrote it in 1972, and it sold well."]
+GIVEN = [Segment.whole(Document(f"d{n}", text, rank=n)) for n, text in enumerate(TEXTS)]
+SUMMARY = "Seals and Crofts sang it in 1972."
+
+
+def writing(reply: str) -> ScriptedLLM:
+    return ScriptedLLM(lambda _: reply, identity="writer")
+
+
+def test_a_text_is_marked_with_its_writer_and_parents() -> None:
+    """One segment: the whole of a document of its own, at its first parent's rank."""
+    made = Write(writing(f" {SUMMARY}\n"), "summarise")(QUERY, GIVEN[1:])
+
+    assert [SUMMARY] == [s.text for s in made]
+    document = made[0].document
+    assert ("written", SUMMARY, "writer") == (document.id, document.text, document.written_by)
+    assert tuple(GIVEN[1:]) == document.parents
+    assert 1 == document.rank
+
+
+@pytest.mark.parametrize("reply", ["", " \n", "NONE", "none.", "<think>Who?</think>", "<think>Wh"])
+def test_an_empty_text_keeps_nothing(reply: str) -> None:
+    """Neither does the word for it, nor thoughts alone; the trace says so."""
+    with Trace().recording(), step("Write", GIVEN) as record:
+        made = Write(writing(reply), "summarise")(QUERY, GIVEN)
+
+    assert [] == made
+    assert ["writer wrote nothing: nothing is kept"] == record.notes
+    assert ["writer: read, but it wrote nothing"] * 2 == [d.reason for d in record.dropped]
+
+
+def test_parents_are_explained() -> None:
+    """What a text was written from is gone, and the trace says where to."""
+    with Trace().recording(), step("Write", GIVEN) as record:
+        record.after = tuple(Write(writing(SUMMARY), "summarise")(QUERY, GIVEN))
+
+    assert ["writer: read for what it wrote"] * 2 == [d.reason for d in record.dropped]
+
+
+def test_nothing_in_nothing_out() -> None:
+    """Without a segment, or with empty ones only, the model is not asked."""
+    llm = writing(SUMMARY)
+    write = Write(llm, "summarise")
+
+    assert [] == write(QUERY, [])
+    assert [] == write(QUERY, [Segment.whole(Document("empty", ""))])
+    assert [] == llm.prompts
+
+
+def test_nothing_grows() -> None:
+    """Seven tokens were read, so a longer reply ends after seven."""
+    made = Write(writing("one two three four five six seven eight"), "recomp")(QUERY, GIVEN[:1])
+
+    assert ["one two three four five six seven"] == [s.text for s in made]
+
+
+def test_no_more_is_written_than_asked_for() -> None:
+    """``max_tokens`` holds where less would be allowed than was read."""
+    made = Write(writing(SUMMARY), "recomp", max_tokens=3)(QUERY, GIVEN)
+
+    assert ["Seals and Crofts"] == [s.text for s in made]
+
+
+def test_what_does_not_fit_the_context_is_no_parent() -> None:
+    """152 less 16 of the reply, 64 of the chat format and 11 of the prompt leaves 61 tokens.
+
+    Of two segments of 60 and 11 tokens the better one is read.
+    """
+    llm = ScriptedLLM(lambda _: SUMMARY, context=152, identity="writer")
+    long = Segment.whole(Document("long", "word " * 60)).scored("s", 0.5)
+    given = [long, GIVEN[1].scored("s", 1.0)]
+    with Trace().recording(), step("Write", given) as record:
+        record.after = tuple(Write(llm, "recomp", max_tokens=16)(QUERY, given))
+
+    assert [(given[1],)] == [s.document.parents for s in record.after]
+    assert [
+        "60 tokens more than 11 pass max_tokens=61",
+        "writer: read for what it wrote",
+    ] == [d.reason for d in record.dropped]
+
+
+def test_where_nothing_fits_nothing_is_written() -> None:
+    """A model that has read no document would answer by itself: its reply does not count."""
+    llm = ScriptedLLM(lambda _: SUMMARY, context=64 + 32 + 16)
+    made = Write(llm, "recomp", max_tokens=8)(
+        QUERY, [Segment.whole(Document("long", "word " * 99))]
+    )
+
+    assert [] == made
+
+
+def test_ids_stay_unique() -> None:
+    """A document may be called as the text would be."""
+    given = [Segment.whole(Document(name, "Seals sang.")) for name in ("summary", "summary#2")]
+    made = Write(writing("Seals."), "recomp", name="summary")(QUERY, given)
+
+    assert ["summary#3"] == [s.document.id for s in made]
+
+
+def test_texts_of_one_question_are_told_apart() -> None:
+    """A second text from the same parents takes another id where it is told of the first."""
+    first = written("One.", by="writer", parents=GIVEN)
+    second = written("Two.", by="writer", parents=GIVEN, beside=first)
+
+    assert [("written", "One."), ("written#2", "Two.")] == [
+        (s.document.id, s.text) for s in (*first, *second)
+    ]
+
+
+def test_a_text_holds_nothing_unsafe() -> None:
+    """Control characters and lone surrogates could hide text or end it early."""
+    made = written("a\x00b\ud800c", by="writer", parents=GIVEN)
+
+    assert ["a\ufffdb\ufffdc"] == [s.text for s in made]
+
+
+def test_what_was_written_is_kept_and_its_parents_are_not() -> None:
+    """A system's result says what became of each; the reader reads the text alone."""
+
+    def reply(prompt: Prompt) -> str:
+        return SUMMARY if prompt[0].role == "user" else "1972"
+
+    llm = ScriptedLLM(reply, identity="writer")
+    system = System(Pipeline(Write(llm, "summarise")), top_documents(llm).reader)
+    result = system.ask(QUERY, TEXTS)
+
+    assert SUMMARY == result.text
+    assert [
+        ("0", "writer: read for what it wrote"),
+        ("written", ""),
+        ("1", "writer: read for what it wrote"),
+    ] == [(v.segment.document.id, v.reason) for v in result.verdicts]
+    assert result.tokens.after <= result.tokens.before
+
+
+def test_a_model_that_fails_is_skipped_where_asked() -> None:
+    """With ``on_error="keep"`` the documents pass as they were."""
+    llm = ScriptedLLM([], identity="writer")
+    system = System(Pipeline(Write(llm, "summarise")), top_documents(llm).reader)
+
+    with pytest.raises(ModelError, match="the script has 0 replies"):
+        system(QUERY, TEXTS)
+    assert tuple(TEXTS) == tuple(s.text for s in system.lenient()(QUERY, TEXTS).kept)
+
+
+def test_options_are_checked() -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
+        Write(writing(""), "recomp", max_tokens=0)

@@ -1,0 +1,329 @@
+"""A system over many questions: written as they are done, and none made twice."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.batch import Batch, Done, Tally, judged, replace_lines
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve.types import Example
+from ragsieve_research.systems.finefilter import finefilter
+
+SYSTEM = finefilter(echo(), HashingEmbedder())
+FOUND = {"line": 1, "input": "x", "system": "l", "tokens": {"before": 4, "after": 1}}
+
+
+def ask(example: Example) -> dict[str, Any]:
+    return judged(example, SYSTEM.ask(example.query, example.documents))
+
+
+def questions(path: Path, n: int) -> Path:
+    """A file of ``n`` questions, whose answer is their number."""
+    rows = [
+        {
+            "id": f"q{i}",
+            "question": f"Which bee has number {i}?",
+            "answers": [f"number {i}"],
+            "documents": [f"Bees make honey. This bee has number {i}."],
+        }
+        for i in range(1, n + 1)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def finished(
+    source: Path,
+    output: Path,
+    process: Callable[[Example], dict[str, Any]] = ask,
+    *,
+    workers: int = 8,
+    limit: int | None = None,
+) -> list[Done]:
+    with Batch(source, output, label="l") as batch:
+        return list(batch.run(process, workers=workers, limit=limit))
+
+
+def written(output: Path) -> list[dict[str, Any]]:
+    """Records by line, but for what was measured by the clock."""
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+    for row in rows:
+        for step in row["trace"]["steps"]:
+            del step["seconds"]
+    return sorted(rows, key=lambda row: int(row["line"]))
+
+
+def test_each_question_becomes_a_record(tmp_path: Path) -> None:
+    """It names its line, and says whether the answer is right."""
+    finished(questions(tmp_path / "q.jsonl", 20), tmp_path / "o.jsonl")
+    rows = written(tmp_path / "o.jsonl")
+
+    assert list(range(1, 21)) == [row["line"] for row in rows]
+    assert [f"q{i}" for i in range(1, 21)] == [row["id"] for row in rows]
+    assert [1.0] * 20 == [row["accuracy"] for row in rows]
+    assert "This bee has number 7." == rows[6]["answer"]
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    """Stopped after five questions and cut in the middle of a line: the records are the same."""
+    source = questions(tmp_path / "q.jsonl", 30)
+    finished(source, tmp_path / "whole.jsonl")
+    with Batch(source, tmp_path / "o.jsonl", label="l") as batch:
+        taken = list(islice(batch.run(ask, workers=2), 5))
+    output = tmp_path / "o.jsonl"
+    output.write_bytes(output.read_bytes()[:-20])
+    left = output.read_bytes().count(b"\n")
+    again = finished(source, output)
+
+    assert 5 == len(taken)
+    assert 4 <= left < 30
+    assert left == sum(done.again for done in again)
+    assert written(tmp_path / "whole.jsonl") == written(output)
+
+
+@pytest.mark.parametrize(
+    ("number", "torn"),
+    [
+        (3, b"\0" * 4096),
+        (3, b'{"line": 3, "input": "ab\0\0\0'),
+        (2, b'{"line": 9, "inp{"line": 3, "input": "x"}\n'),
+        (1, b'"kept": [], "text": "the end of a line"}\n'),
+        (2, b"\n"),
+        (2, b'{"line": 2, "text": "\xe2\x82\n'),
+    ],
+)
+def test_a_torn_record_is_named_and_asked_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int, torn: bytes
+) -> None:
+    """A tail of zeros, two records in one line, the end of one, half a letter: at any line."""
+    source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
+    finished(source, tmp_path / "whole.jsonl")
+    finished(source, output, workers=1)
+    rows = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join([*rows[: number - 1], torn, *rows[number:]]))
+    again = finished(source, output)
+
+    assert [False] == [done.again for done in again if not done.again]
+    assert written(tmp_path / "whole.jsonl") == written(output)
+    assert [f"line {number} of output {output} was torn"] == [
+        message.partition(",")[0] for message in caplog.messages
+    ]
+
+
+def test_a_file_of_nothing_but_a_torn_record_is_begun_anew(tmp_path: Path) -> None:
+    """The first record was being written when the power went."""
+    source, output = questions(tmp_path / "q.jsonl", 2), tmp_path / "o.jsonl"
+    for torn in (b"\0" * 50, b'{"line": 1, "inp', b'{"li\0\0'):
+        output.write_bytes(torn)
+        finished(source, output)
+
+        assert [1, 2] == [row["line"] for row in written(output)]
+
+
+def test_what_is_done_is_not_made_again(tmp_path: Path) -> None:
+    """The second run asks nothing, and sums up as the first."""
+    source = questions(tmp_path / "q.jsonl", 3)
+    sums = []
+
+    def unwanted(example: Example) -> dict[str, Any]:
+        raise ModelError("asked again")
+
+    for process in (ask, unwanted):
+        tally = Tally()
+        for done in finished(source, tmp_path / "o.jsonl", process):
+            tally.add(done)
+        sums.append((tally.written, tally.failed, tally.before, tally.after, tally.right))
+
+    assert sums[0] == sums[1]
+    assert (3, 0, 3.0) == (sums[0][0], sums[0][1], sums[0][4])
+
+
+def test_a_record_is_written_when_it_is_done(tmp_path: Path) -> None:
+    """A slow question holds nothing back: the others are in the file before it ends."""
+    source, output = questions(tmp_path / "q.jsonl", 4), tmp_path / "o.jsonl"
+    go_on = threading.Event()
+
+    def slow_first(example: Example) -> dict[str, Any]:
+        if example.query.id == "q1":
+            go_on.wait(10)
+        return ask(example)
+
+    seen = []
+    with Batch(source, output, label="l") as batch:
+        for done in batch.run(slow_first, workers=2):
+            seen.append((done.line, len(output.read_text().splitlines())))
+            if len(seen) == 3:
+                go_on.set()
+
+    assert (3, 4) == (seen[2][1], seen[3][1])
+    assert 1 == seen[-1][0]
+
+
+def test_a_bad_record_stops_nothing(tmp_path: Path) -> None:
+    """Nor does a model that fails, or a fault in somebody's system; none of them is written."""
+    source = questions(tmp_path / "q.jsonl", 3)
+    with source.open("ab") as file:
+        file.write(b'\xff\n{nope\n{"question": " "}\n')
+
+    def faulty(example: Example) -> dict[str, Any]:
+        if example.query.id == "q1":
+            raise ModelError("down")
+        if example.query.id == "q2":
+            raise ZeroDivisionError
+        return ask(example)
+
+    done = sorted(finished(source, tmp_path / "o.jsonl", faulty), key=lambda d: d.line)
+    kinds = [ModelError, ZeroDivisionError, type(None), InputError, InputError, InputError]
+
+    assert kinds == [type(d.error) for d in done]
+    assert [3] == [row["line"] for row in written(tmp_path / "o.jsonl")]
+    assert 3 == sum(not d.error for d in finished(source, tmp_path / "o.jsonl"))
+
+
+def test_a_limit_takes_the_first_lines(tmp_path: Path) -> None:
+    """A larger one goes on from there."""
+    source = questions(tmp_path / "q.jsonl", 5)
+    first = finished(source, tmp_path / "o.jsonl", limit=2)
+    more = finished(source, tmp_path / "o.jsonl", limit=4)
+
+    assert [1, 2] == sorted(d.line for d in first)
+    assert [(1, True), (2, True), (3, False), (4, False)] == sorted((d.line, d.again) for d in more)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"my notes",
+        b"my notes\n",
+        b'{"a": 1}\n',
+        b"[]\n",
+        b"\xff\n",
+        json.dumps({**FOUND, "line": "1"}).encode() + b"\n",
+        b"my notes\n" + json.dumps({**FOUND, "system": "other"}).encode() + b"\n",
+        json.dumps({**FOUND, "system": "other"}).encode() + b"\n",
+    ],
+)
+def test_a_file_that_is_not_ours_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    """Notes, other JSON, and what another command made."""
+    (tmp_path / "o.jsonl").write_bytes(content)
+
+    with pytest.raises(InputError, match=r"must be empty or made by ragsieve|made by other, not"):
+        finished(questions(tmp_path / "q.jsonl", 1), tmp_path / "o.jsonl")
+    assert content == (tmp_path / "o.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "message"),
+    [
+        ("o.jsonl", {"workers": 0}, "workers must be at least 1, got 0"),
+        ("o.jsonl", {"limit": 0}, "limit must be at least 1, got 0"),
+        ("link", {}, "must not be the input"),  # a link to the input is the input
+        (".", {}, "must be a file"),
+        ("none/o.jsonl", {}, "must lie in a folder that is there"),
+    ],
+)
+def test_bad_options_are_named(
+    tmp_path: Path, output: str, options: dict[str, int], message: str
+) -> None:
+    """The input stays as it is."""
+    source = questions(tmp_path / "q.jsonl", 1)
+    before = source.read_bytes()
+    (tmp_path / "link").symlink_to(source)
+
+    with pytest.raises(InputError, match=message):
+        finished(source, tmp_path / output, **options)
+    assert before == source.read_bytes()
+
+
+def test_two_runs_do_not_share_an_output(tmp_path: Path) -> None:
+    """The second is turned away, until the first has ended."""
+    source, output = questions(tmp_path / "q.jsonl", 1), tmp_path / "o.jsonl"
+    with (
+        Batch(source, output, label="l"),
+        pytest.raises(InputError, match="is being written by another run"),
+    ):
+        finished(source, output)
+
+    assert 1 == len(finished(source, output))
+
+
+def test_a_changed_input_is_not_mixed_with_old_results(tmp_path: Path) -> None:
+    """More lines at the end are welcome; another line in the place of one that is done is not."""
+    source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
+    finished(source, output)
+    longer = finished(questions(source, 4), output)
+    source.write_text(source.read_text().replace("number 2", "number 9"))
+
+    assert 3 == sum(done.again for done in longer)
+    with pytest.raises(InputError, match=r"line 2 of .* is not the one"):
+        finished(source, output)
+
+
+def test_what_failed_can_be_written_and_made_again(tmp_path: Path) -> None:
+    """A record with its error stands for it; it stays, unless the next run retries."""
+    source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
+
+    def second_fails(example: Example) -> dict[str, Any]:
+        if example.query.id == "q2":
+            raise ModelError("no luck")
+        return ask(example)
+
+    found = []
+    for retry, process in ((False, second_fails), (False, ask), (True, ask)):
+        with Batch(source, output, label="l", retry=retry) as batch:
+            list(batch.run(process, failed=lambda _, error: {"error": str(error)}))
+            batch.sort()
+        found.append([json.loads(line).get("error") for line in output.read_text().splitlines()])
+
+    assert [[None, "no luck", None]] * 2 + [[None] * 3] == found
+
+
+def test_sorted_records_stand_in_the_order_of_the_questions(tmp_path: Path) -> None:
+    """In whatever order they were done; the batch can go on."""
+    source, output = questions(tmp_path / "q.jsonl", 6), tmp_path / "o.jsonl"
+    with Batch(source, output, label="l") as batch:
+        list(batch.run(ask, limit=3))
+        output.write_bytes(b"".join(reversed(output.read_bytes().splitlines(True))))
+    with Batch(source, output, label="l") as batch:
+        batch.sort()
+        list(batch.run(ask, workers=1))
+
+    numbers = [json.loads(line)["line"] for line in output.read_text().splitlines()]
+
+    assert [1, 2, 3] == numbers[:3]
+    assert {4, 5, 6} == {*numbers[3:]}
+
+
+def test_a_file_stays_where_the_lines_that_would_replace_it_break_off(tmp_path: Path) -> None:
+    """Nothing half written lies beside it."""
+    path = tmp_path / "o.jsonl"
+    path.write_bytes(b"old")
+
+    def broken() -> Iterator[bytes]:
+        yield b"new"
+        raise InputError("a mistake")
+
+    with pytest.raises(InputError):
+        replace_lines(path, broken())
+
+    assert [(path, b"old")] == [(file, file.read_bytes()) for file in tmp_path.iterdir()]
+
+
+def test_a_tally_says_what_matters() -> None:
+    """One of two questions was answered, rightly, from a quarter of its tokens."""
+    tally = Tally()
+    tally.add(Done(1, {**FOUND, "accuracy": 1.0}, again=True))
+    tally.add(Done(2, {}, InputError("bad")))
+
+    assert (
+        "1 of 2 questions; 1 of them from before; kept 1 of 4 tokens (25.0%); accuracy 100.0% of 1"
+    ) == str(tally)
+    assert (1, 1) == (tally.failed, tally.bad)

@@ -1,0 +1,378 @@
+"""Every code block of the README and of docs/ does what the page says, as far as it can here.
+
+- ``python`` blocks run, those of a page in order and with the same names; a ``text`` or ``json``
+  block right after one is what it prints.
+- ``sh`` blocks with such a block after them run, too. Of others every ``ragsieve`` command is read
+  by the command line, with all its options, systems, models and files; ``pip`` lines are checked
+  against pyproject's extras, ``docker`` lines against the Dockerfile, ``make`` against the
+  Makefile, ``python`` scripts must be there.
+- ``tests/installs`` runs blocks and commands where a line of installation brings what is there, and
+  the server's page with a server.
+- ``toml`` blocks are read by what reads the file that their first line names; other ``json`` blocks
+  are JSON. There are no blocks of other languages, but ``text``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+
+from ragsieve import cli, models, spec
+from ragsieve.cli.base import pairs, values
+from ragsieve.cli.config import read as read_settings
+from ragsieve.pipeline import System
+from ragsieve.systems import base as registry
+from ragsieve.systems.base import PARTS
+from ragsieve_research import artifacts
+from ragsieve_research.evaluate import config
+from ragsieve_research.retrieve.sources import sources_content
+from tests.blocks import BLOCKS, EXTRAS, OUTPUT, PAGES, PYPROJECT, ROOT, Block, write_files
+
+FAKES = {
+    "LLM": "fake:echo",
+    "sentence pruner": "fake:pruner",
+    "cross-encoder": "fake:overlap",
+    "token classifier": "token_classifier:OWNER/NAME",  # loaded when it first reads
+}
+A_MODEL = {part: FAKES[kinds[0]] for part, kinds in PARTS.items()}
+
+
+def runs(block: Block) -> bool:
+    """Whether a block is run, not only read."""
+    if block.included:
+        return False  # an example, which has a test of its own
+    return block.language == "python" or bool(block.output)
+
+
+COMMANDS = [
+    pytest.param(line, id=f"{name}:{line[:60]}")
+    for name, found in BLOCKS.items()
+    for block in found
+    if block.language == "sh"
+    for line in block.lines
+]
+
+
+@pytest.fixture(scope="session")
+def small_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of one document, by words."""
+    folder = tmp_path_factory.mktemp("index")
+    (folder / "notes.txt").write_text("Koechlin drew it.", encoding="utf-8")
+    made = shlex.split(f"index build {folder / 'words'} {folder / 'notes.txt'} --embedder none")
+    with pytest.raises(SystemExit):
+        cli.main(made)
+    return folder / "words"
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, small_index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of, in which blocks may write."""
+    for name in ("examples", "experiments"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    write_files(tmp_path)
+    (tmp_path / "my-index").symlink_to(small_index)
+    for name in ("my-router", "runs/run", "FOLDER", "notes"):
+        (tmp_path / name).mkdir(parents=True)
+    filter_ = artifacts.Trained(
+        generator=artifacts.Base("fake:echo"), embedder=artifacts.Base("fake:hashing")
+    )
+    artifacts.save(tmp_path / "my-filter", filter_, {})
+    for block in (b for found in BLOCKS.values() for b in found if b.language == "toml"):
+        (tmp_path / file_of(block)).write_text(block.text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def file_of(block: Block) -> str:
+    """The file that a TOML block shows: its first line names it."""
+    return block.text.partition("\n")[0].removeprefix("#").strip()
+
+
+def printed(block: Block, names: dict[str, object], page: str) -> str:
+    """What a block prints when it is run."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if block.language == "python":
+            exec(compile(block.text, page, "exec", dont_inherit=True), names)
+        else:
+            for line in block.lines:
+                with pytest.raises(SystemExit) as ended:
+                    cli.main(shlex.split(line)[1:])
+                assert 0 == (ended.value.code or 0), line
+    return out.getvalue()
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    "page",
+    [
+        name
+        for name, found in BLOCKS.items()
+        if any(map(runs, found)) and not name.endswith("server.md")  # `tests/installs` starts one
+    ],
+)
+def test_blocks_print_what_they_show(page: str, workplace: Path) -> None:
+    """The blocks of a page run in order; each prints what stands behind it, or nothing."""
+    names: dict[str, object] = {"__name__": "__main__", "__file__": str(workplace / "data.py")}
+    ran = [block for block in BLOCKS[page] if runs(block)]
+
+    with registry.SYSTEMS.isolated():
+        shown = [printed(block, names, page) for block in ran]
+
+    assert [block.output for block in ran] == shown
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_can_be_given(line: str, workplace: Path) -> None:
+    """A command line names options, systems, models, files, extras that there are."""
+    for command in re.split(r" ; |; | && ", line):
+        words = shlex.split(command, comments=True)
+        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+            words = words[1:]
+        if words[0] == "ragsieve":
+            check_ragsieve(words[1:])
+        else:
+            CHECKS[words[0]](words)
+
+
+def check_ragsieve(words: list[str]) -> None:
+    """Raise unless the command line takes these arguments; nothing is run."""
+    command: click.Command = cli.cli
+    context = click.Context(command)
+    rest = words
+    while isinstance(command, click.Group) and rest:
+        name, found, rest = command.resolve_command(context, rest)
+        assert name and found
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    given = command.make_context(context.info_name, rest, parent=context.parent).params
+    if "system_options" in given:
+        options = values("--option", given["system_options"])
+        for system in given.get("names") or [given["system"]]:
+            spec.check(system, options, pairs("--model", given["system_models"]))
+    for kind, name in (("LLM", given.get("llm")), ("embedder", given.get("embedder"))):
+        if name and name != "none":
+            models.check(name, kind)
+
+
+def check_pip(words: list[str]) -> None:
+    """Raise unless pyproject has the extras."""
+    for word in words:
+        for extras in EXTRAS.findall(word):
+            assert set() == {*extras.split(",")} - {*PYPROJECT["optional-dependencies"]}
+
+
+def check_docker(words: list[str]) -> None:
+    """Raise unless the Dockerfile has the build's arguments, and the container's command is one."""
+    if words[1] == "run":
+        command = words[words.index("ragsieve") + 1 :]
+        if command:  # else the image's own
+            check_ragsieve(command)
+    given = [after for word, after in pairwise(words) if word == "--build-arg"]
+    known = re.findall(r"^ARG (\w+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
+
+    assert set() == {word.partition("=")[0] for word in given} - {*known}
+
+
+def check_make(words: list[str]) -> None:
+    """Raise unless the Makefile has the target."""
+    assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def check_python(words: list[str]) -> None:
+    """Raise unless the script is there."""
+    assert (ROOT / words[1]).is_file()
+
+
+CHECKS = {
+    "python": check_python,
+    "pip": check_pip,
+    "docker": check_docker,
+    "make": check_make,
+    **dict.fromkeys(("curl", "openssl"), len),  # `tests/installs` runs them
+    **dict.fromkeys(("vllm", "ollama", "llama-server"), len),  # others', not ours to check
+}
+
+
+@pytest.mark.parametrize("page", [n for n, found in BLOCKS.items() if found])
+def test_data_blocks_can_be_read(page: str, workplace: Path) -> None:
+    """TOML is what the file that its first line names may hold; JSON is JSON."""
+    for block in BLOCKS[page]:
+        assert block.language in ("python", "sh", "toml", *OUTPUT)
+        if block.language == "toml":
+            read_toml(workplace / file_of(block))
+        elif block.language == "json":
+            json.loads(block.text)
+
+
+def read_toml(path: Path) -> None:
+    """Raise unless the file can be read as what it is."""
+    if path.name.startswith("run"):
+        config.read(path)
+    elif path.name.startswith("sources"):
+        (path.parent / "openapi.json").write_text("{}", encoding="utf-8")
+        sources_content(path)
+    elif path.name == "ragsieve.toml":
+        read_settings(path)
+    else:
+        raise AssertionError(f"nobody reads {path.name}")
+
+
+def test_readme_has_a_first_example_of_eight_lines() -> None:
+    """The first example is eight lines long, the blank one counted, and shows its output."""
+    first = next(block for block in BLOCKS["README.md"] if block.language == "python")
+
+    assert 8 == len(first.text.splitlines())
+    assert first.output
+
+
+@pytest.mark.models
+@pytest.mark.server
+def test_the_notebook_prints_what_it_shows() -> None:
+    """Run anew but for its installation; what stands under a cell is what it gives."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", 4)
+    shown = outputs(notebook)
+    nbclient.NotebookClient(notebook, timeout=120, startup_timeout=120).execute()
+
+    assert len(shown) > 5
+    assert shown == outputs(notebook)
+
+
+def outputs(notebook: Any) -> list[str]:
+    """What each cell that ran printed, and what it was worth."""
+    cells = [cell.outputs for cell in notebook.cells if cell.get("execution_count")]
+    kinds = ("stdout", "execute_result")
+    return [
+        "".join(
+            o.get("text") or o.data["text/plain"]
+            for o in cell
+            if o.get("name", o.output_type) in kinds
+        )
+        for cell in cells
+    ]
+
+
+@pytest.mark.models
+def test_the_picture_shows_what_the_default_filter_keeps() -> None:
+    """`python docs/picture.py` draws it."""
+    module = script("picture")
+
+    assert module.PICTURE.read_text(encoding="utf-8") == module.picture()
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def hooks() -> ModuleType:
+    """What fills the generated parts of the site."""
+    pytest.importorskip("griffe")
+    return script("hooks")
+
+
+def test_the_notebook_opens_in_colab_where_the_repository_is_on_github() -> None:
+    """Elsewhere, and where it is not known, there is no link."""
+    colab = hooks().colab
+    address = "https://colab.research.google.com/github/me/it/blob/main/docs/notebook.ipynb"
+
+    assert f"[Open it in Colab]({address})." == colab("https://github.com/me/it/")
+    assert ["", ""] == [colab(""), colab("https://example.org/me/it")]
+
+
+def test_every_system_has_a_page() -> None:
+    """A page a system, which says when to use it, when not and what it costs."""
+    found = {path.stem: path for path in (ROOT / "docs" / "systems").glob("*.md")}
+    parts = ["When to use it", "When not", "Cost"]
+
+    names = hooks().names()
+
+    assert {*names, "index"} == {*found}
+    for name in names:
+        assert parts == re.findall(r"^## (.*)", found[name].read_text(encoding="utf-8"), re.M)
+
+
+def test_systems_are_grouped() -> None:
+    """The main methods, others, baselines: each system is in one of them."""
+    four, others, baselines = hooks().groups().values()
+
+    assert {"finefilter", "winnowrag", "chunkrag", "pruningrag"} <= {*four}
+    assert "provence" in others
+    assert "top-sentences" in baselines
+    assert sorted([*four, *others, *baselines]) == sorted(hooks().names())
+
+
+def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
+    """A system's page has each option with what the docstring says, and a command that works."""
+    module = hooks()
+    for name in module.names():
+        text = module.system_page(name, "# x")
+        for option in spec.entry(name).options:
+            row = re.search(rf"^\| `{option}` \| .* \|$", text, re.M)
+            assert row, (name, option)
+            assert not row[0].endswith("|  |"), (name, option)
+        for line in re.findall(r"^ragsieve .*", text, re.M):
+            known = re.sub(r"(\w+)=MODEL", lambda m: f"{m[1]}={A_MODEL[m[1]]}", line)
+            check_ragsieve(shlex.split(known)[1:])
+
+
+def test_annotations_show_as_they_are_written() -> None:
+    """Where a module postpones their evaluation, and where it does not."""
+    hint = hooks().hint
+
+    assert ["int", "int | None", "Path | None"] == [*map(hint, (int, int | None, Path | None))]
+    assert "select.Cut | None" == hint("select.Cut | None")
+
+
+def test_an_option_without_a_description_is_named() -> None:
+    """With the function whose docstring lacks it."""
+
+    def undescribed(llm: models.base.LLM, *, k: int = 1) -> System:
+        """Keep some."""
+        return spec.load("top-documents", llm)
+
+    with registry.SYSTEMS.isolated():
+        registry.system("undescribed")(undescribed)
+        with pytest.raises(ValueError, match=r"\.undescribed: option k must have a line under A"):
+            hooks().options_table("undescribed")
+
+
+def test_figures_show_the_stages_of_the_composition() -> None:
+    """A figure is read off the system itself, with its models named for what they are."""
+    found = [(box.module, box.name, box.options) for box in hooks().boxes("top-sentences")]
+
+    assert [
+        ("split", "Sentences", "language=None, max_chars=1000"),
+        ("score", "Cosine", "embedder=embedder, titles=True"),
+        ("select", "TopK", "k=5"),
+        ("select", "Order", "by='document'"),
+    ] == found[:-1]
+
+
+def links(page: Path) -> Iterator[str]:
+    """Paths of this repository that a page links to."""
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            yield target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    """What a page links to in the repository exists."""
+    assert [] == [target for target in links(page) if not (page.parent / target).exists()]

@@ -1,0 +1,170 @@
+"""Writes that fail name the file; weights get ordinary permissions."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragsieve.cli import main
+from ragsieve.errors import InputError, ModelError
+from ragsieve.files import ordinary, writing
+from ragsieve_research.artifacts.folder import atomic_dir
+
+resource = pytest.importorskip("resource")
+
+QUESTIONS = "".join(
+    json.dumps({"question": f"Who built tower {n}?", "documents": [f"Ann built tower {n}. " * 9]})
+    + "\n"
+    for n in range(40)
+)
+BENCH = """
+embedder = "fake:hashing"
+[[systems]]
+name = "top-sentences"
+[[data]]
+name = "q.jsonl"
+[[generators]]
+llm = "fake:echo"
+"""
+FILTER = ("filter", "--system", "top-sentences", "--embedder", "fake:hashing")
+Full = Callable[..., str]
+
+
+@contextmanager
+def full(limit: int) -> Iterator[None]:
+    """So many bytes fit into a file; the next one fails as on a full disk."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+
+@pytest.fixture
+def failing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Full:
+    """The line that a command fails with where so many bytes fit into a file."""
+    (tmp_path / "q.jsonl").write_text(QUESTIONS)
+    (tmp_path / "d.txt").write_text("Ann built the tower. It is high.")
+    (tmp_path / "bench.toml").write_text(BENCH)
+    monkeypatch.chdir(tmp_path)
+
+    def run(limit: int, *arguments: str) -> str:
+        with full(limit), pytest.raises(SystemExit) as ended:
+            main(arguments)
+
+        assert 2 == ended.value.code
+        return capsys.readouterr().err.strip().splitlines()[-1]
+
+    return run
+
+
+def test_a_full_disk_names_the_file_of_records(failing: Full, tmp_path: Path) -> None:
+    """What was written whole stays; with space again, the same command goes on."""
+    command = (*FILTER, "--input", "q.jsonl", "--output", "o.jsonl")
+    line = failing(5000, *command)
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+
+    assert "error: output o.jsonl cannot be written: File too large" == line
+    assert 0 == ended.value.code
+    assert 40 == len((tmp_path / "o.jsonl").read_text().splitlines())
+
+
+def test_a_full_disk_names_the_file_of_a_benchmark(failing: Full) -> None:
+    """Its questions are the first that it writes."""
+    line = failing(2000, "bench", "bench.toml", "--output", "run")
+
+    assert "error: run/questions/q.jsonl cannot be written: File too large" == line
+
+
+def test_a_full_disk_names_the_page(failing: Full) -> None:
+    """Of ``--html``."""
+    line = failing(2000, *FILTER, "-q", "Who built it?", "--html", "page.html", "d.txt")
+
+    assert "error: --html page.html cannot be written: File too large" == line
+
+
+def test_a_full_disk_names_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is an error of the store, as all of its others."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.jsonl").write_text(QUESTIONS)
+    with full(8192), pytest.raises(SystemExit) as ended:
+        main(("index", "build", "folder", "--embedder", "fake:hashing", "q.jsonl"))
+
+    assert 1 == ended.value.code
+    assert "error: the index 'folder' could not be written: " in capsys.readouterr().err
+
+
+def test_a_full_disk_behind_standard_output_is_named(tmp_path: Path) -> None:
+    """All files are named where they are written: what has no name is the output."""
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    (tmp_path / "d.txt").write_text("Ann built the tower. It is high.")
+    command = [sys.executable, "-m", "ragsieve", *FILTER, "-q", "Who built it?", "d.txt"]
+    with Path("/dev/full").open("w") as output:
+        ended = subprocess.run(
+            command, stdout=output, stderr=subprocess.PIPE, cwd=tmp_path, check=False
+        )
+
+    assert b"error: standard output cannot be written: No space left on device\n" == ended.stderr
+    assert 2 == ended.returncode
+
+
+def test_weights_that_cannot_be_written_name_their_folder(tmp_path: Path) -> None:
+    """Safetensors hides the system's error in one of its own."""
+    library = pytest.importorskip("safetensors.numpy")
+    with (
+        full(1000),
+        pytest.raises(InputError, match=r"/f cannot be written: .*File too large"),
+        atomic_dir(tmp_path / "f") as fresh,
+    ):
+        library.save_file({"a": np.zeros(9999)}, fresh / "a.safetensors")
+
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_weights_have_ordinary_permissions(tmp_path: Path) -> None:
+    """Those that a new file gets, not 0600: a folder for a group can be read by it."""
+    library = pytest.importorskip("safetensors.numpy")
+    (tmp_path / "plain").touch()
+    with atomic_dir(tmp_path / "f") as fresh:
+        (fresh / "adapter").mkdir()
+        library.save_file({"a": np.zeros(9)}, fresh / "adapter" / "a.safetensors")
+    written = tmp_path / "f" / "adapter" / "a.safetensors"
+
+    assert (tmp_path / "plain").stat().st_mode == written.stat().st_mode
+
+
+def test_ordinary_permissions_touch_no_target_of_a_link(tmp_path: Path) -> None:
+    """Nor does anything stay beside the files."""
+    (tmp_path / "own").write_text("x")
+    (tmp_path / "own").chmod(0o400)
+    folder = tmp_path / "f"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "own")
+    ordinary(folder)
+
+    assert 0o400 == stat.S_IMODE((tmp_path / "own").stat().st_mode)
+    assert ["link"] == [file.name for file in folder.iterdir()]
+
+
+def test_other_errors_pass_as_they_are() -> None:
+    """Only a write that fails is one."""
+    for error in (ModelError("down"), InputError("(os error 28)"), ZeroDivisionError()):
+        with pytest.raises(type(error)) as raised, writing("x"):
+            raise error
+
+        assert error is raised.value

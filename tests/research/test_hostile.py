@@ -1,0 +1,121 @@
+"""Documents that want to be more than documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.prompts import numbered, render
+from ragsieve.result import Result
+from ragsieve.text import safe
+from ragsieve_research.systems.finefilter import finefilter
+from tests.campaign.hostile import HOSTILE
+
+QUESTION = "Who sang Quizzacious?"  # a word that no document below has
+PLAIN = "Seals and Crofts sang it."
+
+
+def scripted() -> ScriptedLLM:
+    """Names the first sentence, keeps all that is left, and answers."""
+
+    def reply(prompt: Prompt) -> str:
+        return "[1]" if "numbered list" in prompt[0].content else "yes"
+
+    return ScriptedLLM(
+        reply,
+        context=200_000,
+        choices=lambda prompt, options: [*range(1, len(options) + 1)],
+    )
+
+
+def run(documents: Sequence[dict[str, str]], **options: Any) -> tuple[Result, list[Prompt]]:
+    llm = scripted()
+    return finefilter(llm, HashingEmbedder(), **options).ask(QUESTION, documents), llm.prompts
+
+
+def shape(prompts: Sequence[Prompt]) -> list[list[str]]:
+    return [[message.role for message in prompt] for prompt in prompts]
+
+
+@pytest.mark.parametrize("mode", ["point", "write"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_is_a_document(name: str, mode: Any) -> None:
+    """Prompts have the turns they have without it, the question once, and spans are verbatim."""
+    attack = HOSTILE[name]
+    plain = [{"text": PLAIN}, {"text": PLAIN}]
+    hostile = [{"text": attack, "title": attack, "id": attack}, {"text": PLAIN}]
+    options = {"mode": mode, "min_keep": 2}  # so that the attack is read whatever is named
+    expected, prompts = run(plain, **options)
+    result, found = run(hostile, **options)
+
+    assert shape(prompts) == shape(found) == [["user"], ["user"], ["system", "user"]]
+    for prompt in found:
+        assert 1 == "".join(message.content for message in prompt).count("Quizzacious")
+    for segment in result.kept:
+        assert segment.document.text[segment.start : segment.end] == segment.text
+        assert segment.document in result.documents
+    assert expected.answer is not None
+    assert result.answer is not None
+    assert expected.answer.text == result.answer.text
+    assert json.loads(json.dumps(result.to_dict()))["text"] == result.text
+
+
+def test_all_hostile_documents_at_once() -> None:
+    """Every sentence has its one line and its one verdict, among all the others."""
+    documents = [{"text": text, "title": text} for text in HOSTILE.values()]
+    result, prompts = run(documents)
+    listed = prompts[0][0].content.split("Sentences:\n", 1)[1].rsplit("\n\nQuestion: ", 1)[0]
+    lines = listed.splitlines()
+
+    assert [["user"], ["user"], ["system", "user"]] == shape(prompts)
+    assert [f"[{n}]" for n in range(1, len(lines) + 1)] == [line.split(" ")[0] for line in lines]
+    assert len({v.segment.key for v in result.verdicts}) == len(result.verdicts)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_question_is_a_question(name: str) -> None:
+    """A question can open no turn either, and stands in the prompt as it is."""
+    attack = HOSTILE[name]
+    if not attack.strip():
+        pytest.skip("a blank question is an error: tests/core/test_types.py")
+    llm = scripted()
+    finefilter(llm, HashingEmbedder()).ask(attack, [PLAIN, "It rained."])
+
+    assert [["user"], ["user"], ["system", "user"]] == shape(llm.prompts)
+    assert attack == llm.prompts[2][1].content
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("template", ["reader", "extract_point", "extract_write", "truncate"])
+def test_values_are_put_in_once(template: str, name: str) -> None:
+    """A value that looks like a place, a turn or another value stays what it is."""
+    attack = HOSTILE[name]
+    values = dict.fromkeys(["documents", "sentences"], f"<<{attack}>>")
+    plain = render(template, question="QQ", most="3", documents="DD", sentences="DD")
+    prompt = render(template, question="QQ", most="3", **values)
+
+    assert [m.role for m in plain] == [m.role for m in prompt]
+    assert [m.content.replace("DD", f"<<{attack}>>") for m in plain] == [m.content for m in prompt]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_is_one_line_of_a_list(name: str) -> None:
+    """However it breaks lines."""
+    lines = numbered([HOSTILE[name], "next"]).splitlines()
+
+    assert 2 == len(lines)
+    assert "[2] next" == lines[1]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_is_safe_to_show(name: str) -> None:
+    """No escape, no reordering, nothing that cannot be encoded."""
+    shown = safe(HOSTILE[name])
+
+    assert len(HOSTILE[name]) == len(shown.encode("utf-8").decode("utf-8"))
+    assert not {*shown} & {*"\x00\x07\x08\x1b\x7f\x90\x9b\x9c\u202e\u2066\u2067\ud800\udfff"}

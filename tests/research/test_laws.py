@@ -1,0 +1,371 @@
+"""Every exported stage against the stage laws."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ragsieve_research.score
+import ragsieve_research.select
+import ragsieve_research.split
+from ragsieve import score, select, split
+from ragsieve.answer import Reader
+from ragsieve.errors import MissingExtra
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
+from ragsieve.select.cut import Odds
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.answer.agent import Agent
+from ragsieve_research.answer.critic import Critic
+from ragsieve_research.score.calibrated import Calibrated, Logistic
+from ragsieve_research.score.combine import Hybrid, Mean
+from ragsieve_research.score.helpful import Helpful
+from ragsieve_research.score.inclusion import CXMI, Inclusion, Overlap
+from ragsieve_research.score.judge import Critique, Reflection, Relevance
+from ragsieve_research.score.likelihood import Likelihood
+from ragsieve_research.score.listwise import Listwise, Permuting
+from ragsieve_research.score.surprisal import Expected, Surprisal
+from ragsieve_research.select.adaptive import Adaptive
+from ragsieve_research.select.distinct import Distinct
+from ragsieve_research.select.extract import Extract
+from ragsieve_research.select.truncate import Truncate
+from ragsieve_research.split.semantic import Semantic
+from ragsieve_research.systems.winnowrag import Winnow
+
+PACKAGES = {
+    "split": (split, ragsieve_research.split),
+    "score": (score, ragsieve_research.score),
+    "select": (select, ragsieve_research.select),
+    "systems": (SimpleNamespace(__all__=["Winnow"], Winnow=Winnow),),
+}
+QUERY = Query("Who sang Summer Breeze?")
+OTHER = Query("Which bees make honey?")
+ANSWERS = dict.fromkeys((QUERY.text, OTHER.text), ("Seals",))
+
+
+def first_two(prompt: Prompt) -> str:
+    """Names sentence 2 and 1 where there are as many, else sentence 1: a function of the prompt."""
+    return "[2, 1]" if "\n[2] " in prompt[-1].content else "[1]"
+
+
+def ordered(prompt: Prompt) -> str:
+    """Puts the second passage before the first, and names one that is none."""
+    return "[2] > [1] > [9]"
+
+
+def fewer(prompt: Prompt, options: Sequence[str]) -> list[float]:
+    """Most weight on the middle option."""
+    return [float(place == len(options) // 2) + 0.1 for place in range(len(options))]
+
+
+def debater(prompt: Prompt) -> str:
+    """Answers by the length of what is read; as a critic, calls the first response incorrect."""
+    text = prompt[0].content
+    if "Response [1]" in text:
+        return "Incorrect answers: [1]\nExplanation: it is short\nConsistent answer: no"
+    if "Answer [1]" in text:
+        return "Unique answers: []\nDuplicate answers: [[1, 2]]"
+    answer = f"{len(text) % 7} men"
+    return f"Evidence: none\nExplanation: none\nAnswer: {answer}" if "Evidence" in text else answer
+
+
+def winnow(**options: Any) -> Winnow:
+    pytest.importorskip("sklearn")
+    llm = ScriptedLLM(debater, can=frozenset({"complete"}))
+    return Winnow(Agent(llm), Critic(llm), HashingEmbedder(16), **options)
+
+
+# How each exported stage is built; a new one needs a row here, and is then held to every law.
+BUILD: dict[str, Callable[[], Any]] = {
+    "split.Blocks": split.Blocks,
+    "split.Semantic": lambda: Semantic(HashingEmbedder(), min_similarity=0.3),
+    "split.Sentences": split.Sentences,
+    "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),
+    "score.BM25": score.BM25,
+    "score.CXMI": lambda: CXMI(ScriptedLLM(["unused"]), ANSWERS),
+    "score.Calibrated": lambda: Calibrated(Logistic(2.0, -1.0), of="given"),
+    "score.Cosine": lambda: score.Cosine(HashingEmbedder()),
+    "score.Critique": lambda: Critique(ScriptedLLM(["unused"], choices=fewer)),
+    "score.Expected": lambda: Expected(ScriptedLLM(["unused"])),
+    "score.Helpful": lambda: Helpful(ScriptedLLM(["unused"], choices=fewer)),
+    "score.Hybrid": lambda: Hybrid((score.BM25(), score.Cosine(HashingEmbedder()))),
+    "score.InContext": lambda: score.InContext(HashingEmbedder()),
+    "score.Inclusion": lambda: Inclusion(ANSWERS),
+    "score.Likelihood": lambda: Likelihood(ScriptedLLM(["unused"])),
+    "score.Listwise": lambda: Listwise(Permuting(ScriptedLLM(ordered)), 3, 2),
+    "score.Mean": lambda: Mean(("given",)),
+    "score.Ngrams": score.Ngrams,
+    "score.Overlap": Overlap,
+    "score.Pair": lambda: score.Pair(OverlapCrossEncoder()),
+    "score.Pruner": lambda: score.Pruner(OverlapPruner()),
+    "score.Reflection": lambda: Reflection(ScriptedLLM(["unused"], choices=fewer)),
+    "score.Surprisal": lambda: Surprisal(ScriptedLLM(["unused"])),
+    "score.Relevance": lambda: Relevance(ScriptedLLM(["unused"], choices=fewer)),
+    "select.Adaptive": Adaptive,
+    "select.Budget": lambda: select.Budget(12, Reader(ScriptedLLM(["unused"]))),
+    "select.Cut": lambda: select.Cut(Odds(((-1.0, 0.0), (1.0, 0.0), (0.5, 0.5)), (0.0, 0.0, 0.5))),
+    "select.Distinct": lambda: Distinct(),
+    "select.Extract": lambda: Extract(ScriptedLLM(first_two)),
+    "select.Order": lambda: select.Order("ends"),
+    "select.Threshold": lambda: select.Threshold(0.5, min_keep=1),
+    "select.TopK": lambda: select.TopK(3),
+    "select.Truncate": lambda: Truncate(ScriptedLLM(["unused"], choices=fewer)),
+    "systems.Winnow": lambda: winnow(clusters=4),
+}
+MORE: dict[str, Callable[[], Any]] = {  # other options that take another way through a stage
+    "split.Semantic with short chunks": lambda: Semantic(
+        HashingEmbedder(), min_similarity=-1, max_chars=12
+    ),
+    "split.Windows with overlap": lambda: split.Windows(
+        ScriptedLLM(["unused"]), max_tokens=4, overlap=2
+    ),
+    "score.Calibrated by logistic": lambda: Calibrated(Logistic(3.0, -1.0), of="given"),
+    "score.Listwise by first identifiers": lambda: Listwise(
+        Permuting(ScriptedLLM([], choices=fewer), "first")
+    ),
+    "score.Listwise of a babbler": lambda: Listwise(
+        Permuting(ScriptedLLM(lambda _: "I cannot say."))
+    ),
+    "score.Overlap with an answer": lambda: Overlap(ANSWERS),
+    "score.Relevance of a babbler": lambda: Relevance(
+        ScriptedLLM(lambda _: "I cannot say.", can=frozenset({"complete"}))
+    ),
+    "select.Adaptive by an LLM": lambda: Adaptive(ScriptedLLM(lambda _: "0.5")),
+    "select.Extract in mode write": lambda: Extract(
+        ScriptedLLM(lambda prompt: prompt[-1].content), mode="write", min_keep=2
+    ),
+    "select.Extract of a babbler": lambda: Extract(ScriptedLLM(lambda _: "I cannot say.")),
+    "select.Order by score": lambda: select.Order("score"),
+    "select.Order by document": lambda: select.Order("document"),
+    "select.Truncate of a writer": lambda: Truncate(
+        ScriptedLLM(lambda _: "1", can=frozenset({"complete"})), min_keep=2
+    ),
+    "systems.Winnow without rounds": lambda: winnow(clusters=3, rounds=0),
+}
+EXPORTED = [
+    f"{package}.{name}"
+    for package, modules in PACKAGES.items()
+    for module in modules
+    for name in module.__all__
+    if inspect.isclass(getattr(module, name))
+]
+WAYS = [*BUILD, *MORE]
+SELECT = ("select", "systems")  # packages of stages that only let go
+
+# Everything a string can hold: control characters, lone surrogates, emoji, other scripts.
+ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
+SENTENCES = st.lists(
+    st.sampled_from(
+        ["He sang. ", "你好。", "1. one\n", "\ud800", "\x00", "\n\n", "😀! ", "- a\n", "\u200b"]
+    )
+).map("".join)
+
+
+@st.composite
+def evidence(draw: st.DrawFn) -> list[Segment]:
+    """Scored spans of several documents: empty ones, equal ones and spans of the same document."""
+    texts = draw(st.lists(ANY_TEXT | SENTENCES, max_size=6))
+    texts += draw(st.lists(st.sampled_from(texts or [""]), max_size=2))  # duplicates
+    found = []
+    for rank, text in enumerate(texts):
+        document = Document(
+            f"d{rank}", text, draw(st.sampled_from(["", "Title", "\ud800\n"])), rank=rank
+        )
+        cut = draw(st.integers(0, len(text)))
+        spans = [(0, len(text))] if draw(st.booleans()) else [(0, cut), (cut, len(text))]
+        for start, end in dict.fromkeys(spans):
+            value = draw(st.floats(-2, 2))
+            scores = {"relevance": draw(st.floats(0, 1)), "given": value}
+            found.append(Segment(document, start, end, scores))
+    return draw(st.permutations(found))
+
+
+def stage_of(name: str) -> Any:
+    try:
+        return {**BUILD, **MORE}[name]()
+    except MissingExtra as error:
+        pytest.skip(str(error))
+
+
+def ways_of(*modules: str) -> list[str]:
+    return [name for name in WAYS if name.split(".")[0] in modules]
+
+
+def test_every_exported_stage_is_under_the_laws() -> None:
+    """A stage in a package's __all__ has a row in the table above, and no row is left over."""
+    assert sorted(EXPORTED) == sorted(BUILD)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_row_builds_the_stage_of_its_name(name: str) -> None:
+    """A row tests the stage that it is named after."""
+    stage = stage_of(name)
+    package, exported = name.split(".")
+
+    assert any(getattr(one, exported, None) is type(stage) for one in PACKAGES[package])
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_nothing_in_nothing_out(name: str) -> None:
+    """Without segments there is nothing to keep, and no model is needed to say so."""
+    assert [] == stage_of(name)(QUERY, [])
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_repr_shows_every_option(name: str) -> None:
+    """What a trace says of a stage is enough to build it again."""
+    stage = stage_of(name)
+    shown = repr(stage)
+
+    assert [] == [f.name for f in dataclasses.fields(stage) if f"{f.name}=" not in shown]
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_options_cannot_change(name: str) -> None:
+    """A stage is a frozen dataclass, so that threads may share it."""
+    stage = stage_of(name)
+    option = next((f.name for f in dataclasses.fields(stage)), "name")
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(stage, option, None)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_at_most_eight_options(name: str) -> None:
+    """More options than eight are more than a person chooses between."""
+    assert len(dataclasses.fields(stage_of(name))) <= 8
+
+
+@pytest.mark.parametrize("name", WAYS)
+@settings(max_examples=40, deadline=None)
+@given(segments=evidence())
+def test_every_stage_is_a_function_of_its_arguments(name: str, segments: list[Segment]) -> None:
+    """No argument is mutated, the result is a new list, and the same call gives the same list."""
+    stage = stage_of(name)
+    before = copy.deepcopy(segments)
+    first = stage(QUERY, segments)
+    again = stage(QUERY, tuple(segments))
+
+    assert isinstance(first, list)
+    assert first is not segments
+    assert segments == before
+    assert first == again
+    assert [s.scores for s in first] == [s.scores for s in again]
+
+
+def whole(rank: int, text: str) -> Segment:
+    scores = {"relevance": 1 / len(text), "given": len(text) / 9}
+    return Segment(Document(text, text, rank=rank), 0, len(text), scores)
+
+
+TEXTS = (  # equally many, so that a reply cannot go by their number
+    ("Seals sang Summer Breeze. It was late.", "Crofts sang.", "Bees make honey."),
+    ("Which bees?", "Make honey. Bees make it, and the goats give milk.", "Who sang? Honey."),
+)
+ASKED = [(query, [*map(whole, range(3), texts)]) for texts in TEXTS for query in (QUERY, OTHER)]
+
+
+def replies(order: Sequence[int], threads: int) -> dict[str, list[Any]]:
+    """What every stage makes of `ASKED`, asked in this order."""
+    made: dict[str, list[Any]] = {}
+    for name in WAYS:
+        with suppress(pytest.skip.Exception), ThreadPoolExecutor(threads) as pool:
+            stage = stage_of(name)
+            found = pool.map(lambda place, ask=stage: ask(*ASKED[place]), order)
+            told = [[(s.key, s.text, dict(s.scores)) for s in kept] for kept in found]
+            made[name] = [reply for _, reply in sorted(zip(order, told, strict=True))]
+    return made
+
+
+@pytest.fixture(scope="module")
+def told() -> list[dict[str, list[Any]]]:
+    """Replies in two fresh interpreters: to one query after another; from the last, in threads."""
+    places = range(len(ASKED))
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
+        return [*processes.map(replies, (places, places[::-1]), (1, len(places)))]
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_no_query_changes_the_reply_to_another(name: str, told: list[dict[str, list[Any]]]) -> None:
+    """Whatever was asked before, or is asked at the same time in other threads."""
+    stage_of(name)  # skips where a package is missing
+    in_turn, at_once = [replies[name] for replies in told]
+
+    assert in_turn == at_once
+
+
+@pytest.mark.parametrize("name", WAYS)
+@settings(max_examples=40, deadline=None)
+@given(segments=evidence())
+def test_every_span_is_verbatim(name: str, segments: list[Segment]) -> None:
+    """What comes out lies in a document that went in, character for character."""
+    given_documents = {s.document for s in segments}
+
+    for span in stage_of(name)(QUERY, segments):
+        assert span.document in given_documents
+        assert span.document.text[span.start : span.end] == span.text
+
+
+@pytest.mark.parametrize("name", ways_of("split"))
+@settings(max_examples=60, deadline=None)
+@given(segments=evidence())
+def test_a_splitter_stays_inside_what_it_splits(name: str, segments: list[Segment]) -> None:
+    """Every finer span lies in a span that went in, and they come in order."""
+    finer = stage_of(name)(QUERY, segments)
+
+    for span in finer:
+        assert any(
+            whole.document == span.document and whole.start <= span.start <= span.end <= whole.end
+            for whole in segments
+        )
+    for whole in segments:
+        starts = [s.start for s in stage_of(name)(QUERY, [whole])]
+        assert sorted(starts) == starts
+
+
+@pytest.mark.parametrize("name", ways_of("score"))
+@settings(max_examples=60, deadline=None)
+@given(segments=evidence())
+def test_a_scorer_only_adds_a_finite_score(name: str, segments: list[Segment]) -> None:
+    """Identity and order stay; one score is new, finite, and the one that counts."""
+    stage = stage_of(name)
+    scored = stage(QUERY, segments)
+
+    assert [s.key for s in segments] == [s.key for s in scored]
+    for before, after in zip(segments, scored, strict=True):
+        assert {**before.scores, stage.name: after.score} == after.scores
+        assert math.isfinite(after.score)
+
+
+@pytest.mark.parametrize("name", ways_of(*SELECT))
+@settings(max_examples=60, deadline=None)
+@given(segments=evidence())
+def test_a_selector_returns_a_subset_as_it_was(name: str, segments: list[Segment]) -> None:
+    """Nothing is new, nothing comes twice, and no score changes."""
+    kept = stage_of(name)(QUERY, segments)
+    scores = {s.key: dict(s.scores) for s in segments}
+
+    assert Counter(s.key for s in kept) <= Counter(s.key for s in segments)
+    assert {s.key: dict(s.scores) for s in kept}.items() <= scores.items()
+
+
+@pytest.mark.parametrize("name", [n for n in ways_of(*SELECT) if "Order" not in n])
+def test_a_span_given_twice_is_not_lost(name: str) -> None:
+    """Overlapping windows yield the same sentence twice; a selector keeps one of them at least."""
+    span = Segment.whole(Document("d", "He sang.")).scored("given", 1.0)
+    kept = stage_of(name)(QUERY, [span, span])
+
+    assert {span.key} == {s.key for s in kept}

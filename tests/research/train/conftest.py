@@ -1,0 +1,189 @@
+"""What tests of training share: tiny models and examples that these can learn."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.batch import Done
+from ragsieve.types import Document, Example, Query
+from ragsieve_research import datasets
+from ragsieve_research.train.examples import TrainingExample
+
+EXTRA = ("accelerate", "datasets", "onnxscript", "peft", "sentence_transformers", "sklearn", "trl")
+collect_ignore_glob = [] if all(map(find_spec, EXTRA)) else ["test_*.py"]  # without [train]
+MakeLLM = Callable[..., Path]
+WORDS = ["seals", "crofts", "paris", "rome", "sang", "rained", "ran", "slept", "who", "the"]
+WORDS += ["it", "in", "old"]
+
+
+@pytest.fixture(scope="session")
+def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
+    """Makes a llama, or a T5, of random weights that reads some words, ``.`` and ``?``.
+
+    Without words it reads every text, letter by letter.
+    """
+
+    def make(
+        words: Sequence[str],
+        layers: int,
+        *,
+        width: int = 16,
+        positions: int = 512,
+        padded: bool = True,
+        seq2seq: bool = False,
+    ) -> Path:
+        pytest.importorskip("torch").manual_seed(0)
+        transformers = pytest.importorskip("transformers")
+        folder = tmp_path_factory.mktemp("llm")
+        known = ["<pad>", "</s>", "<unk>", ".", "?", *words]
+        made = _whole_words(known) if words else _letters(known[:3])
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=made,
+            eos_token="</s>",
+            pad_token="<pad>" if padded else None,
+            unk_token="<unk>",
+        ).save_pretrained(folder)
+        size = made.get_vocab_size()
+        if seq2seq:
+            sizes = {"d_model": width, "d_kv": 8, "d_ff": 2 * width, "num_heads": width // 8}
+            sizes |= {"vocab_size": size, "num_layers": layers}
+            t5 = transformers.T5Config(decoder_start_token_id=0, **sizes)
+            transformers.T5ForConditionalGeneration(t5).save_pretrained(folder)
+            return folder
+        config = transformers.LlamaConfig(
+            hidden_size=width,
+            intermediate_size=2 * width,
+            num_hidden_layers=layers,
+            num_attention_heads=width // 8,
+            vocab_size=size,
+            max_position_embeddings=positions,
+            initializer_range=0.3,
+            bos_token_id=None,
+            eos_token_id=1,
+            pad_token_id=0 if padded else None,
+        )
+        transformers.LlamaForCausalLM(config).save_pretrained(folder)
+        return folder
+
+    return make
+
+
+def _whole_words(known: Sequence[str]) -> Any:
+    """A tokenizer of these words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    numbered = {word: n for n, word in enumerate(known)}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbered, unk_token="<unk>"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    return made
+
+
+def _letters(special: Sequence[str]) -> Any:
+    """A tokenizer of bytes, and these."""
+    tokenizers = pytest.importorskip("tokenizers")
+    byte_level = tokenizers.pre_tokenizers.ByteLevel
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = byte_level(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    options = {"special_tokens": [*special], "initial_alphabet": byte_level.alphabet()}
+    trainer = tokenizers.trainers.BpeTrainer(**options, show_progress=False)
+    made.train_from_iterator([], trainer)
+    return made
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], AbstractContextManager[None]]:
+    """Kills the training inside at the end of a step, however it is called."""
+    transformers = pytest.importorskip("transformers")
+
+    @contextmanager
+    def kill(step: int) -> Iterator[None]:
+        class Kill(transformers.TrainerCallback):  # type: ignore[misc]
+            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                if state.global_step == step:
+                    raise KeyboardInterrupt
+
+        known = transformers.trainer.DEFAULT_CALLBACKS
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(transformers.trainer, "DEFAULT_CALLBACKS", [*known, Kill])
+            yield
+
+    return kill
+
+
+class Counted:
+    """Runs through the questions of a training, and notes how many were asked anew."""
+
+    def __init__(self) -> None:
+        self.fresh: list[tuple[str, int]] = []
+
+    def __call__(self, name: str, done: Iterator[Done], total: int | None) -> list[Done]:
+        found = list(done)
+        self.fresh.append((name, sum(not one.again for one in found)))
+        return found
+
+
+@pytest.fixture
+def counted() -> Counted:
+    """One that has counted nothing yet."""
+    return Counted()
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., datasets.Dataset]:
+    """Makes a data set that asks who sang in some years; ``{}`` in a document is the year."""
+
+    def make(years: Iterable[int], *documents: str) -> datasets.Dataset:
+        rows = [
+            {
+                "question": f"who sang in {year} ?",
+                "answers": ["seals"],
+                "documents": [{"text": text.format(year)} for text in documents],
+            }
+            for year in years
+        ]
+        path = tmp_path / "questions.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return datasets.load(str(path))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def words() -> list[str]:
+    """All of which examples are made."""
+    return WORDS
+
+
+@pytest.fixture(scope="session")
+def taught() -> list[TrainingExample]:
+    """Twelve examples to learn from."""
+    return _examples(12, seed=0)
+
+
+@pytest.fixture(scope="session")
+def held_back() -> list[TrainingExample]:
+    """Six others."""
+    return _examples(6, seed=1)
+
+
+def _examples(count: int, seed: int) -> list[TrainingExample]:
+    """Questions with three documents of two sentences; the clue is the one with "the ... in"."""
+    chance = random.Random(seed)
+    found = []
+    for n in range(count):
+        answer, *others = chance.sample(WORDS[:8], 6)
+        texts = [f"The {answer} in {others[0]}. It {others[1]}."]
+        texts += [f"Old {word} {others[4]}. It {others[1]}." for word in others[2:4]]
+        documents = tuple(Document(f"d{k}", text, rank=k) for k, text in enumerate(texts))
+        found.append(
+            TrainingExample.of(Example(Query(f"Who {n}?", id=f"own:{n}"), documents, (answer,)))
+        )
+    return found

@@ -1,0 +1,132 @@
+"""What trainings from questions to a folder share."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import BadReply, InputError
+from ragsieve.types import Document, Example, Query
+from ragsieve_research.train.artifacts import check_free, model_dir, recipe_of
+from ragsieve_research.train.examples import write
+from ragsieve_research.train.plans import GeneratorPlan
+from ragsieve_research.train.run import Run
+
+ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",)) for n in range(3)]
+
+
+RECIPE = {"after": {"questions": 1}}
+
+
+def written(folder: Path) -> AbstractContextManager[Path]:
+    """A folder to write to, of a small recipe."""
+    return model_dir(folder, RECIPE, GeneratorPlan(), [], title="A title", use="", base="x")
+
+
+def make(folder: Path, *names: str) -> None:
+    with written(folder) as fresh:
+        for name in names:
+            (fresh / name).write_text(name)
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A start that is ended while it writes leaves nothing that the next could stumble over."""
+    folder = tmp_path / "made"
+    with pytest.raises(KeyboardInterrupt), written(folder) as fresh:
+        (fresh / "weights").write_text("half")
+        raise KeyboardInterrupt
+    check_free(folder, "model")
+
+    assert not folder.exists()
+
+
+def test_a_damaged_recipe_is_that_of_no_training(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What a power cut left of it stops no start: the training is done anew, and says so."""
+    for damaged in (bytes(40), b'{"part": "x', b"3"):
+        (tmp_path / "recipe.json").write_bytes(damaged)
+
+        assert {} == recipe_of(tmp_path)
+    assert 3 == sum("recipe.json is damaged" in message for message in caplog.messages)
+
+
+def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
+    """Its weights would be read with the new ones; the recipe says what is there."""
+    folder = tmp_path / "made"
+    make(folder, "model.safetensors", "adapter.safetensors")
+    check_free(folder, "model")
+    make(folder, "adapter.safetensors")
+
+    assert ["made"] == [path.name for path in tmp_path.iterdir()]
+    assert json.loads((folder / "recipe.json").read_text()) == {
+        **RECIPE,
+        "files": sorted(path.name for path in folder.iterdir()),
+    }
+    assert not (folder / "model.safetensors").exists()
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    """What is replaced is the training's own; the error names what is not."""
+    make(tmp_path / "made", "weights")
+    (tmp_path / "made" / "notes.txt").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "recipe.json").write_text("[]")
+    (tmp_path / "other" / "weights").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "made")
+
+    with pytest.raises(InputError, match=r"nothing beside a trained model, got 'notes\.txt'"):
+        check_free(tmp_path / "made", "model")
+    with pytest.raises(InputError, match="nothing beside a trained model, got 'weights'"):
+        check_free(tmp_path / "other", "model")
+    with pytest.raises(InputError, match="folder must be a folder, got "):
+        check_free(tmp_path / "link", "model")
+    with pytest.raises(InputError, match="folder must be new or a trained model, got "):
+        check_free(tmp_path, "model")
+
+
+def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
+    """One question fails: the error is raised when the others are labelled; then it alone is."""
+    asked: list[str] = []
+
+    def process(example: Example) -> dict[str, str]:
+        asked.append(example.query.id)
+        if len(asked) == 1:
+            raise BadReply("rule", "reply")
+        return {"said": example.query.id}
+
+    run = Run([], tmp_path, workers=1)
+    write(tmp_path / "train.jsonl", ASKED)
+    write(tmp_path / "validation.jsonl", ASKED[1:])
+    with pytest.raises(BadReply):
+        run.label("said", process, by="x")
+    run.label("said", process, by="x")
+
+    assert ["0", "1", "2", "0", "1", "2"] == asked
+    assert 2 == len((tmp_path / "validation.said.jsonl").read_text().splitlines())
+    with pytest.raises(InputError):
+        run.label("said", process, by="y")
+
+
+def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:
+    """The same way, the same place."""
+    assert Run([], tmp_path).adapter("a", 1) == Run([], tmp_path).adapter("a", 1)
+    assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)
+
+
+def test_a_card_says_what_a_model_is(tmp_path: Path) -> None:
+    """Base, use, figures before and after, and options."""
+    row = {"questions": 7, "accuracy": 0.5, "f1": 0.75}
+    recipe = {"before": {**row, "f1": 0.25}, "after": row, "log": []}
+    words = {"title": "A title", "use": "Ask it.", "base": "smollm2"}
+    with model_dir(tmp_path / "made", recipe, GeneratorPlan(), [], **words):
+        pass
+    text = (tmp_path / "made" / "README.md").read_text()
+
+    assert 'base_model: "HuggingFaceTB/SmolLM2-135M-Instruct"' in text
+    assert "# A title\n\nAsk it.\n" in text
+    assert "| before | 7 | 0.5 | 0.25 |\n| after | 7 | 0.5 | 0.75 |" in text
+    assert "| context | relevant |" in text

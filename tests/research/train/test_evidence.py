@@ -1,0 +1,70 @@
+"""Questions for a sentence pruner."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve_research import datasets
+from ragsieve_research.train.evidence import records, share_of
+
+TEXT = "Bees make honey. Seals sang it."
+
+
+def read(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the questions of a file become."""
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps({"question": "Who?", **row}) + "\n" for row in rows))
+    return list(records([datasets.load(path)]))
+
+
+def test_marked_spans_are_the_evidence(tmp_path: Path) -> None:
+    """Also where a question has none in any document, which nobody can answer."""
+    rows = [[[17, 31]], []]
+    found = read(tmp_path, *({"documents": [{"text": TEXT, "evidence": spans}]} for spans in rows))
+
+    assert rows == [record["documents"][0]["evidence"] for record in found]
+
+
+def test_supporting_sentences_are_the_evidence(tmp_path: Path) -> None:
+    """As the named data sets have them; a document that is not needed has none."""
+    needed = {"text": TEXT, "is_positive": True, "supporting_sentences": ["Seals sang it."]}
+    answered = {"text": TEXT, "is_positive": True}
+    other = {"text": "Rome.", "is_positive": False}
+    documents = [needed, answered, other]
+    (found,) = read(tmp_path, {"answers": ["honey"], "documents": documents})
+
+    expected = [[[17, 31]], [[10, 15]], []]
+    assert expected == [document["evidence"] for document in found["documents"]]
+
+
+def test_an_answer_in_a_text_is_evidence_where_nothing_is_marked(tmp_path: Path) -> None:
+    """A question without either is left out: yes and no stand nowhere."""
+    documents = [{"text": TEXT}]
+    given = [["seals"], ["yes"], ["paris"], []]
+    found = read(tmp_path, *({"answers": some, "documents": documents} for some in given))
+
+    assert [["seals"]] == [record["answers"] for record in found]
+    assert "evidence" not in found[0]["documents"][0]
+
+
+@pytest.mark.parametrize("spans", ["a", [3], [[0]], [[4, 3]], [[-1, 2]], [[0, 99]], [[0, 1.5]]])
+def test_evidence_outside_of_the_text_is_refused(tmp_path: Path, spans: Any) -> None:
+    """The error names file, line and rule."""
+    with pytest.raises(InputError, match=r"q\.jsonl, line 1: evidence must be a list of \[start"):
+        read(tmp_path, {"documents": [{"text": TEXT, "evidence": spans}]})
+
+
+def test_a_hash_divides_the_questions() -> None:
+    """Three quarters, an eighth and an eighth, however a question is typed."""
+    counts = Counter(share_of(f"Question {n}?") for n in range(4000))
+
+    assert pytest.approx([0.75, 0.125, 0.125], abs=0.02) == [
+        counts[share] / 4000 for share in ("train", "calibration", "checking")
+    ]
+    assert share_of("Who sang it?") == share_of("who  SANG it")

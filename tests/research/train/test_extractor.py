@@ -1,0 +1,134 @@
+"""What an extractor learns from, and that it learns it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM, echo
+from ragsieve.types import Document, Example, Query
+from ragsieve_research.models.transformers import Transformers
+from ragsieve_research.select.extract import Extract
+from ragsieve_research.train.examples import TrainingExample
+from ragsieve_research.train.extractor import figures, samples, samples_of
+from ragsieve_research.train.sft import Tuning, tunable, tune
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+DOCUMENTS = (
+    Document("a", "It rained. Whales sang too."),
+    Document("b", "Who sang? Nobody knows who."),
+    Document("c", "Seals sang. Seals swam\nfar."),
+)
+EXAMPLE = TrainingExample.of(
+    Example(Query("Who sang?", id="own:1"), DOCUMENTS, ("Seals", "Whales"))
+)
+NOTHING = TrainingExample.of(Example(Query("Who swam?", id="own:2"), DOCUMENTS, ("Crabs",)))
+WHETHER = TrainingExample.of(Example(Query("Did it rain?", id="own:3"), DOCUMENTS, ("yes",)))
+
+
+@pytest.fixture(scope="module")
+def base(make_llm: Callable[..., Path]) -> Path:
+    """A folder with a tiny llama of random weights that has 2048 tokens of context."""
+    return make_llm("", 2, width=32, positions=2048)
+
+
+def replying(known: dict[Prompt, str]) -> ScriptedLLM:
+    """An LLM that knows the reply to each prompt."""
+    return ScriptedLLM(lambda prompt: known[prompt])
+
+
+def test_all_clues_are_named_the_useful_ones_first() -> None:
+    """Sentences 2, 5 and 6 hold an answer; the generator can answer from 5 alone."""
+    example = TrainingExample(
+        EXAMPLE.query, EXAMPLE.answers, EXAMPLE.sentences, {1: False, 4: True}
+    )
+
+    assert ["[5,2,6]"] == [s.target for s in samples(example, Extract(echo()))]
+
+
+def test_written_clues_stand_on_numbered_lines() -> None:
+    """One line each, though a sentence has two in its document."""
+    (sample,) = samples(EXAMPLE, Extract(echo(), mode="write"))
+
+    assert (
+        "Sentence 1: Whales sang too.\nSentence 2: Seals sang.\nSentence 3: Seals swam far."
+        == sample.target
+    )
+
+
+@pytest.mark.parametrize(("mode", "reply"), [("point", "[]"), ("write", "")])
+def test_without_a_clue_nothing_is_named(mode: str, reply: str) -> None:
+    """An empty list, an empty text."""
+    extract = Extract(echo(), mode=mode)  # type: ignore[arg-type]
+
+    assert [reply] == [s.target for s in samples(NOTHING, extract)]
+
+
+@pytest.mark.parametrize("mode", ["point", "write"])
+def test_targets_are_read_back_as_the_clues(mode: str) -> None:
+    """A model that replies with the targets finds every clue and nothing else."""
+    extract = Extract(echo(), mode=mode)  # type: ignore[arg-type]
+    known = {
+        s.prompt: s.target for example in (EXAMPLE, NOTHING) for s in samples(example, extract)
+    }
+    found = figures(replying(known), [EXAMPLE, NOTHING], mode=mode)  # type: ignore[arg-type]
+
+    assert (2, 1.0, 1.0, 1.0, 1.5) == tuple(
+        found[name]
+        for name in ("questions", "clue_recall", "clue_precision", "answer_kept", "named")
+    )
+
+
+def test_figures_count_what_is_missed_and_what_is_wrong() -> None:
+    """Named: 2 and 3 of the clues 2, 5, 6; where nothing is a clue, 1."""
+    extract = Extract(echo())
+    (first,), (second,) = samples(EXAMPLE, extract), samples(NOTHING, extract)
+    found = figures(replying({first.prompt: "[2,3]"}), [EXAMPLE])
+    both = figures(replying({first.prompt: "[]", second.prompt: "[1]"}), [EXAMPLE, NOTHING])
+
+    assert (1 / 3, 1 / 2, 1.0) == tuple(
+        found[name] for name in ("clue_recall", "clue_precision", "answer_kept")
+    )
+    assert (0.0, 0.0, 0.0) == tuple(
+        both[name] for name in ("clue_recall", "clue_precision", "answer_kept")
+    )
+
+
+def test_every_window_teaches_its_own_numbers(base: Path) -> None:
+    """Numbers count from 1 in each window; a clue is named in the window that shows it."""
+    llm = Transformers(str(base), max_context=500)
+    extract = Extract(llm)
+    windows = [
+        [s.text for s in window] for window, _ in extract.prompts(EXAMPLE.query, EXAMPLE.sentences)
+    ]
+    named = [
+        window[n - 1]
+        for window, sample in zip(windows, samples(EXAMPLE, extract), strict=True)
+        for n in json.loads(sample.target)
+    ]
+
+    assert len(windows) > 1
+    assert ["Whales sang too.", "Seals sang.", "Seals swam\nfar."] == named
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["point", "write"])
+def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
+    """The adapter names them as the model class asks for them; before, it did not."""
+    llm = tunable(f"transformers:{base}")
+    extract = Extract(llm, mode=mode)  # type: ignore[arg-type]
+    parts = [samples_of(part, extract) for part in ([EXAMPLE, NOTHING, WHETHER], [EXAMPLE])]
+    tuning = Tuning(epochs=12, lr=0.02, checks=2)
+    log = tune(tmp_path / "out", *parts, llm=llm, tuning=tuning, about={})
+
+    assert 2 == len(parts[0])
+    assert log[0]["loss"] > log[-1]["validation_loss"]
+
+
+def test_yes_and_no_teach_nothing() -> None:
+    """Nobody knows which sentences say so."""
+    assert [] == samples_of([WHETHER], Extract(echo()))

@@ -1,0 +1,202 @@
+"""FineFilter from questions to a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import count as count_from
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import load
+from ragsieve.errors import InputError
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve_research import datasets
+from ragsieve_research.datasets.parts import part_of
+from ragsieve_research.train import finefilter
+from ragsieve_research.train.finefilter import train_finefilter
+from ragsieve_research.train.plans import FineFilterPlan
+from ragsieve_research.train.run import Run
+
+WORDS = ["seals", "crofts", "paris", "rome"]
+PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", labelled=6)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """120 questions, of each one document with the answer and one without."""
+    path = tmp_path_factory.mktemp("data") / "mine.jsonl"
+    rows = []
+    for n in range(120):
+        answer, other = WORDS[n % 4], WORDS[(n + 1) % 4]
+        texts = [f"The {answer} ran. It rained.", f"Old {other} slept. It rained."]
+        rows.append({"question": f"Who {n}?", "answers": [answer], "documents": texts})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A training that has come to its end; the filter lies beside its work."""
+    work = tmp_path_factory.mktemp("done")
+    run = Run([datasets.load(source)], work / "work", workers=1)
+    train_finefilter(work / "made", PLAN, run)
+    return run
+
+
+@pytest.mark.slow
+def test_a_trained_filter_is_a_folder_that_loads(done: Run) -> None:
+    """With the pruner, a cut by what the generator answered, and figures."""
+    folder = done.work.parent / "made"
+    system = load(folder, ScriptedLLM(lambda _: "seals"))
+    result = system.ask("Who sang?", ["The seals ran. It rained."])
+    values = json.loads((folder / "filter.json").read_text())
+
+    assert result.answer is not None
+    assert ["Blocks", "Pruner", "Cut", "Order"] == [
+        step.stage.split("(")[0] for step in result.trace.steps[:4]
+    ]
+    assert {"before", "after", "mean", "mine"} == set(values["figures"])
+    assert values["figures"]["after"]["questions"] == 6
+    assert {"filter.json", "README.md"} == {p.name for p in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_only_two_parts_of_the_questions_are_read(done: Run) -> None:
+    """Those of the third are for nobody."""
+    for part in ("train", "validation"):
+        rows = [json.loads(line) for line in (done.work / f"{part}.jsonl").open()]
+
+        assert rows
+        assert {part} == {part_of(row["question"]) for row in rows}
+
+
+@pytest.mark.slow
+def test_what_is_done_is_not_done_again(done: Run) -> None:
+    """A second start makes the same folder and asks nothing."""
+    folder = done.work.parent
+    labels = (done.work / "validation.labels.jsonl").read_bytes()
+    train_finefilter(folder / "again", PLAN, done)
+
+    assert labels == (done.work / "validation.labels.jsonl").read_bytes()
+    made, again = (folder / name / "filter.json" for name in ("made", "again"))
+    assert made.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_page_shows_answers(done: Run) -> None:
+    """And needs nothing from elsewhere."""
+    page = (done.work / "report.html").read_text()
+
+    assert "5 documents" in page
+    assert "://" not in page.replace("http://www.w3.org", "")
+
+
+@pytest.mark.slow
+def test_another_plan_needs_another_folder(done: Run) -> None:
+    """Parts of two plans in one filter would be nobody's."""
+    with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
+        train_finefilter(done.work.parent / "other", replace(PLAN, seed=1), done)
+
+
+def _named(part: str, count: int) -> list[str]:
+    """Questions that belong to a part of the data."""
+    texts = (f"Which Mr {n}?" for n in count_from(0))
+    return [*islice((text for text in texts if part_of(text) == part), count)]
+
+
+def _written(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> datasets.Dataset:
+    """Questions with their sentences, each a document; all are answered by Seals."""
+    records = [{"question": q, "answers": ["Seals"], "documents": [*texts]} for q, texts in rows]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return datasets.load(path)
+
+
+@pytest.mark.slow
+def test_no_question_is_measured_with_a_cut_that_was_fitted_to_it(tmp_path: Path) -> None:
+    """One is answered from the best sentence alone, one from the best two: neither cut fits both.
+
+    The model that echoes replies with the second, which alone shares a word with the question.
+    """
+    learnt, (first, second) = _named("train", 1), _named("validation", 2)
+    near, far = "He is Mister {} himself.", "It rained in Ohio, which {} left."
+    rows = [
+        (learnt[0], [near.format("Seals")]),
+        (first, [far.format("Crofts"), near.format("Seals")]),
+        (second, [far.format("Seals"), near.format("Crofts")]),
+    ]
+    plan = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", labelled=2)
+    source = _written(tmp_path / "own.jsonl", rows)
+    made = train_finefilter(tmp_path / "made", plan, Run([source], tmp_path / "work", 1))
+    labels = [json.loads(line) for line in (tmp_path / "work/validation.labels.jsonl").open()]
+
+    assert [[False, True, False], [False, False, True]] == [row["right"] for row in labels]
+    assert 0.0 == made.figures["after"]["accuracy"]
+
+
+class _Stopped(Exception):
+    """Raised where an extractor would learn."""
+
+
+def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
+    llama: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model that echoes has no tokens left for a long one's end: the second clue is of use."""
+    given: list[Any] = []
+
+    def train(*args: Any, **_: Any) -> None:
+        given.append(args[1])
+        raise _Stopped
+
+    rows = [
+        (question, [f"It rained {'and rained ' * 80}on Seals.", "Seals sang it."])
+        for part in ("train", "validation")
+        for question in _named(part, 2)
+    ]
+    plan = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", extractor=f"point:{llama}")
+    source = _written(tmp_path / "own.jsonl", rows)
+    monkeypatch.setattr(finefilter, "tune", train)
+    with pytest.raises(_Stopped):
+        train_finefilter(tmp_path / "made", plan, Run([source], tmp_path / "work", 1))
+    ((sample, _),) = given
+
+    assert "[2,1]" == sample.target
+
+
+def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
+    """Without documents or answers."""
+    path = tmp_path / "bare.jsonl"
+    path.write_text(json.dumps({"question": "Who?", "answers": ["x"], "documents": []}))
+    run = Run([datasets.load(path)], tmp_path / "work")
+
+    with pytest.raises(
+        InputError, match="train must have at least 1 question with documents and answers, got 0"
+    ):
+        train_finefilter(tmp_path / "made", FineFilterPlan(llm="fake:echo"), run)
+
+
+@pytest.fixture(scope="module")
+def llama(make_llm: Callable[..., Path]) -> str:
+    """A tiny language model of random weights, as a specification."""
+    return f"transformers:{make_llm('', 1, width=32, positions=4096)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "fourth"), [("point", "Cut"), ("write", "Order")])
+def test_an_llm_that_names_no_clue_leaves_nothing_to_cut(
+    llama: str, source: Path, tmp_path: Path, form: str, fourth: str
+) -> None:
+    """A tiny one of random weights writes none, but points at some; either filter answers."""
+    some = datasets.load(source).take(24)
+    plan = FineFilterPlan(llm=llama, embedder="fake:hashing", extractor=form, epochs=1, labelled=1)
+    written = train_finefilter(tmp_path / "made", plan, Run([some], tmp_path / "work", 1))
+    result = load(tmp_path / "made").ask("Who 0?", ["The seals ran."])
+    stages = [step.stage.split("(")[0] for step in result.trace.steps]
+
+    assert {"extractor"} == set(written.parts)
+    assert ["Sentences", "Extract", "Cosine", fourth] == stages[:4]
+    assert result.answer is not None

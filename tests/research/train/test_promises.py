@@ -1,0 +1,124 @@
+"""Thresholds of a sentence pruner, on scores that the test names."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.models.fake import OverlapPruner
+from ragsieve.models.pruner import Pruner
+from ragsieve_research.train.promises import (
+    PROMISES,
+    check_free,
+    copy,
+    figures,
+    possible,
+    scored,
+    thresholds,
+)
+from ragsieve_research.train.risk import ScoredQuestion
+
+
+def questions(count: int) -> list[ScoredQuestion]:
+    """Questions of two sentences each; the evidence scores 0.01, 0.02 and so on."""
+    holds = np.array([True, False])
+    return [ScoredQuestion(np.array([0.01 * (n + 1), 0.0]), holds) for n in range(count)]
+
+
+def test_promises_need_questions() -> None:
+    """p / (1 - p) of them: 4 for 0.8, 19 for 0.95, 99 for 0.99."""
+    assert [0.8] == possible(questions(4))
+    assert 0.95 == max(possible(questions(19)))
+    assert 20 == len(possible(questions(99)))
+    with pytest.raises(InputError, match="needs at least 4 questions"):
+        possible(questions(3))
+
+
+def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
+    """The thresholds that came with it go; everything else stays."""
+    bundled = Pruner()
+    copy(bundled, tmp_path / "mine", questions(19))
+    mine = Pruner(str(tmp_path / "mine"))
+
+    assert (0.01, 16) == (mine.threshold(0.95), len(mine.settings["thresholds"]))
+    assert {"own": 19} == json.loads((tmp_path / "mine/pruner.json").read_text())["calibrated_on"]
+    assert mine.count(["a b"]) == bundled.count(["a b"])
+    with pytest.raises(InputError, match=r"keep_answer must be from 0\.8 to 0\.95, got 0\.99"):
+        mine.threshold(0.99)
+
+
+def test_a_copy_goes_nowhere_where_something_lies(tmp_path: Path) -> None:
+    """But over an earlier copy."""
+    copy(Pruner(), tmp_path / "mine", questions(4))
+    check_free(tmp_path / "mine")
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InputError, match=r"got 'notes\.txt' in it|must be new"):
+        check_free(tmp_path)
+
+
+def test_figures_count_evidence_that_stays() -> None:
+    """Of two words asked both stand in the evidence of one question, none in the other's.
+
+    At 0.5 a half is enough: the first keeps 2 of 2 sentences, 5 of 5 words, at an AUC of 1; the
+    second its best sentence, which is not the evidence, 2 of 4 words, at an AUC of 0.
+    """
+    first = {"text": "Seals sang it. Seals ran.", "evidence": [[0, 14]]}
+    second = {"text": "Bees hum. Seals ran.", "evidence": [[0, 9]]}
+    records = [{"question": "seals sang", "documents": [one]} for one in (first, second)]
+    found = figures(OverlapPruner(), records, 0.5)
+
+    assert {"auc": 0.5, "survival": 0.5, "words": 0.75, "questions": 2} == found
+
+
+def test_figures_of_nothing_are_unknown() -> None:
+    """Not zero."""
+    found = figures(OverlapPruner(), [], 0.5)
+
+    assert math.isnan(found["auc"]) and 0 == found["questions"]
+
+
+RECORD: dict[str, Any] = {
+    "question": "Who sang Summer Breeze?",
+    "answers": ["Seals"],
+    "documents": [
+        {"text": "It rained. Summer Breeze was sung by Seals.", "evidence": [[11, 43]]},
+        {"text": "Who knows? Seals sang elsewhere."},
+    ],
+}
+
+
+def answered(scores: list[float]) -> list[ScoredQuestion]:
+    """One sentence each, which is the evidence."""
+    return [ScoredQuestion(np.array([one]), np.array([True])) for one in scores]
+
+
+def test_sentences_are_scored_in_the_order_of_documents() -> None:
+    """Evidence is what is marked, not what repeats the answer; questions without text go."""
+    (found,) = scored(OverlapPruner(), [RECORD, {"question": "Who?", "documents": []}])
+
+    np.testing.assert_array_equal([0, 2 / 4, 1 / 4, 1 / 4], found.scores)
+    np.testing.assert_array_equal([False, True, False, False], found.holds)
+
+
+def test_a_threshold_may_lose_what_the_promise_allows() -> None:
+    """Of 99 evidence scores, 0.01 to 0.99, 100 * (1 - promise) - 1 may lie below."""
+    found = thresholds({"all": answered([n / 100 for n in range(1, 100)])})
+
+    assert [f"{promise:.2f}" for promise in PROMISES] == [*found]
+    assert pytest.approx([0.20, 0.10, 0.05, 0.01]) == [
+        found[promise] for promise in ("0.80", "0.90", "0.95", "0.99")
+    ]
+
+
+def test_a_promise_holds_in_every_group() -> None:
+    """The hardest kind of question decides."""
+    easy = answered([0.5 + n / 200 for n in range(99)])
+    hard = answered([n / 200 for n in range(99)])
+
+    assert thresholds({"hard": hard}) == thresholds({"easy": easy, "hard": hard})

@@ -1,0 +1,249 @@
+"""Training of the sentence pruner: labels, augmentations, the loss, and a run that was killed."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.models.base import Passage  # noqa: E402
+from ragsieve.models.pruner import Pruner  # noqa: E402
+from ragsieve.models.windows import WindowTokenizer  # noqa: E402
+from ragsieve_research.train.pruner import bfloat16_is_fast, loss, rate, train_pruner  # noqa: E402
+from ragsieve_research.train.pruner_samples import (  # noqa: E402
+    WINDOWS,
+    PrunerSample,
+    Samples,
+    labelled,
+    reworded,
+)
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+WORDS = ["who", "sang", "it", "seals", "and", "crofts", "rained", "the", "old", "bees", "hum"]
+WORDS += ["cheese", "is", "made", "of", "milk", "songs"]
+SONG = "Seals and Crofts sang it. It rained. The old Seals hum."
+MARKED: dict[str, Any] = {
+    "question": "Who sang it?",
+    "answers": ["Seals"],
+    "documents": [
+        {"id": "song", "title": "Songs", "text": SONG, "evidence": [[0, 25]]},
+        {"id": "cheese", "text": "Cheese is made of milk."},
+    ],
+}
+FOUND: dict[str, Any] = {
+    "question": "Who sang it?",
+    "answers": ["Seals", "yes"],
+    "documents": [{"text": SONG}, {"text": "Yes, it rained."}, {"text": " "}],
+}
+MANY: dict[str, Any] = {
+    "question": "Who sang it?",
+    "answers": ["Seals"],
+    "documents": [
+        {"title": f"Songs {n}", "text": "It rained. Bees hum. Cheese is old. The milk is old."}
+        for n in range(6)
+    ]
+    + [{"title": "Songs", "text": SONG, "evidence": [[0, 25]]}],
+}
+
+
+@pytest.fixture(scope="module")
+def encoder(make_encoder: Any) -> Path:
+    """A BERT of random weights that knows the words above."""
+    made: Path = make_encoder(WORDS, 256)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tokenizer(encoder: Path) -> WindowTokenizer:
+    """Its tokenizer."""
+    return WindowTokenizer.read(encoder / "tokenizer.json")
+
+
+def test_marked_spans_are_evidence_and_repeats_are_ignored() -> None:
+    """A sentence that only repeats the answer is neither one nor none; all else is none."""
+    sentences = ["Seals and Crofts sang it.", "It rained.", "The old Seals hum."]
+
+    assert [
+        (Passage("Songs", sentences), [1.0, 0.0, -1.0]),
+        (Passage("", ["Cheese is made of milk."]), [0.0]),
+    ] == [*labelled(MARKED)]
+
+
+def test_without_marks_sentences_with_an_answer_are_evidence() -> None:
+    """Yes and no are in too many sentences to say so; a text of blanks is no passage."""
+    assert [[1.0, 0.0, 1.0], [0.0]] == [labels for _, labels in labelled(FOUND)]
+
+
+def test_an_unanswerable_question_has_no_evidence() -> None:
+    """Its documents teach what does not answer."""
+    record = {"question": "Who?", "answers": [], "documents": [{"text": SONG, "evidence": []}]}
+
+    assert [[0.0, 0.0, 0.0]] == [labels for _, labels in labelled(record)]
+
+
+def test_without_a_seed_all_is_read_as_it_stands(tokenizer: WindowTokenizer) -> None:
+    """Every document, in order, spans numbered through the windows."""
+    sample = Samples(tokenizer, seed=None).of(MARKED)
+
+    assert [1.0, 0.0, -1.0, 0.0] == sample.labels
+    assert [1.0, 0.0] == sample.holds
+    assert [[0, 1, 2], [3]] == [[span.sentence for span in w.spans] for w in sample.windows]
+
+
+def test_a_step_reads_some_windows_with_the_evidence_among_them(tokenizer: WindowTokenizer) -> None:
+    """Of seven documents as many as a step has room for; the one that answers is never left out."""
+    samples = [Samples(tokenizer).of(MANY, turn) for turn in range(20)]
+
+    assert {WINDOWS} == {len(sample.windows) for sample in samples}
+    assert all(1.0 in sample.labels and 1.0 in sample.holds for sample in samples)
+
+
+def test_chance_follows_seed_and_turn(tokenizer: WindowTokenizer) -> None:
+    """The same turn gives the same windows; another one, or another seed, gives others."""
+
+    def drawn(seed: int, turns: Sequence[int]) -> list[PrunerSample]:
+        return [Samples(tokenizer, seed=seed).of(MANY, turn) for turn in turns]
+
+    assert drawn(0, range(10)) == drawn(0, range(10))
+    assert drawn(0, range(10)) != drawn(0, range(10, 20))
+    assert drawn(0, range(10)) != drawn(1, range(10))
+
+
+def test_questions_are_reworded_without_losing_words() -> None:
+    """Case and question mark change, and now and then somebody begins politely."""
+    found = {reworded("Who sang it?", random.Random(n)) for n in range(200)}
+
+    assert {"Who sang it?", "Who sang it", "who sang it?", "who sang it"} <= found
+    assert all("sang it" in question for question in found)
+    assert "Who sang it?" == reworded("Who sang it?", None)
+
+
+def test_loss_of_one_clue_and_one_other() -> None:
+    """All logits 0: ln 2 of both labels, ln 2 of one against the other, a fourth of the passage."""
+    zero = torch.zeros(2)
+    found = loss(zero, torch.tensor([1.0, 0.0]), zero[:1], torch.tensor([1.0]))
+
+    assert pytest.approx(2.25 * math.log(2)) == found.item()
+
+
+def test_loss_of_an_unanswerable_question() -> None:
+    """A logit of ln 3 costs ln 4, counted half; the passage's 0 costs ln 2, a fourth of it."""
+    found = loss(torch.tensor([math.log(3)]), torch.zeros(1), torch.zeros(1), torch.tensor([0.0]))
+
+    assert pytest.approx(0.5 * math.log(4) + 0.25 * math.log(2)) == found.item()
+
+
+def test_what_is_ignored_changes_no_loss() -> None:
+    """Neither a sentence nor a passage of which nobody knows."""
+    sentences, labels = torch.tensor([0.3, -0.2, 5.0]), torch.tensor([1.0, 0.0, -1.0])
+    passages, holds = torch.tensor([0.1, 7.0]), torch.tensor([1.0, -1.0])
+    found = loss(sentences, labels, passages, holds)
+
+    assert loss(sentences[:2], labels[:2], passages[:1], holds[:1]).item() == found.item()
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"), [(0, 1 / 200), (99, 0.5), (199, 1.0), (800, 1.0), (900, 0.5), (1000, 0)]
+)
+def test_the_learning_rate_rises_stays_and_falls(step: int, expected: float) -> None:
+    """Of 1,000 steps the first 200 warm up, and over the last 200 it falls."""
+    assert pytest.approx(expected) == rate(step, 1000, 1.0)
+
+
+@pytest.fixture(scope="module")
+def trained(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of two steps."""
+    place = tmp_path_factory.mktemp("trained")
+    train_pruner(
+        place / "made", [MARKED, FOUND], work=place / "work", encoder=str(encoder), batch=1
+    )
+    return place
+
+
+def state(place: Path) -> tuple[int, dict[str, Any]]:
+    """The step and the weights of the last checkpoint of a run."""
+    import safetensors.torch as files
+
+    (last,) = (place / "work").glob("checkpoint-*")
+    step = json.loads((last / "trainer_state.json").read_text())["global_step"]
+    return step, files.load_file(last / "model.safetensors")
+
+
+def test_a_checkpoint_becomes_a_pruner(trained: Path) -> None:
+    """It is an ordinary one of transformers, exported, and read without torch."""
+    from ragsieve_research.train.export import export
+
+    export(trained / "made", trained / "pruner", precision="float32")
+    (pruned,) = Pruner(str(trained / "pruner")).prune(
+        ["Who sang it?"], [[passage for passage, _ in labelled(MARKED)]]
+    )
+
+    assert 4 == len(pruned.sentences)
+    assert 2 == len(pruned.passages)
+    assert all(0 < value < 1 for value in (*pruned.sentences, *pruned.passages))
+
+
+def test_training_changes_all_but_the_words(trained: Path, encoder: Path) -> None:
+    """Embeddings stay as they were; the head and the layers learn."""
+    import safetensors.torch as files
+
+    before = files.load_file(encoder / "model.safetensors")
+    after = files.load_file(trained / "made" / "model.safetensors")
+    words, layer = "embeddings.word_embeddings.weight", "encoder.layer.0.output.dense.weight"
+
+    assert torch.equal(before[words], after[f"bert.{words}"])
+    assert not torch.equal(before[layer], after[f"bert.{layer}"])
+
+
+def test_a_killed_run_goes_on_to_the_same_result(
+    trained: Path, encoder: Path, tmp_path: Path
+) -> None:
+    """After the checkpoint of step 1 the second step is the next, and gives the same weights."""
+
+    def run(steps: int) -> None:
+        train_pruner(
+            tmp_path / "made",
+            [MARKED, FOUND],
+            work=tmp_path / "work",
+            encoder=str(encoder),
+            batch=1,
+            steps=steps,
+        )
+
+    run(1)
+    first = state(tmp_path)
+    run(2)
+    second, full = state(tmp_path), state(trained)
+
+    assert [1, 2, 2] == [first[0], second[0], full[0]]
+    assert all(torch.equal(second[1][name], full[1][name]) for name in full[1])
+    assert any(not torch.equal(second[1][name], first[1][name]) for name in full[1])
+
+
+def test_a_step_needs_a_question(tmp_path: Path) -> None:
+    """The error names the option, before anything is loaded."""
+    with pytest.raises(InputError, match="batch must be at least 1, got 0"):
+        train_pruner(tmp_path / "made", [MARKED], work=tmp_path / "work", batch=0)
+
+
+@pytest.mark.parametrize(
+    ("amx", "avx512", "fast"), [(False, False, False), (True, False, True), (False, True, True)]
+)
+def test_a_cpu_computes_in_bfloat16_where_it_has_instructions_for_it(
+    monkeypatch: pytest.MonkeyPatch, amx: bool, avx512: bool, fast: bool
+) -> None:
+    """Elsewhere products in it take 39 times as long as in float32."""
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+
+    assert bfloat16_is_fast(torch.device("cpu")) == fast
+    assert bfloat16_is_fast(torch.device("cuda"))

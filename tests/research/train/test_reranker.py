@@ -1,0 +1,216 @@
+"""The reranker learns from the generator: tiny bi-encoders of random weights."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.types import Document, Query, Segment  # noqa: E402
+from ragsieve_research.models.sentence_transformers import SentenceTransformer  # noqa: E402
+from ragsieve_research.train import reranker  # noqa: E402
+from ragsieve_research.train.examples import TrainingExample  # noqa: E402
+from ragsieve_research.train.plans import Reranking  # noqa: E402
+from ragsieve_research.train.reranker import TextPair, measure, pairs, train_reranker  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
+WORDS = SENTENCE.split()
+TEXTS = ["seals sang in 1990 .", "seals cried in 1990 .", "rain fell .", "rome fell ."]
+
+
+@pytest.fixture(scope="module")
+def bert(make_encoder: Callable[..., Path]) -> str:
+    """A bi-encoder with random weights; mean of tokens."""
+    return str(make_encoder(WORDS, 16, num_hidden_layers=1))
+
+
+def example(
+    question: str = "who won in 1990",
+    useful: dict[int, bool] | None = None,
+    texts: list[str] = TEXTS,
+    ranking: tuple[int, ...] = (),
+    answers: tuple[str, ...] = ("1990",),
+) -> TrainingExample:
+    documents = [Document(str(n), text) for n, text in enumerate(texts)]
+    sentences = tuple(Segment.whole(document) for document in documents)
+    known = {0: True, 1: False} if useful is None else useful
+    return TrainingExample(Query(question, "own:q"), answers, sentences, known, ranking)
+
+
+def year(n: int) -> TrainingExample:
+    """That who sang won, whatever the year."""
+    texts = [text.replace("1990", str(n)) for text in TEXTS]
+    return example(f"who won in {n}", texts=texts, answers=(str(n),))
+
+
+EXAMPLES = [year(n) for n in (1990, 1991, 1992)] * 4
+OTHERS = [year(n) for n in (1993, 1994)]
+QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
+
+
+def learn(folder: Path, bert: str, **options: Any) -> Any:
+    """Tune the bi-encoder on the examples above."""
+    options = QUICK | options
+    return train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, options=Reranking(**options))
+
+
+class Lengths:
+    """Embeds a text as an angle that grows with its length; a question has none."""
+
+    identity = "lengths"
+
+    def embed(self, texts: list[str], *, query: bool = False) -> Any:
+        angles = np.array([0 if query else len(text) / 100 for text in texts])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def test_each_useful_clue_is_paired_with_each_other() -> None:
+    """Two useful, one not: two pairs."""
+    texts = ["in 1990 rain fell .", *TEXTS]
+    found, _ = pairs([example("q", {0: True, 1: True, 2: False}, texts)])
+
+    assert [TextPair("q", texts[0], texts[2]), TextPair("q", texts[1], texts[2])] == found
+
+
+def test_questions_without_a_pair_are_counted() -> None:
+    """All useful, none useful, no clue, and yes or no, which may stand anywhere."""
+    one_sided = [example(useful={0: True, 1: True}), example(useful={0: False}), example(useful={})]
+    asked = example(useful={0: True, 1: False}, texts=["yes .", "yes yes ."], answers=("yes",))
+    found, left_out = pairs([*one_sided, asked])
+
+    assert [] == found
+    assert {"no_clue": 2, "none_useful": 1, "all_useful": 1} == left_out
+
+
+def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> None:
+    """Sentence 3 is ranked before 2; sentence 1 holds the answer, too."""
+    found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
+
+    assert [TextPair("q", TEXTS[0], TEXTS[3]), TextPair("q", TEXTS[1], TEXTS[3])] == found
+    assert 0 == left_out["all_useful"]
+
+
+def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
+    """Shorter is nearer: `seals sang` (20) before `seals cried` (21) in one question of two."""
+    both = [example(), example(useful={0: False, 1: True}), example(useful={0: True, 1: True})]
+
+    assert {"questions": 2, "first": 0.5, "pairs": 0.5} == measure(both, Lengths())
+
+
+def test_equal_clues_are_not_in_order() -> None:
+    """No credit for a tie."""
+    twice = example(texts=[TEXTS[0], TEXTS[0]])
+
+    assert {"questions": 1, "first": 0.0, "pairs": 0.0} == measure([twice], Lengths())
+
+
+def test_the_loss_is_that_of_the_paper(bert: str) -> None:
+    """-log(e^a / (e^a + e^b)) = log(1 + e^(b - a)) for the cosines a and b, by temperature."""
+    model = sentence_transformers.SentenceTransformer(bert, device="cpu")
+    rows = reranker._rows([TextPair("who won", TEXTS[0], TEXTS[1])], {})
+    columns = [model.tokenize(rows[name]) for name in ("question", "useful", "useless")]
+    question, useful, useless = SentenceTransformer(bert).embed(["who won", *TEXTS[:2]])
+    for temperature in (1.0, 0.05):
+        loss = reranker._loss(model, temperature)(columns, torch.tensor(rows["label"]))
+        expected = math.log1p(math.exp(float(question @ (useless - useful)) / temperature))
+
+        assert pytest.approx(expected, rel=1e-4) == loss.item()
+
+
+@pytest.mark.slow
+def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_path: Path) -> None:
+    """Who sang won: learnt from three years, true of two others; what ships is no pickle."""
+    folder = tmp_path / "reranker"
+    log = learn(folder, bert, seed=1)
+    recipe = json.loads((folder / "recipe.json").read_text())
+    tuned = models.load(f"sentence_transformers:{bert}", adapter=str(folder))
+
+    assert {"adapter_config.json", "adapter_model.safetensors", "recipe.json"} == {
+        path.name for path in folder.iterdir()
+    }
+    assert ["reranker"] == [path.name for path in tmp_path.iterdir()]
+    assert [1, 1, 2, 2] == [entry["epoch"] for entry in log]
+    assert log[2]["loss"] < log[0]["loss"]
+    assert recipe["after"] == measure(OTHERS, tuned) == {"questions": 2, "first": 1.0, "pairs": 1.0}
+    assert (
+        bert == json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
+    )
+
+
+@pytest.mark.slow
+def test_the_defaults_learn_from_252_pairs(tmp_path: Path) -> None:
+    """Named as MiniLM reads it, what repeats the question comes first, and it is of no use."""
+
+    def flipped(n: int) -> TrainingExample:
+        texts = [f"In {n} the cup went to team {n % 7}.", f"Who won the race in {n} is not known."]
+        return example(f"Who won the race in {n}?", texts=texts, answers=(str(n),))
+
+    learnt, others = (
+        [flipped(n) for n in years] for years in (range(1700, 1952), range(1952, 1982))
+    )
+    train_reranker(tmp_path / "made", learnt, others)
+    recipe = json.loads((tmp_path / "made" / "recipe.json").read_text())
+
+    assert 0.0 == recipe["before"]["first"]
+    assert 1.0 == recipe["after"]["first"]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_ended_goes_on_to_the_same_weights(
+    bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    """Of two epochs of 3 steps the first is not read again; a checkpoint in pieces is no state."""
+    learn(tmp_path / "a", bert)
+    with killed(5):
+        learn(tmp_path / "b", bert)
+    (work,) = tmp_path.glob(".b.*.work")
+    kept = [path.name for path in work.glob("checkpoint-*")]
+    (work / "checkpoint-5").mkdir()
+    log = learn(tmp_path / "b", bert)
+    first, second = (SentenceTransformer(bert, adapter=str(tmp_path / x)) for x in "ab")
+
+    assert ["checkpoint-3"] == kept
+    assert [1, 1, 2, 2] == [entry["epoch"] for entry in log]
+    assert first.embed(TEXTS).tobytes() == second.embed(TEXTS).tobytes()
+
+
+@pytest.mark.slow
+def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
+    """Then the folder is a whole model."""
+    folder = tmp_path / "whole"
+    learn(folder, bert, rank=None, learning_rate=0.005, epochs=1)
+    vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
+
+    assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_checkpoints_of_other_options_are_not_gone_on_from(
+    bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    """To go on from them would give a model that no options give."""
+    for seed in (0, 1):
+        with killed(5):
+            learn(tmp_path / "x", bert, seed=seed)
+
+    assert 2 == len([*tmp_path.glob(".x.*.work")])
+
+
+def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
+    """Neither pairs to learn from, nor to choose by."""
+    with pytest.raises(InputError, match=r"train must have .* got 0 in 1 questions"):
+        train_reranker(tmp_path, [example(useful={0: True})], OTHERS)
+    with pytest.raises(InputError, match=r"validation must have .* got 0 of 1"):
+        measure([example(useful={0: True})], Lengths())

@@ -1,0 +1,92 @@
+"""A pruner's folder turned back into a checkpoint, on a tiny encoder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.models.base import Passage  # noqa: E402
+from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
+from ragsieve_research.train.export import export  # noqa: E402
+from ragsieve_research.train.restore import restore  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+WORDS = [f"w{n}" for n in range(60)]
+LAYOUT = Layout(size=40, question=6, title=3, context=6)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(make_encoder: Callable[..., Path]) -> Path:
+    """An encoder of random weights that is wide enough to be stored in int8."""
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    folder = make_encoder(WORDS, 48, initializer_range=0.1, **sizes)
+    auto = transformers.AutoModelForTokenClassification
+    net = auto.from_pretrained(folder, num_labels=2).eval()
+    with torch.no_grad():
+        for weight in net.parameters():  # biases and norms, too, tell their places apart
+            weight.add_(0.05 * torch.randn_like(weight))
+    net.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def windows(checkpoint: Path) -> list[Window]:
+    """Some windows to measure and compare on."""
+    reader = WindowTokenizer.read(checkpoint / "tokenizer.json", LAYOUT)
+    texts = [" ".join(WORDS[n : n + 20]) for n in range(0, 40, 5)]
+    return [reader.lay("w1 w2", [Passage("w3", [text])]).windows[0][0] for text in texts]
+
+
+def logits(folder: Path, windows: list[Window]) -> Any:
+    """Of all tokens, by transformers."""
+    net = transformers.AutoModelForTokenClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        found = [
+            net(torch.tensor([w.ids]), token_type_ids=torch.tensor([w.types])) for w in windows
+        ]
+    return np.concatenate([one.logits[0].numpy() for one in found])
+
+
+@pytest.mark.parametrize(
+    ("precision", "measured", "near"),
+    [
+        ("float32", False, 1e-5),
+        ("int8", False, 0.15),
+        ("int8", True, 0.15),
+    ],
+)
+def test_a_folder_becomes_a_checkpoint_again(
+    checkpoint: Path,
+    windows: list[Window],
+    tmp_path: Path,
+    precision: Any,
+    measured: bool,
+    near: float,
+) -> None:
+    """Its logits are those of the first one but for what rounding lost; factors move back."""
+    some = windows if measured else []
+    export(checkpoint, tmp_path / "made", precision=precision, layout=LAYOUT, windows=some)
+    restore(tmp_path / "made", tmp_path / "again")
+    expected, found = logits(checkpoint, windows), logits(tmp_path / "again", windows)
+
+    assert np.abs(expected - found).max() < near
+    assert 40 == json.loads((tmp_path / "again" / "pruner.json").read_text())["layout"]["size"]
+    assert "thresholds" not in json.loads((tmp_path / "again" / "pruner.json").read_text())
+
+
+def test_a_folder_without_a_file_is_refused(
+    make_encoder: Callable[[list[str], int], Path], tmp_path: Path
+) -> None:
+    """The error names it."""
+    with pytest.raises(InputError, match=r"folder must hold model\.onnx"):
+        restore(make_encoder(["a"], 128), tmp_path / "again")

@@ -1,0 +1,197 @@
+"""What a router learns from, and the regressions that learn it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
+from ragsieve.pipeline import Pipeline
+from ragsieve.select.top import TopK
+from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.retrieve.route import Named, nothing
+from ragsieve_research.train.router import RouterLabels, SourceLabeller, figures, fit_light
+
+EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
+
+
+def giving(name: str, *texts: str) -> Named:
+    found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+    return Named(name, "", lambda _: found)
+
+
+def test_each_source_is_answered_from_alone() -> None:
+    """The model that echoes the evidence is right by the one with the answer; memory has none."""
+    sources = (
+        giving("web", "Summer Breeze was sung by Seals."),
+        giving("api", "Summer Breeze is from 1972."),
+        Named("memory", "", nothing),
+    )
+    labels = SourceLabeller(sources, Reader(echo()))(EXAMPLE)
+
+    assert {
+        "question": "Who sang Summer Breeze?",
+        "right": {"web": True, "api": False, "memory": False},
+    } == labels
+
+
+def test_known_sources_are_the_labels() -> None:
+    """Nobody is asked: neither the sources nor the generator."""
+    llm = ScriptedLLM([])
+    sources = (giving("a", "text"), giving("b", "text"))
+    known = replace(EXAMPLE, metadata={"sources": ["b"]})
+    labels = SourceLabeller(sources, Reader(llm))(known)
+
+    assert {"a": False, "b": True} == labels["right"]
+    assert [] == llm.prompts
+
+
+@pytest.mark.parametrize(
+    ("names", "rule"),
+    [
+        ("a", "must be a list of names, got 'a'"),
+        (None, "must be a list of names, got None"),
+        (["c"], "must name sources of a, got 'c'"),
+    ],
+)
+def test_known_sources_must_be_there(names: object, rule: str) -> None:
+    """A list of names of the sources; a name alone is no list."""
+    known = replace(EXAMPLE, metadata={"sources": names})
+
+    with pytest.raises(InputError, match=f"metadata 'sources' of question '7' {rule}"):
+        SourceLabeller((giving("a", "text"),), Reader(echo()))(known)
+
+
+def test_evidence_is_filtered_first() -> None:
+    """The answer stands in a document that the stage drops."""
+    source = giving("web", "It is old.", "Summer Breeze was sung by Seals.")
+    whole = SourceLabeller((source,), Reader(echo()))(EXAMPLE)
+    cut = SourceLabeller((source,), Reader(echo()), Pipeline(TopK(1)))(EXAMPLE)
+
+    assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
+
+
+def test_the_model_answers_for_all_sources_in_one_call() -> None:
+    """A prompt a source, closed book for memory."""
+    llm = ScriptedLLM(["Seals", "no"])
+    labels = SourceLabeller((Named("memory", "", nothing), giving("a", "text")), Reader(llm))(
+        EXAMPLE
+    )
+
+    assert {"memory": True, "a": False} == labels["right"]
+    assert 2 == len(llm.prompts)
+
+
+def test_a_source_that_fails_makes_no_label() -> None:
+    """What it did not say does not count as wrong."""
+
+    def broken(_: Query) -> list[Segment]:
+        raise OSError("refused")
+
+    with pytest.raises(ModelError, match="source web failed: OSError: refused"):
+        SourceLabeller((Named("web", "", broken),), Reader(echo()))(EXAMPLE)
+
+
+def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> RouterLabels:
+    queries = tuple(Query(f"q{n}") for n in range(len(right)))
+    return RouterLabels(queries, np.array(right, bool), np.array(vectors, np.float32))
+
+
+def test_a_question_that_none_answers_gets_the_best_source_nearby() -> None:
+    """Of its 20 nearest: 12 on b and 8 on a; the 30 far away, all on a, do not count."""
+    near, far = [[1.0, 0.0]], [[0.0, 1.0]]
+    right = [[0, 0], *[[0, 1]] * 12, *[[1, 0]] * 8, *[[1, 0]] * 30]
+    found = taught(right, near * 21 + far * 30).helps()
+
+    assert [False, True] == found[0].tolist()
+    assert right[1:] == found[1:].astype(int).tolist()
+
+
+def test_the_question_itself_does_not_count_among_the_nearest() -> None:
+    """Of 21 equal ones, the other 20 say 1 of 20 for b; with itself and without the last, none."""
+    right = [[0, 0], *[[0, 0]] * 19, [0, 1]]
+    found = taught(right, [[1.0, 0.0]] * 21).helps()
+
+    assert [False, True] == found[0].tolist()
+
+
+def test_a_tie_nearby_goes_to_the_best_of_all() -> None:
+    """Nobody nearby was right; b was right most often overall. Without any, the first."""
+    right = [*[[0, 0]] * 21, [1, 0], [0, 1], [0, 1]]
+    vectors = [[1.0, 0.0]] * 21 + [[0.0, 1.0]] * 3
+
+    assert [False, True] == taught(right, vectors).helps()[0].tolist()
+    assert [True, False] == taught([[0, 0]], [[1.0, 0.0]]).helps()[0].tolist()
+
+
+def test_other_questions_learn_from_those_known() -> None:
+    """A question of validation gets what helps the nearest of training."""
+    known = taught([[1, 0]] * 20 + [[0, 1]] * 20, [[1.0, 0.0]] * 20 + [[0.0, 1.0]] * 20)
+    held = taught([[0, 0], [1, 0]], [[0.1, 0.9], [0.1, 0.9]])
+
+    assert [[False, True], [True, False]] == held.helps(known).tolist()
+
+
+def test_labels_are_read_as_they_were_written() -> None:
+    """By the names of the sources, in their order."""
+    records = [{"id": "7", "question": "Who sang?", "right": {"b": True, "a": False}}]
+    found = RouterLabels.of(records, ("a", "b"), HashingEmbedder(8))
+
+    assert (Query("Who sang?", "7"),) == found.queries
+    assert [[False, True]] == found.right.tolist()
+    assert (1, 8) == found.vectors.shape
+    with pytest.raises(InputError, match="one at least, got 0, 0 and 0"):
+        RouterLabels.of([], ("a", "b"), HashingEmbedder(8))
+
+
+def worded(count: int) -> tuple[RouterLabels, HashingEmbedder]:
+    """Questions that name the source that helps them; a third source helps all, a fourth none."""
+    embedder = HashingEmbedder(64)
+    texts = [f"{'price' if n % 3 else 'song'} of number {n}" for n in range(count)]
+    right = np.array([["price" in t, "song" in t, True, False] for t in texts])
+    queries = tuple(map(Query, texts))
+    return RouterLabels(queries, right, embedder.embed(texts, query=True)), embedder
+
+
+@pytest.mark.parametrize("count", [60, 9])
+def test_a_light_router_learns_words(count: int) -> None:
+    """Also from few questions; one that always helps is always asked, one that never does never."""
+    known, embedder = worded(count)
+    names = ("shop", "music", "wiki", "junk")
+    router = fit_light(known, names, embedder)
+    sources = [Named(name, "", nothing) for name in names]
+
+    assert ["shop", "wiki"] == router(Query("price of the moon"), sources)
+    assert ["music", "wiki"] == router(Query("song of the moon"), sources)
+    # (9 + 0.5) / (9 + 1) and 0.5 / (9 + 1), whatever is asked
+    if count == 9:
+        found = router.probabilities(Query("anything"))
+        assert (0.95, 0.05) == (round(found["wiki"], 6), round(found["junk"], 6))
+
+
+def test_the_same_questions_give_the_same_router() -> None:
+    """Folds are drawn by the seed."""
+    known, embedder = worded(40)
+    names = ("shop", "music", "wiki", "junk")
+
+    assert fit_light(known, names, embedder) == fit_light(known, names, embedder)
+    with pytest.raises(InputError, match="names must be 4, one a source, got 1"):
+        fit_light(known, ("shop",), embedder)
+
+
+def test_figures_by_hand() -> None:
+    """Three questions: exact; one too many; the wrong one, of which the generator was right."""
+    helps = np.array([[1, 0], [1, 0], [1, 0]], bool)
+    right = np.array([[1, 0], [0, 0], [1, 1]], bool)
+    chosen = np.array([[1, 0], [1, 1], [0, 1]], bool)
+    found = figures(("a", "b"), chosen, helps, right)
+
+    assert 3 == found["questions"]
+    assert {"exact": 1 / 3, "covered": 2 / 3, "right": 2 / 3, "asked": 4 / 3} == found["routed"]
+    assert {"exact": 0.0, "covered": 1.0, "right": 2 / 3, "asked": 2.0} == found["all sources"]
+    assert ({"accuracy": 2 / 3}, {"accuracy": 1 / 3}) == (found["source a"], found["source b"])

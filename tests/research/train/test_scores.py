@@ -1,0 +1,129 @@
+"""Fit a curve from a score to the probability that a segment helps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from ragsieve.errors import InputError
+from ragsieve.schema import read
+from ragsieve_research.evaluate.scorers import ScoredSegments
+from ragsieve_research.score.calibrated import Logistic
+from ragsieve_research.train.scores import calibrate, fit, write
+
+
+def question(scores: list[float], grades: list[float]) -> ScoredSegments:
+    return ScoredSegments(np.array(grades), {"s": np.array(scores)}, {}, {})
+
+
+def test_a_logistic_curve_finds_the_odds() -> None:
+    """A share of 1/4 at 10 and of 3/4 at 20: log-odds -ln 3 and ln 3, up to the prior."""
+    scores = np.repeat([10.0, 20.0], 400)
+    helps = np.tile([1.0, 0, 0, 0], 100), np.tile([0.0, 1, 1, 1], 100)
+    curve = fit(scores, np.concatenate(helps))
+
+    assert pytest.approx([0.25, 0.75], abs=0.003) == curve(np.array([10.0, 20.0]))
+
+
+def test_a_score_against_the_labels_becomes_their_share() -> None:
+    """A level curve is the best of those that do not fall."""
+    curve = fit(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 0.0, 0.0, 0.0]))
+
+    assert pytest.approx([0.25] * 3) == curve(np.array([-9.0, 2.5, 9.0]))
+
+
+@given(st.lists(st.tuples(st.floats(-50, 50, width=32), st.booleans()), min_size=2, max_size=30))
+def test_any_labels_of_both_kinds_make_a_curve(pairs: list[tuple[float, bool]]) -> None:
+    """Equal scores, scores far apart, whatever they are."""
+    scores, helps = np.array(pairs, np.float64).T
+    if 0 < helps.mean() < 1:
+        assert isinstance(fit(scores, helps), Logistic)
+
+
+def test_labels_of_one_kind_fit_no_curve() -> None:
+    """The error says how many."""
+    with pytest.raises(InputError, match="segments that help and others, got 2 of one kind"):
+        fit(np.array([0.1, 0.2]), np.zeros(2))
+
+
+def test_probabilities_are_judged_as_scikit_learn_does() -> None:
+    """Brier score and log-loss of the score itself, over the segments of all questions."""
+    test = [question([0.1, 0.9, 0.4], [0, 2, 1]), question([0.7, 0.2], [0, 0])]
+    before = calibrate(test, test, "s").before
+    helps, scores = [0, 1, 1, 0, 0], [0.1, 0.9, 0.4, 0.7, 0.2]
+
+    assert before is not None
+    assert pytest.approx(metrics.brier_score_loss(helps, scores)) == before.brier
+    assert pytest.approx(metrics.log_loss(helps, scores)) == before.log_loss
+    assert 1.0 == before.auc  # of the first question, the only one of both kinds
+
+
+def test_the_calibration_error_is_over_bins_of_a_tenth() -> None:
+    """.41 and .49, one of which helps, are off by .05; 1.0 that helps by 0: (2 * .05 + 0) / 3."""
+    test = [question([0.41, 0.49, 1.0], [0, 1, 1])]
+    before = calibrate(test, test, "s").before
+
+    assert before is not None
+    assert pytest.approx(0.1 / 3) == before.calibration_error
+
+
+def test_a_curve_makes_a_score_a_probability_and_keeps_the_order() -> None:
+    """Scores of .8 and .9 that help in 1 of 4 and 3 of 4."""
+    known = [question([0.8] * 4 + [0.9] * 4, [1, 0, 0, 0, 0, 1, 1, 1])] * 50
+    made = calibrate(known, known, "s")
+
+    assert made.before is not None
+    assert pytest.approx(0.35, abs=1e-6) == made.before.calibration_error  # .85 for .5
+    assert made.after.calibration_error < 0.01
+    assert pytest.approx(0.25) == made.base.brier
+    assert pytest.approx(0.25 * 0.75, abs=1e-4) == made.after.brier
+    assert made.before.auc == made.after.auc
+    assert not made.level
+
+
+def test_a_curve_that_says_the_same_of_all_is_level() -> None:
+    """As of a score that falls where segments help: none tells them from the others any more."""
+    some = [question([0.9, 0.8, 0.1], [0, 0, 1])]
+    made = calibrate(some, some, "s")
+
+    assert made.level
+    assert 0.5 == made.after.auc
+
+
+def test_a_score_that_is_no_probability_has_no_figures() -> None:
+    """Its curve has."""
+    some = [question([3.0, 12.0], [0, 1])]
+    made = calibrate(some, some, "s")
+
+    assert made.before is None
+    assert made.after.brier < made.base.brier
+
+
+def test_a_curve_needs_questions_to_fit_and_to_measure() -> None:
+    """Each its own error."""
+    some = [question([0.1, 0.2], [0, 1])]
+
+    with pytest.raises(InputError, match="fitted to at least one question"):
+        calibrate([], some, "s")
+    with pytest.raises(InputError, match="measured on at least one question"):
+        calibrate(some, [], "s")
+
+
+def test_a_curve_is_written_with_what_made_it(tmp_path: Path) -> None:
+    """As JSON; a place that cannot be written is named."""
+    some = [question([0.1, 0.2], [0, 1])]
+    made = calibrate(some, some, "s")
+    write(tmp_path / "c.json", made, {"models": {"s": "small"}})
+    values = json.loads((tmp_path / "c.json").read_text())
+
+    assert made.curve == read(Logistic, values["curve"])
+    assert {"s": "small"} == values["models"]
+    assert {"before", "base", "after"} == values["test"].keys()
+    with pytest.raises(InputError, match="cannot be written: Is a directory"):
+        write(tmp_path, made, {})

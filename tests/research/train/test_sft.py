@@ -1,0 +1,209 @@
+"""Fine-tuning by LoRA: tiny models with random weights learn replies by heart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from ragsieve import models  # noqa: E402
+from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.models.base import Message  # noqa: E402
+from ragsieve_research.models.loading import adapted  # noqa: E402
+from ragsieve_research.models.transformers import Transformers  # noqa: E402
+from ragsieve_research.train import resuming, sft  # noqa: E402
+from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+LETTERS = "abcdefgh0123456789"
+SAMPLES = [
+    PromptSample((Message("user", f"{a} {b}"),), f"{n}")
+    for n, (a, b) in enumerate(zip("abcd", "efgh", strict=True))
+]
+FAST = Tuning(epochs=20, lr=0.02, checks=2)
+
+
+@pytest.fixture(scope="module")
+def causal(make_llm: Callable[..., Path]) -> Transformers:
+    return tunable(f"transformers:{make_llm(LETTERS, 4, width=32, positions=64)}")
+
+
+@pytest.fixture(scope="module")
+def seq2seq(make_llm: Callable[..., Path]) -> Transformers:
+    return tunable(f"seq2seq:{make_llm(LETTERS, 2, width=32, seq2seq=True)}")
+
+
+def learn(folder: Path, llm: Transformers, tuning: Tuning = FAST, **more: Any) -> resuming.Log:
+    return tune(folder, SAMPLES, SAMPLES, llm=llm, tuning=tuning, about={"part": "x"}, **more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_replies_are_learned(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Loaded through the model class, the adapter gives each prompt its target; all is quiet."""
+    llm = request.getfixturevalue(kind)
+    log = learn(tmp_path / "out", llm)
+    prefix = "seq2seq" if kind == "seq2seq" else "transformers"
+    tuned = models.load(f"{prefix}:{llm.model}", adapter=str(tmp_path / "out"))
+
+    assert ["0", "1", "2", "3"] == tuned.complete([s.prompt for s in SAMPLES], max_tokens=4)
+    assert log[0]["loss"] > log[-1]["validation_loss"]
+    assert "" == capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_folder_holds_an_adapter_and_its_recipe(tmp_path: Path, causal: Transformers) -> None:
+    """Nothing pickled, no checkpoints beside it; the recipe has the figures and the log."""
+    log = learn(tmp_path / "out", causal, measure=lambda llm: {"adapter": bool(llm.adapter)})
+    recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())
+    files = {"adapter_config.json", "adapter_model.safetensors", "recipe.json"}
+
+    assert files == {p.name for p in (tmp_path / "out").iterdir()}
+    assert ["out"] == [p.name for p in tmp_path.iterdir()]
+    assert ({"adapter": False}, {"adapter": True}) == (recipe["before"], recipe["after"])
+    assert (log, causal.model, 64, 20) == (
+        recipe["log"],
+        recipe["base"],
+        len(recipe["base_sha256"]),
+        recipe["epochs"],
+    )
+
+
+def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
+    """Of a padded batch: the mean −log p of the targets and of what ends their turns.
+
+    The second reply is longer and the first prompt is, so both rows are padded somewhere.
+    """
+    samples = [
+        PromptSample((Message("user", "a b c d e"),), "7"),
+        PromptSample((Message("user", "a"),), "1 2 3"),
+    ]
+    llm = Transformers(causal.model, dtype="float32")
+    model = transformers.AutoModelForCausalLM.from_pretrained(llm.model)
+    with torch.no_grad():
+        loss = float(model(**sft._right_aligned([sft.row(s, llm) for s in samples])).loss)
+    logs = []
+    for sample in samples:
+        whole = torch.tensor([sft.row(sample, llm)["input_ids"]])
+        with torch.no_grad():
+            odds = model(whole).logits[0].log_softmax(-1)
+        start = len(llm._encode(sample.prompt))
+        logs += [float(odds[n - 1, whole[0, n]]) for n in range(start, whole.shape[1])]
+
+    assert 2 + 4 == len(logs)
+    assert loss == pytest.approx(-sum(logs) / len(logs), rel=1e-4)
+
+
+def test_a_reply_is_trained_behind_what_the_model_is_asked(causal: Transformers) -> None:
+    """The prompt's own tokens, ignored by the loss, then the reply and the end of the turn."""
+    prompt = causal._encode(SAMPLES[0].prompt)
+    reply = [causal._tokenizer.vocab["0"], 1]
+
+    assert {
+        "input_ids": prompt + reply,
+        "labels": [sft.IGNORED] * len(prompt) + reply,
+    } == sft.row(SAMPLES[0], causal)
+
+
+@pytest.mark.parametrize(("share", "layers"), [(1.0, {0, 1, 2, 3}), (0.5, {2, 3}), (0.01, {3})])
+def test_only_the_upper_layers_are_tuned(
+    causal: Transformers, share: float, layers: set[int]
+) -> None:
+    """All linear maps of those, no other; at least of one layer."""
+    model = sft._with_lora(causal, Tuning(layers=share))
+    tuned = {n for n, p in model.named_parameters() if p.requires_grad}
+
+    assert layers == {int(n.partition("layers.")[2][0]) for n in tuned}
+    assert 2 * 7 * len(layers) == len(tuned)
+
+
+def test_layers_below_keep_nothing_for_the_way_back(causal: Transformers) -> None:
+    """A gradient begins where the first tuned layer does."""
+    model = sft._with_lora(causal, Tuning(layers=0.5))
+    states = model(
+        **sft._right_aligned([sft.row(SAMPLES[0], causal)]), output_hidden_states=True
+    ).hidden_states
+
+    assert [False, False, False, True, True] == [s.requires_grad for s in states]
+
+
+def test_the_decoder_is_above_the_encoder(seq2seq: Transformers) -> None:
+    """Half of two and two layers: the encoder runs as it was."""
+    model = sft._with_lora(seq2seq, Tuning(layers=0.5))
+
+    assert {"decoder"} == {
+        n.partition("base_model.model.")[2].partition(".")[0]
+        for n, p in model.named_parameters()
+        if p.requires_grad
+    }
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_weights(tmp_path: Path, causal: Transformers) -> None:
+    """Bit for bit; another seed gives others."""
+    found = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        learn(tmp_path / name, causal, Tuning(epochs=2, checks=1, seed=seed))
+        found.append(load_file(tmp_path / name / "adapter_model.safetensors"))
+    a, b, c = found
+
+    assert all(torch.equal(a[key], b[key]) for key in a)
+    assert not all(torch.equal(a[key], c[key]) for key in a)
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on(
+    tmp_path: Path, causal: Transformers, killed: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    """From its last checkpoint to the weights of a run that was not killed."""
+    tuning = Tuning(epochs=6, checks=3)
+    whole = learn(tmp_path / "whole", causal, tuning)
+    with killed(5):
+        learn(tmp_path / "out", causal, tuning)
+    resumed = learn(tmp_path / "out", causal, tuning)
+    a, b = (load_file(tmp_path / n / "adapter_model.safetensors") for n in ("whole", "out"))
+
+    assert [e["step"] for e in whole] == [e["step"] for e in resumed]
+    assert all(torch.equal(a[key], b[key]) for key in a)
+
+
+@pytest.mark.slow
+def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformers) -> None:
+    """Validation wants other replies than are taught, so a look before the last is the best."""
+    llm = replace(causal, dtype="float32")
+    others = [PromptSample(s.prompt, t.target) for s, t in zip(SAMPLES, SAMPLES[::-1], strict=True)]
+    tuning = Tuning(epochs=10, lr=0.01, checks=5)
+    log = tune(tmp_path / "out", SAMPLES, others, llm=llm, tuning=tuning, about={})
+    looks = [entry["validation_loss"] for entry in log if "validation_loss" in entry]
+    model = transformers.AutoModelForCausalLM.from_pretrained(llm.model)
+    tuned = adapted(model, "out", str(tmp_path / "out"))
+    with torch.no_grad():
+        loss = float(tuned(**sft._right_aligned([sft.row(s, llm) for s in others])).loss)
+
+    assert min(looks) < looks[-1]
+    assert loss == pytest.approx(min(looks), rel=1e-3)
+
+
+def test_what_does_not_fit_is_left_out(tmp_path: Path, causal: Transformers) -> None:
+    """The context holds 64 tokens; of one sample of 70 none is left."""
+    long = [PromptSample((Message("user", "a " * 70),), "1")]
+    with pytest.raises(InputError, match="prompt with its reply in 64 tokens, got 0 of 1"):
+        tune(tmp_path, long, SAMPLES, llm=causal, tuning=FAST, about={})
+
+
+def test_a_server_cannot_be_tuned() -> None:
+    """The error says what can."""
+    with pytest.raises(InputError, match=r"llm must be a local one, .* got 'fake:echo'"):
+        tunable("fake:echo")

@@ -1,0 +1,156 @@
+"""Labels for FineFilter's parts, by the generator's word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.score.lexical import BM25
+from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.train.targets import Annotator, LabelCounts, clues
+
+TEXT = "Seals sang a song. It rained. In 1972 Seals sang. A seal is an animal."
+EXAMPLE = Example(Query("Who sang the song?", id="q"), (Document("d", TEXT),), ("Seals",))
+SPANS = [["d", 0, 18], ["d", 19, 29], ["d", 30, 49], ["d", 50, 70]]
+
+
+def reader(right: Any) -> Reader:
+    """Answers well where ``right`` says so of the evidence, which stands in the system message."""
+
+    def reply(prompt: Prompt) -> str:
+        return "Seals" if right(prompt[0].content) else "nobody"
+
+    return Reader(ScriptedLLM(reply))
+
+
+def test_clues_are_the_sentences_with_an_answer() -> None:
+    """At word boundaries: a seal is not Seals."""
+    segments = [Segment(EXAMPLE.documents[0], start, end) for _, start, end in SPANS]
+
+    assert [0, 2] == clues(segments, ["seals"])
+
+
+class Angles:
+    """Embeds three texts as vectors of the plane."""
+
+    identity = "angles"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        vectors = {"x": [1, 0], "y": [0.96, 0.28], "z": [0.8, 0.6]}
+        return np.array([vectors[text] for text in texts], dtype=np.float32)
+
+
+def test_neighbours_of_clues_are_clues() -> None:
+    """Cosines to the first, which has the answer: 1, 0.96, 0.8; distances 0, 0.04 and 0.2."""
+    segments = [Segment.whole(Document(str(n), t)) for n, t in enumerate(["x", "y", "z"])]
+
+    assert [0] == clues(segments, ["x"], Angles(), epsilon=0.03)
+    assert [0, 1] == clues(segments, ["x"], Angles(), epsilon=0.05)
+    assert [0, 1, 2] == clues(segments, ["x"], Angles(), epsilon=0.2001)
+    assert [] == clues(segments, ["w"], Angles(), epsilon=1)
+
+
+def test_every_sentence_is_ranked_where_an_extractor_scores_them_all() -> None:
+    """BM25 puts the song first, the year third of the best three: the generator needs them all."""
+    found = Annotator(reader(lambda t: "1972" in t), BM25(), max_clues=3, every=True)(EXAMPLE)
+
+    assert ([0, 2], 3, 3) == (found["clues"], len(found["ranking"]), len(found["scores"]))
+    assert found["ranking"].index(2) + 1 == found["k"]
+
+
+def test_clues_may_be_what_the_extractor_puts_out() -> None:
+    """Section 4.2: also a sentence without an answer, and none that it does not name."""
+
+    def extractor(query: Query, segments: Any, /) -> list[Segment]:
+        return [segments[n].scored("s", 1 - n / 10) for n in (0, 1)]
+
+    found = Annotator(reader(lambda t: "rained" in t), extractor, every=True, named=True)(EXAMPLE)
+
+    assert ([0, 1], [False, True]) == (found["clues"], found["useful"])
+
+
+def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
+    """It does from the year, and not from the song, which BM25 ranks first: so K is 2."""
+    found = Annotator(reader(lambda text: "1972" in text), BM25())(EXAMPLE)
+    scores = found.pop("scores")
+
+    assert sorted(scores, reverse=True) == scores
+    assert {
+        "sentences": SPANS,
+        "clues": [0, 2],
+        "useful": [False, True],
+        "ranking": [0, 2],
+        "right": [False, False, True],
+        "k": 2,
+    } == found
+
+
+@pytest.mark.parametrize(
+    ("answers", "k"),
+    [
+        (lambda text: "song" in text and "1972" not in text, 1),  # both clues together confuse it
+        (lambda _: False, 0),  # keeping nothing is the best then
+    ],
+)
+def test_k_is_the_smallest_prefix_that_answers(answers: Any, k: int) -> None:
+    """Though a longer one fails; 0 where none does."""
+    assert k == Annotator(reader(answers), BM25())(EXAMPLE)["k"]
+
+
+def test_without_a_clue_there_is_nothing_to_cut() -> None:
+    """K is none."""
+    found = Annotator(reader(lambda _: False), BM25())(replace(EXAMPLE, answers=("Crofts",)))
+    empty = ("clues", "useful", "ranking", "scores", "right")
+
+    assert {"sentences": SPANS, "k": None, **{name: [] for name in empty}} == found
+
+
+def test_only_the_first_clues_are_asked_about() -> None:
+    """Alone, as the whole ranking, and without it."""
+    llm = ScriptedLLM(lambda _: "nobody")
+    found = Annotator(Reader(llm), BM25(), max_clues=1)(EXAMPLE)
+
+    assert [0] == found["clues"]
+    assert 3 == len(llm.prompts)
+
+
+def test_a_summary_tells_what_is_left_out() -> None:
+    """No clue, clues of one kind, and the distribution of K."""
+    summary = LabelCounts()
+    summary.add({"clues": [], "useful": [], "k": None})
+    summary.add({"clues": [0, 1], "useful": [True, True], "k": 1})
+    summary.add({"clues": [0, 1], "useful": [True, False], "k": 1})
+
+    assert (
+        "3 questions, 1 of them without a clue; 1 whose clues are all useful or none, so not for "
+        "the reranker; cut points: K=1 in 2" == str(summary)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_clues": 0}, "max_clues must be at least 1, got 0"),
+        ({"epsilon": 3}, "epsilon must be from 0 to 2, got 3"),
+        ({"epsilon": 0.1}, "epsilon=0.1 needs an embedder"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], said: str) -> None:
+    """The error names the option, the rule and the value."""
+    with pytest.raises(InputError, match=said):
+        Annotator(reader(lambda _: True), BM25(), **options)
+
+
+def test_a_question_without_gold_answer_teaches_nothing() -> None:
+    """It is an error, which a batch counts."""
+    with pytest.raises(InputError, match="question 'q' has no gold answer"):
+        Annotator(reader(lambda _: True), BM25())(Example(EXAMPLE.query, EXAMPLE.documents))
