@@ -11,78 +11,63 @@ its answers, and documents with the spans of the evidence.
 from __future__ import annotations
 
 import argparse
-import gzip
-import hashlib
-import itertools
 import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import bm25s
-import numpy as np
 from pruner_hops import bridges, joined
+from pruner_passages import (
+    HELD_OUT,
+    MOST_OFTEN,
+    NEAREST,
+    PASSAGES,
+    POOLS,
+    RIVALS,
+    UNLICENSED,
+    alike,
+    filled,
+    place,
+    pooled,
+    read,
+    record,
+    telling,
+    unanswerable,
+    usable,
+)
 from pruner_structures import as_page, as_thread, made_up
+from pruner_wordings import bridged, echo, exchanged, worded
 
-from ragsieve import models
-from ragsieve.text import normalise
 from ragsieve.types import Document
 from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.evaluate.evidence import gold_sentences
 
 Record = dict[str, Any]
 
-SHARES = {  # of 100 questions; the sets of ``--data`` have the rest
-    "squad_train": 12, "squad_dev": 12, "squadshifts_wiki": 4, "squadshifts_reddit": 4,
-    "squadshifts_amazon": 3, "squad_sentences": 2, "qed": 4, "selqa": 5, "bioasq": 3, "fever": 5,
-    "fairytaleqa": 4, "cuad": 3, "chunking_evaluation": 2, "timeqa": 2, "evidence_inference": 2,
-    "covidqa": 1, "wice": 1, "qmsum": 1,
+SHARES = {  # of 100 questions, beside those of `POOLS`; the sets of ``--data`` have the rest
+    "squad_train": 8, "squad_dev": 8, "squadshifts_wiki": 3, "squadshifts_reddit": 3,
+    "squadshifts_amazon": 2, "squad_sentences": 1, "qed": 2, "selqa": 3, "bioasq": 2, "fever": 3,
+    "fairytaleqa": 2, "cuad": 2, "chunking_evaluation": 1, "timeqa": 2, "evidence_inference": 1,
+    "covidqa": 1, "wice": 0.7, "qmsum": 0.5,
 }  # fmt: skip
 RETRIEVED = {
-    "nq": 6, "triviaqa": 5, "popqa": 4, "hotpotqa": 2, "hotpotqa_fullwiki": 3, "musique": 1,
-    "2wikimultihopqa": 4, "asqa": 2, "multihoprag": 3, "clapnq": 3, "retrievalqa": 1,
-    "simpleqa_web": 1, "realtimeqa_web": 0.5, "realtimeqa_sources": 0.5,
+    "nq": 2, "triviaqa": 1.6, "popqa": 1.8, "hotpotqa": 1, "hotpotqa_fullwiki": 1,
+    "musique": 0.5, "2wikimultihopqa": 2, "asqa": 0.6, "multihoprag": 1.3, "clapnq": 1.2,
+    "retrievalqa": 0.4,
 }  # fmt: skip
 SPARSE = {"evidence_inference", "covidqa", "cuad", "timeqa", "wice", "fever", "bioasq", "qmsum"}
 """Sets whose annotators marked few of the sentences that answer: no negatives of the same group."""
-NEGATIVES = 3  # passages without evidence that a question has
-HELD_OUT = 4  # of 100 groups are for validation
-MADE = {"structures": 6, "bridge": 6, "joined": 3}
+MADE = {"structures": 3, "bridge": 4, "joined": 2}
 """Shares of made-up questions: over structured texts, and of two questions with marked evidence."""
 SIMPLE = ("squad_train", "squad_dev", "squadshifts_wiki")  # what questions are put together of
-PAGES, THREADS = 0.1, 0.05  # of the questions with marked evidence: their passages in other forms
-MOST_OFTEN = 40  # a passage is a negative at most so often
-
-
-def read(path: Path) -> list[Record]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-def place(text: str, of: int = 100) -> int:
-    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) % of
-
-
-def by_words(questions: list[str], texts: list[str], k: int) -> np.ndarray:
-    """Places of the ``k`` best texts by BM25, ``(n_questions, k)``."""
-    index = bm25s.BM25()
-    index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
-    tokens = bm25s.tokenize(questions, show_progress=False)
-    places, _ = index.retrieve(tokens, k=k, show_progress=False)
-    return np.asarray(places)
-
-
-def by_embedding(questions: list[str], texts: list[str], k: int) -> np.ndarray:
-    """Places of the ``k`` best texts by MiniLM's cosine of their first 600 characters."""
-    embedder = models.load("minilm")
-    similar = embedder.embed(questions) @ embedder.embed([t[:600] for t in texts]).T
-    return np.argsort(-similar, axis=1)[:, :k]  # (n_questions, k)
-
-
-NEAREST = {"words": by_words, "embedding": by_embedding}
+PAGES, THREADS = 0.08, 0.04  # of the questions: their passages in other forms
+SECOND = 0.25  # of those that several passages answer: read again with a sentence of one of them
+ECHOES, EXCHANGED = 0.06, 0.3  # of the questions: with a passage that only looks as if it answers
+NONE = 0.1  # of them, those that no passage of theirs answers; some sets have such questions, too
+OFTEN = 3  # passes over a set, at most
 
 
 def annotated(
@@ -102,45 +87,31 @@ def annotated(
         kept = {*needed, *others}
         passages = {i: p for i, p in passages.items() if i in kept}
     texts, ids = [p["text"] for p in passages.values()], list(passages)
-    near = NEAREST[nearest]([q["question"] for q in questions], texts, min(20, len(ids)))
+    near = NEAREST[nearest]([q["question"] for q in questions], texts, min(RIVALS, len(ids)))
     held = {i: place(p["group"]) < HELD_OUT for i, p in passages.items()}
-    groups: dict[str, list[str]] = {}
-    for i, p in passages.items():
-        groups.setdefault(p["group"], []).append(i)
     used: Counter[str] = Counter()
     for question, row in zip(questions, near, strict=True):
         gold = {e["passage"]: e["spans"] for e in question["evidence"]}
         own = [*gold] or question["passages"]
-        validation = held[own[0]]
         group = {passages[i]["group"] for i in own}
-        rivals = [ids[n] for n in row if ids[n] not in question["passages"]]
-        same = [i for i in rivals if passages[i]["group"] in group]
+        rivals = [i for n in row if (i := ids[n]) not in question["passages"]]
         if name in SPARSE:
-            rivals, same = [i for i in rivals if i not in same], []
-        elif not same:
-            same = [i for i in groups[next(iter(group))] if i not in question["passages"]]
-        chosen = chance.sample(own, min(len(own), 2))
-        wanted = [
-            *chance.sample(same, min(len(same), 1)),
-            *chance.sample(rivals[:8], min(len(rivals[:8]), 2)),
-            *chance.sample(ids, 2),
-        ]
-        fresh = [i for i in dict.fromkeys(wanted) if used[i] < MOST_OFTEN and held[i] == validation]
-        fresh = [i for i in fresh if i not in own and i not in question["passages"]][:NEGATIVES]
+            rivals = [i for i in rivals if passages[i]["group"] not in group]
+        chosen = chance.sample(own, min(len(own), 3))
+        size = chance.randrange(*PASSAGES) - len(chosen)
+        fresh = [
+            i
+            for i in dict.fromkeys([*rivals, *chance.sample(ids, min(len(ids), size))])
+            if i not in question["passages"] and used[i] < MOST_OFTEN and held[i] == held[own[0]]
+        ][:size]
         used.update(fresh)
         documents = [
             {**{k: passages[i][k] for k in ("id", "title", "text")}, "evidence": gold.get(i, [])}
             for i in [*chosen, *fresh]
         ]
         answers = [] if question["type"] == "claim" else question["answers"]
-        yield (
-            record(f"{name}:{question['id']}", question["question"], answers, documents),
-            validation,
-        )
-
-
-def record(id: str, question: str, answers: list[str], documents: list[Record]) -> Record:
-    return {"id": id, "question": question, "answers": answers, "documents": documents}
+        id = f"{name}:{question['id']}"
+        yield record(id, question["question"], answers, documents), held[own[0]]
 
 
 def retrieved(name: str, folder: Path) -> Iterator[tuple[Record, bool]]:
@@ -149,69 +120,72 @@ def retrieved(name: str, folder: Path) -> Iterator[tuple[Record, bool]]:
         part = part_of(question["question"])
         if part == "test":
             continue
-        answers = question["answers"]
-        if any("is_positive" in d for d in question["documents"]):
-            documents = [marked(d, answers) for d in question["documents"]]
-        else:
-            documents = [
-                {"id": d["id"], "title": d["title"], "text": d["text"]}
-                for d in question["documents"]
-            ]
-            if not any(mentions(d["title"] + " " + d["text"], answers) for d in documents):
-                continue  # whether it can be answered is not known
-        if documents := [d for d in documents if d]:
+        documents = [found for d in question["documents"] if (found := marked(d, question))]
+        if name == "clapnq" or any(d["evidence"] for d in documents):
             yield (
-                record(f"{name}:{question['id']}", question["question"], answers, documents),
-                (part == "validation"),
+                record(
+                    f"{name}:{question['id']}", question["question"], question["answers"], documents
+                ),
+                part == "validation",
             )
 
 
-def marked(document: Record, answers: list[str]) -> Record:
+def marked(document: Record, question: Record) -> Record:
     """A document with its evidence: its supporting sentences, else those with an answer.
+
+    Where nobody says that the document is needed, they are `telling`, too.
 
     Nothing for one that is needed, but in which nobody marked what for.
     """
-    text = document["text"]
+    text, title = document["text"], document["title"]
     spans = [list(span) for span in gold_sentences(Document("", text, metadata=document))]
-    if document.get("is_positive") and not spans:
-        spans = [
-            list(m.span()) for a in answers if usable(a) for m in re.finditer(re.escape(a), text)
-        ]
+    if not spans and "is_positive" not in document:
+        spans = telling(text, title, question["question"], question["answers"])
+    elif not spans and document["is_positive"]:
+        answers = filter(usable, question["answers"])
+        spans = [list(m.span()) for a in answers for m in re.finditer(re.escape(a), text)]
         if not spans:
             return {}
     return {**{k: document[k] for k in ("id", "title", "text")}, "evidence": spans}
 
 
-def usable(answer: str) -> bool:
-    return len(normalise(answer)) > 1 and normalise(answer) not in ("yes", "no")
-
-
-def mentions(text: str, answers: Iterable[str]) -> bool:
-    read = f" {normalise(text)} "
-    return any(usable(a) and f" {normalise(a)} " in read for a in answers)
-
-
 def mixed(sets: dict[str, list[Record]], count: int, chance: random.Random) -> Iterator[Record]:
-    """Questions in the shares of their sets; a set begins again when it ends, in another order."""
-    shares = {**SHARES, **RETRIEVED, **MADE}
-    names = [name for name in sets if sets[name]]
-    weights = np.array([shares[name] for name in names], float)
-    turns = {name: endless(sets[name], chance) for name in names}
-    for name in chance.choices(names, weights=list(weights), k=count):
-        yield formed(next(turns[name]), chance)
+    """Questions in the shares of their sets; a set comes `OFTEN` times at most, then the rest."""
+    shares = {**SHARES, **POOLS, **UNLICENSED, **RETRIEVED, **MADE}
+    turns = {
+        name: iter([r for _ in range(OFTEN) for r in chance.sample(some, len(some))])
+        for name, some in sets.items()
+    }
+    left = {name: shares[name] for name, some in sets.items() if some}
+    while count and left:
+        (name,) = chance.choices([*left], weights=[*left.values()])
+        one = next(turns[name], None)
+        if one is None:
+            del left[name]
+            continue
+        yield formed(one, chance, sets[name])
+        count -= 1
 
 
-def formed(record: Record, chance: random.Random) -> Record:
-    """A question as it is, or its passages as one page or as threads, where evidence is marked."""
+def formed(one: Record, chance: random.Random, others: list[Record]) -> Record:
+    """A question as it is; now and then in other words, company or form."""
+    one, second = worded(one, others, chance), None
+    if chance.random() < EXCHANGED and (rival := exchanged(one, chance)):
+        one = {**one, "documents": [*one["documents"], rival]}
+    if chance.random() < ECHOES:
+        rival = echo(one["question"], len(one["documents"]), chance)
+        one = {**one, "documents": [*one["documents"], rival]}
     draw = chance.random()
-    if draw > PAGES + THREADS or not all("evidence" in d for d in record["documents"]):
-        return record
-    return as_page(record, chance) if draw < PAGES else as_thread(record, chance)
-
-
-def endless(records: list[Record], chance: random.Random) -> Iterator[Record]:
-    for _ in itertools.count():
-        yield from chance.sample(records, len(records))
+    if draw < NONE:
+        return unanswerable(one) or one
+    if draw < NONE + PAGES:
+        told = sorted(one["documents"], key=lambda d: not d["evidence"])
+        return as_page({**one, "documents": told[:4]}, chance)
+    if draw < NONE + PAGES + THREADS:
+        return as_thread(one, chance)
+    if chance.random() < SECOND:
+        second = bridged(one, chance)
+    return second or one
 
 
 def main() -> None:
@@ -223,24 +197,29 @@ def main() -> None:
     parser.add_argument(
         "--nearest", choices=list(NEAREST), default="words", help="what finds hard negatives"
     )
+    parser.add_argument("--experiment", action="store_true", help="with sets without a licence")
     parser.add_argument("--most", type=int, help="questions of each annotated set; all by default")
     parser.add_argument(
         "--validation", type=int, default=150, help="questions of each set, at most"
     )
     options = parser.parse_args()
     chance = random.Random(0)
+    pools = {**POOLS, **(UNLICENSED if options.experiment else {})}
     learned: dict[str, list[Record]] = {}
     checked: list[Record] = []
-    for name in [*SHARES, *RETRIEVED]:
-        records = (
-            annotated(name, options.sets, chance, options.nearest, options.most)
-            if name in SHARES
-            else retrieved(name, options.data)
-        )
+    for name in [*SHARES, *pools, *RETRIEVED]:
+        if name in pools:
+            records = pooled(name, options.sets, chance)
+        elif name in SHARES:
+            records = annotated(name, options.sets, chance, options.nearest, options.most)
+        else:
+            records = retrieved(name, options.data)
         both: tuple[list[Record], list[Record]] = ([], [])
         for item, validation in records:
             both[validation].append(item)
-        learned[name] = both[0]
+        if name in RETRIEVED and name != "clapnq":
+            both = tuple([*filled(some, chance, options.nearest)] for some in both)
+        learned[name] = both[0] if name in SPARSE else [*alike(both[0])]
         checked += chance.sample(both[1], min(options.validation, len(both[1])))
         print(f"{name}: {len(both[0])} to learn from, {len(both[1])} for validation", flush=True)
     simple = [

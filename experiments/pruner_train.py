@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ragsieve.models.windows import Layout
 from ragsieve_research.train.pruner import train_pruner
 
 
@@ -44,7 +46,16 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="all questions once, where not given")
     parser.add_argument("--batch", type=int, default=4, help="questions a step and process")
     parser.add_argument("--learning-rate", type=float, default=1.5e-4)
+    parser.add_argument("--question", type=int, default=128, help="tokens of a question, at most")
     options = parser.parse_args()
+    start = time.monotonic()
+
+    def log(step: int, steps: int, loss: float) -> None:
+        if step % 10 == 0:
+            print(
+                f"{step} of {steps}: loss {loss:.3f}, {time.monotonic() - start:.0f} s", flush=True
+            )
+
     train_pruner(
         options.work / "folder",
         Lines(options.data / "train.jsonl"),
@@ -53,6 +64,8 @@ def main() -> None:
         batch=options.batch,
         learning_rate=options.learning_rate,
         steps=options.steps,
+        layout=Layout(question=options.question),
+        on_progress=log,
     )
 
 

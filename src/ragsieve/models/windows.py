@@ -162,7 +162,9 @@ class WindowTokenizer:
         colon = tokenizer.encode(":", add_special_tokens=False).ids
         if len(around) != 2 or not colon:
             raise ModelError("the tokenizer must put one control token before a text and one after")
-        return cls(tokenizer, Marks(around[0], around[1], colon[-1]), layout or Layout())
+        gap = tokenizer.encode("", "").ids[2:-1]
+        marks = Marks(around[0], around[1], colon[-1], tuple(gap))
+        return cls(tokenizer, marks, layout or Layout())
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, nothing added."""

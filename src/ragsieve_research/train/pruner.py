@@ -70,13 +70,15 @@ class PrunerNet(torch.nn.Module):
         """Of every token, ``(len(windows), longest, 2)``."""
         device = self.encoder.device
         size = max(len(w.ids) for w in windows)
-        ids = [[*w.ids, *[self.padding] * (size - len(w.ids))] for w in windows]
-        mask = [[1] * len(w.ids) + [0] * (size - len(w.ids)) for w in windows]
-        types = [[*w.types, *[1] * (size - len(w.ids))] for w in windows]
-        inputs = (torch.tensor(x, device=device) for x in (ids, mask, types))
-        names = ("input_ids", "attention_mask", "token_type_ids")
+        rows = {
+            "input_ids": [[*w.ids, *[self.padding] * (size - len(w.ids))] for w in windows],
+            "attention_mask": [[1] * len(w.ids) + [0] * (size - len(w.ids)) for w in windows],
+        }
+        if getattr(self.encoder.config, "type_vocab_size", 0) > 1:
+            rows["token_type_ids"] = [[*w.types, *[1] * (size - len(w.ids))] for w in windows]
+        inputs = {name: torch.tensor(row, device=device) for name, row in rows.items()}
         with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16_is_fast(device)):
-            logits: torch.Tensor = self.encoder(**dict(zip(names, inputs, strict=True))).logits
+            logits: torch.Tensor = self.encoder(**inputs).logits
         return logits.float()
 
 

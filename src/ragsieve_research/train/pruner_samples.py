@@ -83,6 +83,7 @@ def _some(record: Mapping[str, Any], chance: random.Random | None) -> Mapping[st
     if chance is None:
         return record
     order = chance.sample(range(len(documents)), len(documents))
+    order.sort(key=lambda n: not documents[n].get("rival"))
     good = [n for n in order if documents[n].get("evidence")]
     if not any("evidence" in document for document in documents):
         answers = [*map(normalise, record["answers"])]
@@ -96,7 +97,8 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
     """Documents as passages, and the labels of their sentences; none of one without text.
 
     Where evidence is marked it is 1 and all else 0, but a sentence that holds a gold answer, too,
-    is ignored; where it is not, a sentence that holds a gold answer is evidence.
+    is ignored, unless its document is known as a rival, which tells the same of something else;
+    where it is not, a sentence that holds a gold answer is evidence.
     """
     marked = any("evidence" in document for document in record["documents"])
     answers = gold_answers(record.get("answers", []))
@@ -107,7 +109,7 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
         labels, texts = [], []
         for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
             touched = any(a < sentence.end and sentence.start < b for a, b in spans)
-            named = has_answer(sentence.text, answers)
+            named = not values.get("rival") and has_answer(sentence.text, answers)
             labels.append(1.0 if touched else repeated if named else 0.0)
             texts.append(sentence.text)
         if texts:

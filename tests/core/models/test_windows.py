@@ -146,3 +146,19 @@ def test_a_tokenizer_without_control_tokens_is_no_encoders(
 
     with pytest.raises(ModelError, match="one control token before"):
         WindowTokenizer.read(file)
+
+
+def test_control_tokens_between_two_texts_are_the_tokenizers(
+    tokenizer: WindowTokenizer, tmp_path: Path
+) -> None:
+    """MPNet and XLM-R put two separators between texts: the second one stands in the gap."""
+    own = Tokenizer.from_str(tokenizer.tokenizer.to_str())
+    special = [("[CLS]", own.token_to_id("[CLS]")), ("[SEP]", own.token_to_id("[SEP]"))]
+    own.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] [SEP] $B [SEP]", special_tokens=special
+    )
+    file = tmp_path / "tokenizer.json"
+    own.save(str(file))
+
+    assert () == tokenizer.marks.gap
+    assert (own.token_to_id("[SEP]"),) == WindowTokenizer.read(file).marks.gap

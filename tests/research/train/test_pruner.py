@@ -90,6 +90,14 @@ def test_an_unanswerable_question_has_no_evidence() -> None:
     assert [[0.0, 0.0, 0.0]] == [labels for _, labels in labelled(record)]
 
 
+def test_a_rival_answers_nothing_even_where_it_names_the_answer() -> None:
+    """A passage that tells the same of something else teaches what is no evidence."""
+    rival = {"text": "Ada sang it.", "evidence": [], "rival": True}
+    record = {"question": "Who sang it?", "answers": ["Ada"], "documents": [rival]}
+
+    assert [[0.0]] == [labels for _, labels in labelled(record)]
+
+
 def test_without_a_seed_all_is_read_as_it_stands(tokenizer: WindowTokenizer) -> None:
     """Every document, in order, spans numbered through the windows."""
     sample = Samples(tokenizer, seed=None).of(MARKED)
