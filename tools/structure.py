@@ -185,7 +185,7 @@ class Structure:
         for one in private(self.trees[name]):
             if f"def {one.rsplit('.', 1)[-1]}" not in text and "_modules" not in one:
                 self.breach("private in src", f"{name}: {one}")
-        for dotted in {*re.findall(r"`(ragsieve(?:_research)?(?:\.\w+)+)`", text)}:
+        for dotted in {*re.findall(r"(?<!`)`(ragsieve(?:_research)?(?:\.\w+)+)`", text)}:
             if not self.known(dotted) and not dotted.endswith((".json", ".toml")):
                 self.breach("dead references", f"{name}: {dotted}")
 
