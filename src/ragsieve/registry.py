@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -57,6 +58,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._entries: dict[str, Entry] = {}
         self._members: dict[str, object] = {}
         self._packages: list[str] | None = None  # of entry points, once they were read
+        self._lock = threading.RLock()
 
     def register(self, name: str, entry: Entry, member: object = None) -> None:
         """Add a member; that of the same place in the code may come again.
@@ -101,23 +103,24 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         """Those registered so far; imports nothing."""
         return self._entries
 
-    def find(self, name: str, *others: str) -> Entry:
+    def find(self, name: str) -> Entry:
         """The entry of ``name``.
-
-        Args:
-            name: A name.
-            others: What else would have been possible, for the message.
 
         Raises:
             InputError: If there is none; it names those there are, and what may have been meant.
         """
         if name not in self:
-            raise InputError(self.unknown(name, *others))
+            raise InputError(self.unknown(name))
         return self[name]
 
     def unknown(self, name: object, *others: str) -> str:
-        """A message that no member is called ``name``."""
-        known, near = ", ".join([*self, *others]), nearest(str(name), self)
+        """A message that no member is called ``name``.
+
+        Args:
+            name: The unknown name.
+            others: What else would have been possible.
+        """
+        known, near = ", ".join([*self, *others]) or "none", nearest(str(name), self)
         return f"{self.kind} must be one of {known}, got {name!r}{near}{more(self.group)}"
 
     @contextmanager
@@ -163,14 +166,16 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def _read_points(self) -> None:
         """Import what entry points name; what cannot be imported is left out with a warning."""
-        if self._packages is not None:
-            return
-        self._packages = []
-        for point in points(self.group):
-            try:
-                self._read_point(point)
-            except Exception as error:  # as above
-                _log.warning("entry point %s of %s is left out: %s", point.name, self.group, error)
+        with self._lock:  # who asks meanwhile waits
+            if self._packages is not None:
+                return
+            self._packages = []
+            for point in points(self.group):
+                try:
+                    self._read_point(point)
+                except Exception as error:  # as above
+                    left_out = point.name, self.group, error
+                    _log.warning("entry point %s of %s is left out: %s", *left_out)
 
     def _read_point(self, point: EntryPoint) -> None:
         value = point.load()

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,17 @@ def test_a_module_here_that_cannot_be_imported_is_named(
     reason = r"making\.gone cannot be imported: ModuleNotFoundError: No module named"
     with pytest.raises(ImportError, match=reason):
         Registry("system", "ragsieve.none", SystemEntry, package="making")["gone"]
+
+
+def test_threads_that_ask_at_once_all_find_another_package(site: Path) -> None:
+    """While one reads the entry points, the others wait for what they bring."""
+    install(site, "others = other_systems")
+    slow = f"import time\ntime.sleep(0.3)\n{OTHERS}"
+    (site / "other_systems.py").write_text(slow, encoding="utf-8")
+    with ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda _: "first-documents" in SYSTEMS, range(4))]
+
+    assert [True] * 4 == found
 
 
 def test_an_unknown_name_says_what_may_have_been_meant() -> None:
