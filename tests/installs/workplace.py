@@ -48,7 +48,7 @@ def workplace(folder: Path) -> Path:
     letter.add_paragraph("Koechlin drew it.")
     letter.save(str(folder / "reports" / "letter.docx"))
     (folder / "many.jsonl").write_text("".join(map(asked, range(160))), encoding="utf-8")
-    made = ("index", "build", "my-index", "notes.txt", "--embedder", "none")
+    made = ("index", "build", "my-index", "notes.txt")
     subprocess.run(
         [sys.executable, "-m", "ragsieve", *made], cwd=folder, check=True, capture_output=True
     )
@@ -77,4 +77,6 @@ def weights(folder: Path) -> Path:
     shutil.copytree(known, folder / LLM, ignore=skip)
     words = json.loads((known / "config.json").read_text(encoding="utf-8"))["vocab_size"]
     llama(words, "bfloat16").save_pretrained(folder / LLM)
+    ends = {"eos_token_id": [*range(2, words, 8)]}  # its replies have some eight tokens
+    (folder / LLM / "generation_config.json").write_text(json.dumps(ends), encoding="utf-8")
     return folder.parent
