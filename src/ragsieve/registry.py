@@ -147,7 +147,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         yield self._read_points
         for package in self._packages or ():
             for module in near_first(package):
-                yield partial(self._others, f"{package}.{module}")
+                near = spelt.startswith(f"{module}_")
+                yield partial(self._others, f"{package}.{module}", near)
 
     def _own(self, place: str) -> None:
         try:
@@ -158,10 +159,12 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             reason = f"{type(error).__name__}: {error}"
             raise ImportError(f"module {place} cannot be imported: {reason}") from error
 
-    def _others(self, place: str) -> None:
+    def _others(self, place: str, near: bool) -> None:
         try:
             import_module(place)
         except Exception as error:  # whatever another package raises when it is imported
+            if near and isinstance(error, RagsieveError):
+                raise  # the name is this module's: say what it lacks
             _log.warning("module %s of %s is left out: %s", place, self.group, error)
 
     def _read_points(self) -> None:

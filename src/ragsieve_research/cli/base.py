@@ -11,7 +11,6 @@ import click
 from ragsieve.cli.base import EXISTING_FOLDER, table
 from ragsieve.cli.completion import starting
 from ragsieve_research import datasets
-from ragsieve_research.evaluate.formatting import value_text
 
 
 def complete_datasets(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
@@ -43,6 +42,8 @@ def means(
     name: str, rows: Mapping[Any, Mapping[str, Any]], costs: Mapping[Any, Mapping[str, float]]
 ) -> None:
     """Print means with intervals by row and measure, then what each row costs."""
+    from ragsieve_research.evaluate.formatting import value_text  # an extra
+
     heads = [*next(iter(rows.values())), *next(iter(costs.values()))]
     cells = [
         [row, *map(value_text, own.values()), *(f"{cost:.1f}" for cost in costs[row].values())]

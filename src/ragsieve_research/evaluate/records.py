@@ -153,7 +153,7 @@ def read_as(kind: type[T], value: Any, where: str) -> T:
 
 
 class PeerCounts(msgspec.Struct, frozen=True):
-    """Input and output of another framework's filter; see `ragsieve_research.peers.base.Peer`."""
+    """Input and output of a filter of `ragsieve_research.peers.filters.base.Peer`."""
 
     given: int
     returned: int

@@ -3,7 +3,7 @@
 Each runs as its framework's documents say, on what was retrieved, at the same budget of tokens.
 What goes wrong is not put right: where a filter raises, the question fails; what it invents is
 read, marked as written; what it repeats is read twice. The trace counts it; see
-`ragsieve_research.peers.base.Peer`.
+`ragsieve_research.peers.filters.base.Peer`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.base import system
-from ragsieve_research.peers.base import REPLY_TOKENS
+from ragsieve_research.peers.filters.base import REPLY_TOKENS
 
 __all__ = [
     "langchain_embeddings_filter",
@@ -49,7 +49,7 @@ def langchain_embeddings_filter(
 
     Source: ``EmbeddingsFilter`` of langchain-classic 1.0.8, with its defaults.
     """
-    from ragsieve_research.peers import langchain
+    from ragsieve_research.peers.filters import langchain
 
     stage = langchain.EmbeddingsFilter(embedder, k, similarity_threshold)
     return System(Pipeline(stage), Reader(llm), max_tokens)
@@ -77,7 +77,7 @@ def langchain_redundant_filter(
 
     Source: ``EmbeddingsRedundantFilter`` of langchain-community 0.4.2, with its default.
     """
-    from ragsieve_research.peers import langchain
+    from ragsieve_research.peers.filters import langchain
 
     stage = langchain.EmbeddingsRedundantFilter(embedder, similarity_threshold)
     return System(Pipeline(stage), Reader(llm), max_tokens)
@@ -107,7 +107,7 @@ def langchain_llm_filter(
 
     Source: ``LLMChainFilter`` of langchain-classic 1.0.8, with its prompt.
     """
-    from ragsieve_research.peers import langchain
+    from ragsieve_research.peers.filters import langchain
 
     stage = langchain.LLMChainFilter(judge or llm, reply_tokens=reply_tokens)
     return System(Pipeline(stage), Reader(llm), max_tokens)
@@ -135,7 +135,7 @@ def langchain_llm_extractor(
 
     Source: ``LLMChainExtractor`` of langchain-classic 1.0.8, with its prompt.
     """
-    from ragsieve_research.peers import langchain
+    from ragsieve_research.peers.filters import langchain
 
     stage = langchain.LLMChainExtractor(extractor or llm, reply_tokens=reply_tokens)
     return System(Pipeline(stage), Reader(llm), max_tokens)
@@ -173,7 +173,7 @@ def llama_index_sentence_optimizer(
     Source: ``SentenceEmbeddingOptimizer`` of llama-index-core 0.14.25.
     Differs: Titles are hidden from it, as it would write them into the text.
     """
-    from ragsieve_research.peers import llama_index
+    from ragsieve_research.peers.filters import llama_index
 
     stage = llama_index.SentenceEmbeddingOptimizer(
         embedder, percentile_cutoff, threshold_cutoff, context
@@ -207,7 +207,7 @@ def llama_index_llm_rerank(
 
     Source: ``LLMRerank`` of llama-index-core 0.14.25, with its prompt for chat models and defaults.
     """
-    from ragsieve_research.peers import llama_index
+    from ragsieve_research.peers.filters import llama_index
 
     stage = llama_index.LLMRerank(judge or llm, top_n, choice_batch_size, reply_tokens=reply_tokens)
     return System(Pipeline(stage), Reader(llm), max_tokens)

@@ -15,6 +15,7 @@ from ragsieve.retriever import AnySource, as_source
 from ragsieve.score.base import Scorer
 from ragsieve.systems.base import preset, system
 from ragsieve.types import Query, Segment, StageResult
+from ragsieve_research import select as more
 from ragsieve_research import split
 from ragsieve_research.retrieve.rewrite import Rewrite, Rewritten
 from ragsieve_research.score.calibrated import Calibrated
@@ -22,7 +23,6 @@ from ragsieve_research.score.combine import Hybrid, Mean
 from ragsieve_research.score.judge import Critique, Reflection, Relevance
 from ragsieve_research.score.likelihood import Likelihood
 from ragsieve_research.select.adaptive import Adaptive
-from ragsieve_research.select.distinct import Distinct
 
 Retrieval = Literal["hybrid", "dense", "bm25"]
 Rating = Literal["scale", "likelihood"]
@@ -113,7 +113,7 @@ def chunkrag(
                 Rewritten(rewriter, ranked) if rewriter else ranked,
                 select.TopK(k),
             ),
-            Distinct(max_similarity=max_similarity),
+            more.Distinct(max_similarity=max_similarity),
             score.Cosine(embedder, titles=False),
             select.Order("score"),
             *ratings,

@@ -15,7 +15,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
-from ragsieve_research.peers.base import Peer, PeerInput, PeerOutput
+from ragsieve_research.peers.filters.base import Peer, PeerInput, PeerOutput
 
 QUERY = Query("Who sang Summer Breeze?")
 TEXT = "Seals sang it in 1972. It sold\nvery well in many states. He left."

@@ -16,7 +16,7 @@ from ragsieve_research.peers.frameworks import (
     langchain_redundant_filter,
 )
 
-pytest.importorskip("ragsieve_research.peers.langchain", exc_type=ImportError)
+pytest.importorskip("ragsieve_research.peers.filters.langchain", exc_type=ImportError)
 
 QUESTION = "who sang it"
 DOCUMENTS = ["it rained in the town", "ann sang it", "it rained in the town"]

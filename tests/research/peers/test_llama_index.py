@@ -14,7 +14,7 @@ from ragsieve_research.peers.frameworks import (
     llama_index_sentence_optimizer,
 )
 
-pytest.importorskip("ragsieve_research.peers.llama_index", exc_type=ImportError)
+pytest.importorskip("ragsieve_research.peers.filters.llama_index", exc_type=ImportError)
 pytest.importorskip("nltk.corpus")
 
 QUESTION = "Who sang it?"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
 from ragsieve.trace import record_unreadable
-from ragsieve_research.peers.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
+from ragsieve_research.peers.filters.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
 
 try:
     from llama_index.core import postprocessor

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
-from ragsieve_research.peers.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
+from ragsieve_research.peers.filters.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
 
 try:
     from langchain_classic.retrievers import document_compressors as compressors

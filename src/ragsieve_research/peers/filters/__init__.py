@@ -1,0 +1,1 @@
+"""Filters of LangChain and LlamaIndex as stages, each imported where its framework is there."""

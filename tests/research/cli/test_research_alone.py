@@ -1,0 +1,71 @@
+"""`pip install 'ragsieve[research]'` alone: what it does, and what its names say that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import MissingExtra
+from ragsieve.registry import Registry
+from ragsieve.systems.base import SystemEntry
+from tests.core.test_public_api import with_core_alone
+
+RUN = """
+import contextlib, io
+from ragsieve.cli import main
+
+def run(*words):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(words)
+        except SystemExit as ended:
+            code = ended.code or 0
+    return [code, out.getvalue(), err.getvalue()]
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("index", "--help"),
+        ("train", "--help"),
+        ("datasets",),
+        ("systems",),
+        ("systems", "chunkrag"),
+        ("systems", "oracle"),
+        ("train", "pruner", "--help"),
+    ],
+)
+def test_what_needs_no_extra_runs_without_one(words: tuple[str, ...]) -> None:
+    """Nothing is left out, and nobody is warned of packages that were not asked for."""
+    code = f"{RUN}\nprint(json.dumps(run(*{words!r})))"
+    done = with_core_alone(code)
+
+    assert '[0, "' == done[:5], done
+    assert "left out" not in done
+    assert "not installed" not in done
+
+
+def test_a_module_of_another_package_says_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it is asked for by its name; a list goes on without it, aloud."""
+    package = tmp_path / "needing"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    lacking = 'from ragsieve.errors import MissingExtra\nraise MissingExtra("cpp", extra="local")\n'
+    (package / "needy.py").write_text(lacking, encoding="utf-8")
+    about = tmp_path / "needing-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: needing\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[ragsieve.needing]\nall = needing\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    systems = Registry("system", "ragsieve.needing", SystemEntry, package="ragsieve.systems")
+    with pytest.raises(MissingExtra, match=r"cpp is not installed: pip install 'ragsieve\[local\]"):
+        systems.find("needy-one")
+
+    assert [] == [name for name in systems if name.startswith("needy")]
+    assert "module needing.needy of ragsieve.needing is left out" in caplog.text
