@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from io import TextIOWrapper
 
 import click
@@ -32,6 +33,8 @@ COMMANDS = {  # name: module here and its command
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # files are named where they are written
 
+
+_log = logging.getLogger(__name__)
 
 _LOGGERS = ("ragsieve", "ragsieve_research")  # whose warnings are shown
 
@@ -111,9 +114,16 @@ class Commands(click.Group):
             return command
         for point in points(GROUP):
             if point.name == cmd_name:
-                loaded: click.Command = point.load()
-                return loaded
+                return self._other(point)
         return None
+
+    def _other(self, point: EntryPoint) -> click.Command | None:
+        try:
+            loaded = point.load()
+        except Exception as error:  # whatever another package raises when it is imported
+            _log.warning("command %s of %s is left out: %s", point.name, point.value, error)
+            return None
+        return loaded if isinstance(loaded, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from ragsieve.cli import cli
 from ragsieve.errors import MissingExtra
 from ragsieve.registry import Registry
 from ragsieve.systems.base import SystemEntry
@@ -69,3 +71,19 @@ def test_a_module_of_another_package_says_what_it_lacks(
 
     assert [] == [name for name in systems if name.startswith("needy")]
     assert "module needing.needy of ragsieve.needing is left out" in caplog.text
+
+
+def test_a_broken_command_of_another_package_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The list of commands shows what can run, and says what cannot."""
+    about = tmp_path / "broken-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[ragsieve.commands]\nbreak = broken:command\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shown = CliRunner().invoke(cli, ["--help"])
+
+    assert 0 == shown.exit_code
+    assert "  filter  " in shown.output
+    assert "command break of broken:command is left out: No module named 'broken'" in caplog.text
