@@ -3,7 +3,8 @@
     python experiments/pruner_release.py CHECKPOINT DATA src/ragsieve/weights/pruner
 
 CHECKPOINT is what ``experiments/pruner_train.py`` wrote, DATA what ``experiments/pruner_data.py``
-wrote. A promise holds in each of four kinds of questions.
+wrote. A promise holds in each of four kinds of questions. Where CHECKPOINT is the output itself, it
+gets thresholds alone.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from ragsieve_research.train.pruner_samples import labelled
 KINDS = {
     "one passage answers": (
         "nq", "triviaqa", "popqa", "asqa", "retrievalqa", "simpleqa_web", "realtimeqa_web",
-        "realtimeqa_sources", "clapnq",
+        "realtimeqa_sources", "clapnq", "asqa_pool", "ambignq_snippets",
     ),
     "several passages answer": (
-        "hotpotqa", "hotpotqa_fullwiki", "2wikimultihopqa", "musique", "multihoprag",
+        "hotpotqa", "hotpotqa_fullwiki", "hotpotqa_more", "2wikimultihopqa", "2wiki_pool",
+        "2wiki_more", "musique", "musique_pool", "multihoprag", "hover_pool", "ottqa",
     ),
     "asked about an article": (
         "squad_train", "squad_dev", "squad_sentences", "squadshifts_wiki", "selqa", "qed", "timeqa",
     ),
     "asked about other texts": (
         "squadshifts_reddit", "squadshifts_amazon", "fairytaleqa", "cuad", "bioasq", "covidqa",
-        "chunking_evaluation", "fever", "evidence_inference",
+        "chunking_evaluation", "fever", "evidence_inference", "hybridqa", "tatqa", "wice", "qmsum",
     ),
 }  # fmt: skip
 MOST = 500  # questions of a kind
@@ -69,8 +71,9 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
     records = read(options.data / "validation.jsonl")
-    windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
-    export(options.checkpoint, options.output, windows=windows)
+    if options.checkpoint != options.output:
+        windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
+        export(options.checkpoint, options.output, windows=windows)
     pruner = Pruner(str(options.output))
     groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for record in records:

@@ -65,7 +65,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
         pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
             provence:ID; fake:pruner needs no weights.
-        keep_answer: Of the system finefilter: the probability that the answer survives, 0.8 to
+        keep_answer: Of the system finefilter: the probability that the answer survives, 0.5 to
             0.99; more keeps more.
         max_tokens: Budget, in the LLM's tokens.
         on_error: keep: a stage that fails is skipped, and a warning says so.

@@ -202,6 +202,10 @@ class Passage(NamedTuple):
     sentences: Sequence[str]
 
 
+PASSAGE = "passage"
+"""Name of the score that is the probability that a segment's document answers."""
+
+
 class Pruned(NamedTuple):
     """A sentence pruner's output for a question's passages; probabilities in [0, 1].
 

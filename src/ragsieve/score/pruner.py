@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import SentencePruner
+from ragsieve.models.base import PASSAGE, SentencePruner
 from ragsieve.score.base import Scorer, in_passages
 from ragsieve.trace import set_answerable
 from ragsieve.types import Query, Segment
@@ -21,8 +21,8 @@ class Pruner(Scorer):
     """Probability that a segment is needed for the answer, in [0, 1], read in its document.
 
     The model reads the segments of each document in their order there, whatever order they come
-    in; a span that comes twice is read once. The trace records how probable it is that some
-    document answers: the highest probability of a passage.
+    in; a span that comes twice is read once. Before its own score, ``pruner``, a segment gets
+    ``passage``, the probability that its document answers; the trace records the highest one.
 
     Args:
         model: Reads a question with passages.
@@ -40,6 +40,11 @@ class Pruner(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""
+        return np.array([s.score for s in self(query, segments)], np.float32)
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
         read, passages = in_passages(segments)
         (pruned,) = self.model.prune([query.text], [passages])
         for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
@@ -48,5 +53,12 @@ class Pruner(Scorer):
                     f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
                 )
         set_answerable(max(pruned.passages))
-        by_key = dict(zip((s.key for s in read), pruned.sentences, strict=True))
-        return np.array([by_key[s.key] for s in segments], np.float32)
+        documents = dict.fromkeys(s.document.id for s in read)  # in the order of the passages
+        answers = dict(zip(documents, pruned.passages, strict=True))
+        needed = dict(zip((s.key for s in read), pruned.sentences, strict=True))
+        return [
+            s.scored(PASSAGE, answers[s.document.id]).scored(
+                self.name, float(np.float32(needed[s.key]))
+            )
+            for s in segments
+        ]

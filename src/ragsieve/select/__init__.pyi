@@ -1,3 +1,4 @@
+from .answerable import Answerable as Answerable
 from .cut import Cut as Cut
 from .order import Order as Order
 from .threshold import Threshold as Threshold

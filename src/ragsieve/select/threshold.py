@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import SentencePruner
 from ragsieve.pipeline import best_first
+from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff, record_drop
 from ragsieve.types import Query, Segment, rounded
 
-PROMISED = tuple(n / 100 for n in range(80, 100))  # values of keep_answer that a trace names
+PROMISED = tuple(n / 100 for n in range(50, 100))  # values of keep_answer that a trace names
 _TINY = 1e-6  # probabilities lie at least so far from 0 and 1
-_SURE = 0.01  # the best one counts as at least so far from them
+_LEADING = 3  # documents whose best segments a relative threshold goes with
+_LEAST, _MOST = 0.12, 0.99  # between which such a best one counts
+_PER_WORD = 0.05  # log-odds by which a relative threshold falls with each word of the question
+_SHORT, _USUAL, _LONG = 6, 10, 25  # words: the fewest and the most that count, and no shift
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,9 @@ class Threshold:
         min_score: In the units of the last score; finite.
         min_keep: Keep this many of the best even below it; not negative.
         relative: For scores that are probabilities, in [0, 1]: the threshold's log-odds are higher
-            by this share of the best segment's. A question with a sure segment keeps fewer others,
-            one without keeps more. The best counts as 0.99 at most, 0.01 at least.
+            by this share of those of what leads, see `lead`, and lower with each word of the
+            question, see `lift`. A question with sure segments keeps fewer others, a long one,
+            which may need several passages, keeps more.
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
 
     Raises:
@@ -66,8 +71,9 @@ class Threshold:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         ranked = best_first(segments)
         spared = {s.key for s in ranked[: self.min_keep]}
-        best = rounded(ranked[0].score) if ranked else 0.5
-        least = self._level(self.min_score, best)
+        best = self._lead(query, ranked)
+        by = lift(query.text, best, self.relative)
+        least = self._level(self.min_score, by)
         kept = []
         for segment in segments:
             if rounded(segment.score) >= rounded(least) or segment.key in spared:
@@ -75,7 +81,7 @@ class Threshold:
             else:
                 record_drop(segment, self._reason(segment.score, least))
         if ranked and (self.promises or self.relative):
-            note(self._origin(best, least))
+            note(self._origin(query, best, least))
         record_cutoff(
             Cutoff(
                 option="min_score",
@@ -83,14 +89,18 @@ class Threshold:
                 keeps="at least",
                 segments=tuple(segments),
                 min_keep=self.min_keep,
-                promises=self._promises(best),
+                promises=self._promises(by),
             )
         )
         return kept
 
-    def _level(self, threshold: float, best: float) -> float:
-        """The score from which segments of a question stay, by its best one."""
-        return shifted(threshold, best, self.relative) if self.relative else threshold
+    def _lead(self, query: Query, ranked: Sequence[Segment]) -> float:
+        units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)
+        return lead(query.text, units) if self.relative else 0.5
+
+    def _level(self, threshold: float, by: float) -> float:
+        """The score from which segments of a question stay."""
+        return shifted(threshold, by) if self.relative else threshold
 
     def _reason(self, score: float, least: float) -> str:
         if not self.promises and not self.relative:
@@ -98,28 +108,61 @@ class Threshold:
         digits = 3 if f"{score:.3f}" != f"{least:.3f}" else 6
         return f"score {score:.{digits}f} is below {least:.{digits}f}"
 
-    def _origin(self, best: float, least: float) -> str:
+    def _origin(self, query: Query, best: float, least: float) -> str:
         """Where the level of a question comes from."""
         origin = f"min_score={self.min_score:.3g}"
         if self.promises:
             origin = f"keep_answer={self.promises.keep_answer} → {self.min_score:.3g}"
         if self.relative:
-            origin += f", relative {self.relative:g}, best {best:.3f} → {least:.3g}"
+            origin += f", relative {self.relative:g}, best {best:.3f}, "
+            origin += f"{len(query.text.split())} words → {least:.3g}"
         return origin
 
-    def _promises(self, best: float) -> Promises | None:
+    def _promises(self, by: float) -> Promises | None:
         """The levels of a question at other promises."""
         if not self.promises:
             return None
         keep_answer, numbers = self.promises
-        levels = ((promise, rounded(self._level(number, best))) for promise, number in numbers)
+        levels = ((promise, rounded(self._level(number, by))) for promise, number in numbers)
         return Promises(keep_answer, (*levels,))
 
 
-def shifted(probability: float, best: float, share: float) -> float:
-    """The probability whose log-odds are higher by ``share`` of those of ``best``."""
-    sure = min(max(best, _SURE), 1 - _SURE)
-    odds = _log_odds(min(max(probability, _TINY), 1 - _TINY)) + share * _log_odds(sure)
+def lead(question: str, ranked: Iterable[tuple[Hashable, str, float]]) -> float:
+    """Probability of what stands best in a question's documents, which none of them sets alone.
+
+    It is that of the mean log-odds of the best segments of three documents, or of as many as there
+    are; each counts as 0.12 at least and 0.99 at most. A segment that `repeats` the question does
+    not count: whoever writes a document could put one there.
+
+    Args:
+        question: What is asked.
+        ranked: Document, text and probability of each segment, the best first.
+    """
+    bests: dict[Hashable, float] = {}
+    for document, text, probability in ranked:
+        if document not in bests and not repeats(text, question):
+            bests[document] = _log_odds(min(max(probability, _LEAST), _MOST))
+            if len(bests) == _LEADING:
+                break
+    mean = sum(bests.values()) / len(bests) if bests else _log_odds(_LEAST)
+    return 1 / (1 + math.exp(-mean))
+
+
+def lift(question: str, best: float, share: float) -> float:
+    """Log-odds by which a question's threshold is higher than the one of its promise.
+
+    Args:
+        question: What is asked; of its words 6 at least and 25 at most count.
+        best: Probability of what leads; see `lead`.
+        share: Of its log-odds; where 0, the question does not count either.
+    """
+    words = min(max(len(question.split()), _SHORT), _LONG)
+    return share * _log_odds(best) - _PER_WORD * (words - _USUAL) if share else 0.0
+
+
+def shifted(probability: float, by: float) -> float:
+    """The probability whose log-odds are higher by so much."""
+    odds = _log_odds(min(max(probability, _TINY), 1 - _TINY)) + by
     return 1 / (1 + math.exp(-odds))
 
 

@@ -96,7 +96,7 @@ class FilterIn(BaseModel):
     )
     keep_answer: float | None = Field(
         None,
-        ge=0.8,
+        ge=0.5,
         le=0.99,
         description="Probability that the answer survives, of systems that have this option.",
     )

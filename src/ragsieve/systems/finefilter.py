@@ -19,6 +19,7 @@ def finefilter_one_pass(
     keep_answer: float = 0.95,
     cut: select.Cut | None = None,
     min_keep: int = 1,
+    min_answerable: float = 0.05,
     order: By = "document",
     max_tokens: int | None = None,
 ) -> System:
@@ -32,12 +33,14 @@ def finefilter_one_pass(
     Args:
         llm: The generator; it is not asked before it answers.
         pruner: Gives every sentence a probability, and the threshold for ``keep_answer``.
-        keep_answer: Probability that the evidence survives, from 0.8 to 0.99, as calibrated on
+        keep_answer: Probability that the evidence survives, from 0.5 to 0.99, as calibrated on
             validation questions of many kinds; see `ragsieve.select.threshold`.
         cut: Keeps the fewest that one generator answers from, in place of the promise; it is fitted
             by ``ragsieve train finefilter``.
         min_keep: At least this many segments stay, the most probable ones; with 0 a question that
             no document seems to answer may keep nothing.
+        min_answerable: Only these stay where the probability that some document answers is lower;
+            with 0 it never counts.
         order: In which the generator reads them.
         max_tokens: Budget of the context, in the generator's tokens.
 
@@ -54,7 +57,9 @@ def finefilter_one_pass(
         Pipeline(
             split.Blocks(),
             ByLanguage(
-                Pipeline(score.Pruner(pruner), cutting),
+                Pipeline(
+                    score.Pruner(pruner), select.Answerable(min_answerable, min_keep), cutting
+                ),
                 Pipeline(score.Ngrams(), select.Threshold(0.5, min_keep)),
             ),
             select.Order(order),

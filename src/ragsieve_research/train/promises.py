@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import SentencePruner
+from ragsieve.models.base import Passage, SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
-from ragsieve.select.threshold import shifted
+from ragsieve.select.threshold import PROMISED, lead, lift, shifted
+from ragsieve.types import rounded
 from ragsieve_research.artifacts.card import page
 from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve_research.evaluate.auc import auc
@@ -27,14 +28,17 @@ from ragsieve_research.train.examples import check_enough, in_turns
 from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.risk import ScoredQuestion, calibrate, least_questions
 
-PROMISES = tuple(n / 100 for n in range(80, 100))
+PROMISES = PROMISED
 """Values of ``keep_answer`` that a table of thresholds has."""
+
+LEAST = 0.8
+"""The promise that questions to calibrate on must be enough for."""
 
 
 def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list[ScoredQuestion]:
     """Questions with documents as the default filter cuts their segments, and the evidence.
 
-    A score is a probability less the share of the question's best one by which a threshold goes
+    A score is a probability less the share of what leads in the question by which a threshold goes
     with it. Evidence is marked sentences with an answer, or all marked ones where none has one.
 
     Args:
@@ -42,18 +46,21 @@ def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list
         records: Questions as `ragsieve_research.train.pruner.train_pruner` reads them; of each, the
             passages stand in the order of its documents.
     """
-    return [
-        ScoredQuestion(_levels(scores, pruner.relative), holds)
-        for scores, holds, *_ in _read(pruner, records)
-    ]
+    return [ScoredQuestion(levels, holds) for levels, _, holds, *_ in _read(pruner, records)]
 
 
-def _levels(scores: NDArray[np.float64], relative: float) -> NDArray[np.float64]:
+def _levels(
+    question: str, passages: Sequence[Passage], scores: NDArray[np.float64], relative: float
+) -> NDArray[np.float64]:
     """The levels that are compared with one threshold for all questions."""
-    if not relative or not len(scores):
+    if not relative:
         return scores
-    best = float(scores.max())
-    return np.array([shifted(score, best, -relative) for score in scores])
+    units = [(n, text) for n, passage in enumerate(passages) for text in passage.sentences]
+    ranked = (
+        (*units[place], rounded(scores[place])) for place in np.argsort(-scores, kind="stable")
+    )
+    by = lift(question, lead(question, ranked), relative)
+    return np.array([shifted(score, -by) for score in scores])
 
 
 def figures(
@@ -69,8 +76,7 @@ def figures(
     """
     threshold = pruner.threshold(keep_answer)
     areas, survived, words = [], [], []
-    for scores, holds, labels, lengths in _read(pruner, records):
-        levels = _levels(scores, pruner.relative)
+    for levels, scores, holds, labels, lengths in _read(pruner, records):
         kept = (levels >= threshold) | (np.arange(len(scores)) == scores.argmax())
         words.append((lengths * kept).sum() / max(lengths.sum(), 1))
         if (labels == 1).any():
@@ -86,9 +92,15 @@ def figures(
 def _read(
     pruner: SentencePruner, records: Iterable[Mapping[str, Any]]
 ) -> Iterator[
-    tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64]]
+    tuple[
+        NDArray[np.float64],
+        NDArray[np.float64],
+        NDArray[np.bool_],
+        NDArray[np.float64],
+        NDArray[np.int64],
+    ]
 ]:
-    """Of each sentence of a question probability, whether it holds the answer, label and words.
+    """Of each sentence of a question level, probability, whether it holds the answer, label, words.
 
     Questions without text are left out.
     """
@@ -103,7 +115,9 @@ def _read(
         named = (labels == 1) & [has_answer(text, answers) for text in texts]
         (pruned,) = pruner.prune([record["question"]], [passages])
         lengths = np.array([len(text.split()) for text in texts])
-        yield np.array(pruned.sentences), named if named.any() else labels == 1, labels, lengths
+        scores = np.array(pruned.sentences)
+        levels = _levels(record["question"], passages, scores, pruner.relative)
+        yield levels, scores, named if named.any() else labels == 1, labels, lengths
 
 
 def thresholds(
@@ -137,9 +151,9 @@ def possible(
     """Those of `PROMISES` that so many questions are enough for.
 
     Raises:
-        InputError: If they are too few for the least of them; it names the number that would do.
+        InputError: If they are too few for `LEAST`; it names the number that would do.
     """
-    calibrate(questions, keep_answer=PROMISES[0], confidence=confidence)
+    calibrate(questions, keep_answer=LEAST, confidence=confidence)
     promises = []
     for promise in PROMISES:
         try:
@@ -162,7 +176,7 @@ def check_shares(parts: Mapping[Share, Sequence[Mapping[str, Any]]]) -> None:
     """
     records = in_turns([(part, one) for one in some] for part, some in parts.items())
     shown = (part for part, one in records if unscored(one).holds.any())
-    needed = dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(PROMISES[0])}
+    needed = dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(LEAST)}
     rule = "six eighths of all questions to train, one each to calibration and to checking"
     check_enough(shown, needed, "known evidence", rule)
 
@@ -181,7 +195,7 @@ def promise(
     The thresholds that it had go. Returns the promises.
 
     Raises:
-        InputError: If there are too few questions for the least of them.
+        InputError: If there are too few questions for `LEAST`.
     """
     promises = possible(questions, confidence=confidence)
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))

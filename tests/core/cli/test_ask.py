@@ -294,8 +294,8 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ),
         ("filter -q x --model extractor a.txt", "--model must be ROLE=MODEL, got 'extractor'"),
         (
-            "filter -q x --option keep_answer=0.5 a.txt",
-            r"keep_answer must be from 0\.8 to 0\.99, got 0\.5",
+            "filter -q x --option keep_answer=0.4 a.txt",
+            r"keep_answer must be from 0\.5 to 0\.99, got 0\.4",
         ),
         (
             "filter -q x --model critic=smollm2 a.txt",

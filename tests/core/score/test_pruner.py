@@ -43,7 +43,9 @@ def test_the_score_is_the_probability() -> None:
     segments = [Segment.whole(d) for d in (WIND, titled, Document("n", "No."))]
     scored = Pruner(OverlapPruner())(QUERY, segments)
 
-    assert [{"pruner": 1 / 4}, {"pruner": 2 / 4}, {"pruner": 0.0}] == [s.scores for s in scored]
+    known = [{"passage": p, "pruner": p} for p in (1 / 4, 2 / 4, 0.0)]
+
+    assert known == [s.scores for s in scored]
 
 
 def test_documents_are_read_once_in_order() -> None:

@@ -140,9 +140,10 @@ def test_a_server_filters(more: tuple[str, ...]) -> None:
         kept = post(f"{url}/v1/filter", body)["text"]
         with pytest.raises(HTTPError) as refused:
             post(f"{url}/v1/answer", body)
+        message = refused.value.read().decode()
     finally:
         process.kill()
         process.wait()
 
     assert "Koechlin drew it." == kept
-    assert "torch is not installed: pip install 'ragsieve[local]'" in refused.value.read().decode()
+    assert "torch is not installed: pip install 'ragsieve[local]'" in message

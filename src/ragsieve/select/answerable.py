@@ -1,0 +1,45 @@
+"""Little is kept where no document seems to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsieve.errors import check_range
+from ragsieve.models.base import PASSAGE
+from ragsieve.pipeline import best_first
+from ragsieve.trace import record_drop
+from ragsieve.types import Query, Segment, rounded
+
+
+@dataclass(frozen=True)
+class Answerable:
+    """Keep all segments where some passage seems to answer, else the best ones alone.
+
+    How probable it is that a passage answers is its score of `ragsieve.score.Pruner`; segments
+    without one stay.
+
+    Args:
+        min_answerable: The least probability of the likeliest passage, in [0, 1]; 0 keeps all.
+        min_keep: So many of the best stay below it; not negative.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    min_answerable: float = 0.05
+    min_keep: int = 1
+
+    def __post_init__(self) -> None:
+        check_range(self, min_answerable=(0, 1), min_keep=(0, None))
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)
+        if chance >= self.min_answerable:
+            return [*segments]
+        spared = {s.key for s in best_first(segments)[: self.min_keep]}
+        reason = f"answerable {chance:.3f} is below min_answerable={self.min_answerable:g}"
+        for segment in segments:
+            if segment.key not in spared:
+                record_drop(segment, reason)
+        return [s for s in segments if s.key in spared]
