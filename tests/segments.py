@@ -19,10 +19,8 @@ def scored(*values: float) -> list[Segment]:
     ]
 
 
-def traced(
-    stage: Stage, segments: Sequence[Segment], query: Query = QUERY
-) -> tuple[list[Segment], Step]:
+def traced(stage: Stage, segments: Sequence[Segment]) -> tuple[list[Segment], Step]:
     """What stays, and the step that tells of it."""
     with Trace().recording(), step(repr(stage), segments) as record:
-        record.after = tuple(stage(query, segments))
+        record.after = tuple(stage(QUERY, segments))
     return [*record.after], record

@@ -18,8 +18,6 @@ PROMISED = tuple(n / 100 for n in range(50, 100))  # values of keep_answer that 
 _TINY = 1e-6  # probabilities lie at least so far from 0 and 1
 _LEADING = 3  # documents whose best segments a relative threshold goes with
 _LEAST, _MOST = 0.12, 0.99  # between which such a best one counts
-_PER_WORD = 0.05  # log-odds by which a relative threshold falls with each word of the question
-_SHORT, _USUAL, _LONG = 6, 10, 25  # words: the fewest and the most that count, and no shift
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,8 @@ class Threshold:
         min_score: In the units of the last score; finite.
         min_keep: Keep this many of the best even below it; not negative.
         relative: For scores that are probabilities, in [0, 1]: the threshold's log-odds are higher
-            by this share of those of what leads, see `lead`, and lower with each word of the
-            question, see `lift`. A question with sure segments keeps fewer others, a long one,
-            which may need several passages, keeps more.
+            by this share of those of what leads, see `lead`. A question with sure segments keeps
+            fewer others, one without keeps more.
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
 
     Raises:
@@ -72,8 +69,7 @@ class Threshold:
         ranked = best_first(segments)
         spared = {s.key for s in ranked[: self.min_keep]}
         best = self._lead(query, ranked)
-        by = lift(query.text, best, self.relative)
-        least = self._level(self.min_score, by)
+        least = self._level(self.min_score, best)
         kept = []
         for segment in segments:
             if rounded(segment.score) >= rounded(least) or segment.key in spared:
@@ -81,7 +77,7 @@ class Threshold:
             else:
                 record_drop(segment, self._reason(segment.score, least))
         if ranked and (self.promises or self.relative):
-            note(self._origin(query, best, least))
+            note(self._origin(best, least))
         record_cutoff(
             Cutoff(
                 option="min_score",
@@ -89,7 +85,7 @@ class Threshold:
                 keeps="at least",
                 segments=tuple(segments),
                 min_keep=self.min_keep,
-                promises=self._promises(by),
+                promises=self._promises(best),
             )
         )
         return kept
@@ -98,9 +94,9 @@ class Threshold:
         units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)
         return lead(query.text, units) if self.relative else 0.5
 
-    def _level(self, threshold: float, by: float) -> float:
-        """The score from which segments of a question stay."""
-        return shifted(threshold, by) if self.relative else threshold
+    def _level(self, threshold: float, best: float) -> float:
+        """The score from which segments of a question stay, by what leads in it."""
+        return shifted(threshold, best, self.relative) if self.relative else threshold
 
     def _reason(self, score: float, least: float) -> str:
         if not self.promises and not self.relative:
@@ -108,22 +104,21 @@ class Threshold:
         digits = 3 if f"{score:.3f}" != f"{least:.3f}" else 6
         return f"score {score:.{digits}f} is below {least:.{digits}f}"
 
-    def _origin(self, query: Query, best: float, least: float) -> str:
+    def _origin(self, best: float, least: float) -> str:
         """Where the level of a question comes from."""
         origin = f"min_score={self.min_score:.3g}"
         if self.promises:
             origin = f"keep_answer={self.promises.keep_answer} → {self.min_score:.3g}"
         if self.relative:
-            origin += f", relative {self.relative:g}, best {best:.3f}, "
-            origin += f"{len(query.text.split())} words → {least:.3g}"
+            origin += f", relative {self.relative:g}, best {best:.3f} → {least:.3g}"
         return origin
 
-    def _promises(self, by: float) -> Promises | None:
+    def _promises(self, best: float) -> Promises | None:
         """The levels of a question at other promises."""
         if not self.promises:
             return None
         keep_answer, numbers = self.promises
-        levels = ((promise, rounded(self._level(number, by))) for promise, number in numbers)
+        levels = ((promise, rounded(self._level(number, best))) for promise, number in numbers)
         return Promises(keep_answer, (*levels,))
 
 
@@ -148,21 +143,9 @@ def lead(question: str, ranked: Iterable[tuple[Hashable, str, float]]) -> float:
     return 1 / (1 + math.exp(-mean))
 
 
-def lift(question: str, best: float, share: float) -> float:
-    """Log-odds by which a question's threshold is higher than the one of its promise.
-
-    Args:
-        question: What is asked; of its words 6 at least and 25 at most count.
-        best: Probability of what leads; see `lead`.
-        share: Of its log-odds; where 0, the question does not count either.
-    """
-    words = min(max(len(question.split()), _SHORT), _LONG)
-    return share * _log_odds(best) - _PER_WORD * (words - _USUAL) if share else 0.0
-
-
-def shifted(probability: float, by: float) -> float:
-    """The probability whose log-odds are higher by so much."""
-    odds = _log_odds(min(max(probability, _TINY), 1 - _TINY)) + by
+def shifted(probability: float, best: float, share: float) -> float:
+    """The probability whose log-odds are higher by ``share`` of those of ``best``."""
+    odds = _log_odds(min(max(probability, _TINY), 1 - _TINY)) + share * _log_odds(best)
     return 1 / (1 + math.exp(-odds))
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.base import Passage, SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
-from ragsieve.select.threshold import PROMISED, lead, lift, shifted
+from ragsieve.select.threshold import PROMISED, lead, shifted
 from ragsieve.types import rounded
 from ragsieve_research.artifacts.card import page
 from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
@@ -59,8 +59,8 @@ def _levels(
     ranked = (
         (*units[place], rounded(scores[place])) for place in np.argsort(-scores, kind="stable")
     )
-    by = lift(question, lead(question, ranked), relative)
-    return np.array([shifted(score, -by) for score in scores])
+    best = lead(question, ranked)
+    return np.array([shifted(score, best, -relative) for score in scores])
 
 
 def figures(
