@@ -45,6 +45,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "trace",
             "result",
             "retriever",
+            "budget",
             "many",
             "tables",
         ],
