@@ -1,3 +1,4 @@
+from .copies import Copies as Copies
 from .cut import Cut as Cut
 from .order import Order as Order
 from .threshold import Threshold as Threshold

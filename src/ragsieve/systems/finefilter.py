@@ -20,11 +20,12 @@ def finefilter_one_pass(
     cut: select.Cut | None = None,
     min_keep: int = 1,
     order: By = "document",
+    distinct: bool = True,
     max_tokens: int | None = None,
 ) -> System:
     """Keep what the answer may need, as often as promised, by one reading of each passage.
 
-        documents ─ blocks ─▶ sentence pruner: a probability each ─▶ promised threshold ─▶ reader
+        documents ─ blocks ─▶ sentence pruner: probabilities ─▶ no copies ─▶ threshold ─▶ reader
 
     Lists, steps, code and tables are kept or dropped whole. Where question or document is not
     English, shared character n-grams decide instead, and more is kept.
@@ -39,6 +40,7 @@ def finefilter_one_pass(
         min_keep: At least this many segments stay, the most probable ones; with 0 a question that
             no document seems to answer may keep nothing.
         order: In which the generator reads them.
+        distinct: Whether what several documents say in the same words is kept once.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -49,13 +51,14 @@ def finefilter_one_pass(
     Differs: A trained encoder gives probabilities where the paper's LLM writes clues out, and the
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
+    once = [select.Copies()] if distinct else []
     cutting = cut or select.Threshold.promised(pruner, keep_answer, min_keep)
     return System(
         Pipeline(
             split.Blocks(),
             ByLanguage(
-                Pipeline(score.Pruner(pruner), cutting),
-                Pipeline(score.Ngrams(), select.Threshold(0.5, min_keep)),
+                Pipeline(score.Pruner(pruner), *once, cutting),
+                Pipeline(score.Ngrams(), *once, select.Threshold(0.5, min_keep)),
             ),
             select.Order(order),
         ),
