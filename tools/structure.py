@@ -46,6 +46,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "result",
             "retriever",
             "budget",
+            "ends",
             "many",
             "tables",
         ],
