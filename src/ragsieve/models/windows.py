@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.asked import parts
 from ragsieve.models.base import Passage
+from ragsieve.models.counting import familiar
 from ragsieve.text import counted, safe
 
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
@@ -168,10 +169,11 @@ class WindowTokenizer:
         return cls(tokenizer, marks, layout or Layout())
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, nothing added."""
-        shown = [safe(text) for text in texts]
-        encoded = self.tokenizer.encode_batch_fast(shown, add_special_tokens=False)
-        return [len(encoding) for encoding in encoded]
+        """Tokens of each text as generators cut them, nothing added; not too few."""
+        parted = [familiar(safe(text)) for text in texts]
+        known = [text for text, _ in parted]
+        encoded = self.tokenizer.encode_batch_fast(known, add_special_tokens=False)
+        return [len(one) + more for one, (_, more) in zip(encoded, parted, strict=True)]
 
     def lay(
         self, question: str, passages: Sequence[Passage], *, in_parts: bool = False
