@@ -106,7 +106,9 @@ def fit_parts(
     fitting = layout.best(own)
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]
-    for segment in ranked[:_TRIED] if query and max_tokens else ():
+    for segment in ranked[: _TRIED if max_tokens else 0]:
+        if query is None:
+            break
         parts, chosen = _cut(query, segment, layout, [*kept.values()])
         if chosen:
             finer = [t for s in segments for t in (parts if s is segment else [s])]
