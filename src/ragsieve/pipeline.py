@@ -7,21 +7,22 @@ one itself. A `System` joins a stage and a reader: documents in, kept spans and 
 from __future__ import annotations
 
 import logging
-import math
-from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
+from ragsieve.budget import ReaderLike as ReaderLike
+from ragsieve.budget import best_first as best_first
+from ragsieve.budget import fit as fit
+from ragsieve.budget import fit_parts
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError, check_range, one_line
 from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.tables import map_dataset
-from ragsieve.trace import Kind, Trace, note, record_drop, step
-from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
+from ragsieve.trace import Kind, Trace, note, step
+from ragsieve.types import Answer, Document, Query, Segment, StageResult
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +31,6 @@ T = TypeVar("T")
 OnError = Literal["raise", "keep"]
 Stage = Callable[[Query, list[Segment]], list[Segment]]
 Source = Callable[[Query], list[Segment]]
-
-
-class ReaderLike(Protocol):
-    """Answers a question from kept segments, and knows what they cost it."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
-        """The answer from ``segments``, which may be none."""
-
-    def context(self, segments: Sequence[Segment], /) -> str:
-        """The text in which this reader reads ``segments``; empty for none."""
-
-    def count(self, texts: Sequence[str], /) -> list[int]:
-        """Tokens of each text in the reader's own tokenizer."""
 
 
 @runtime_checkable
@@ -125,48 +113,6 @@ def _recorded(
     return kept
 
 
-def best_first(segments: Sequence[Segment]) -> list[Segment]:
-    """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
-    return sorted(segments, key=lambda s: -rounded(s.score) if s.scores else math.inf)
-
-
-def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> list[Segment]:
-    """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
-
-    Best first, each that still fits is kept; the order of ``segments`` stays.
-    """
-
-    def length(some: Sequence[Segment]) -> int:
-        return reader.count([reader.context(some)])[0] if some else 0
-
-    def in_order(some: Iterable[Segment]) -> list[Segment]:
-        return sorted(some, key=lambda s: place[s.key])
-
-    if length(segments) <= max_tokens:
-        return list(segments)
-    segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
-    counts = reader.count([s.text for s in segments])
-    own = {s.key: n for s, n in zip(segments, counts, strict=True)}
-    place = {s.key: n for n, s in enumerate(segments)}
-    ranked = best_first(segments)
-    sums = accumulate(own[s.key] for s in ranked)
-    sizes = range(1, 1 + sum(total <= max_tokens for total in sums))
-    fitting = bisect_right(sizes, max_tokens, key=lambda n: length(in_order(ranked[:n])))
-    kept = {s.key: s for s in ranked[:fitting]}  # as trying one by one would, in fewer trials
-    used = length(in_order(kept.values()))
-    for segment in ranked[fitting:]:
-        if used + own[segment.key] <= max_tokens:  # else do not even try it
-            trial = length(in_order([*kept.values(), segment]))
-            if trial <= max_tokens:
-                kept[segment.key] = segment
-                used = trial
-                continue
-        record_drop(
-            segment, f"{own[segment.key]} tokens more than {used} pass max_tokens={max_tokens}"
-        )
-    return [s for s in segments if s.key in kept]
-
-
 @dataclass(frozen=True)
 class System:
     """A whole method: documents in, the spans that matter out, and an answer when asked.
@@ -229,8 +175,8 @@ class System:
             limit = before if self.max_tokens is None else min(before, self.max_tokens)
             if after > limit:  # over the budget, or in a new order that needs more joints
                 with step(f"System(max_tokens={self.max_tokens})", kept) as record:
-                    kept = fit(kept, limit, self.reader)
-                    record.after = tuple(kept)
+                    finer, kept = fit_parts(kept, limit, self.reader, query)
+                    record.before, record.after = tuple(finer), tuple(kept)
                 before, after = self._lengths(read, kept)
         text = self.reader.context(kept)
         return Result(query, inputs, tuple(kept), text, Tokens(before, after), trace), answer

@@ -9,9 +9,12 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 import sentencex
+
+from ragsieve import ends
 
 T = TypeVar("T")
 
@@ -60,21 +63,27 @@ def sentence_spans(
     size = max(_WINDOW, 2 * max_chars)
     shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes UTF-8
     shown = _MARKER.sub(r"\1,", shown)  # so that a list item's number is no sentence by itself
+    shown = ends.shown(shown)
+    split = functools.partial(_ends, language=language)
     for start, end in _blocks(text):
         while start < end:
             window = shown[start : min(end, start + size)]
-            sentences = sentencex.get_sentence_boundaries(language, window)
+            stops = ends.repaired(window, split(window), split)
             if start + len(window) < end:  # the last sentence may go on past the window
-                if len(sentences) > 1:
-                    sentences.pop()  # the next window starts with it
+                if len(stops) > 1:
+                    stops.pop()  # the next window starts with it
                 else:
-                    sentences[0]["end_index"] = _last_space(window, 0, len(window) - 1)
-            for sentence in sentences:
-                bounds = start + sentence["start_index"], start + sentence["end_index"]
-                for first, last in _thai(text, *bounds) if language == "th" else [bounds]:
-                    spans += _trimmed(text, first, last, max_chars)
-            start += sentences[-1]["end_index"]
+                    stops = [_last_space(window, 0, len(window) - 1)]
+            for first, last in pairwise([start, *(start + stop for stop in stops)]):
+                for a, b in _thai(text, first, last) if language == "th" else [(first, last)]:
+                    spans += _trimmed(text, a, b, max_chars)
+            start += stops[-1]
     return spans
+
+
+def _ends(text: str, language: str) -> list[int]:
+    """Where sentencex ends the sentences of a text."""
+    return [s["end_index"] for s in sentencex.get_sentence_boundaries(language, text)]
 
 
 def _blocks(text: str) -> Iterable[tuple[int, int]]:

@@ -12,6 +12,7 @@ import pytest
 import ragsieve
 from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.types import Segment
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 
@@ -65,3 +66,25 @@ def test_most_of_the_text_goes(results: list[tuple[dict[str, Any], Result]]) -> 
     ]
 
     assert sum(shares) / len(shares) <= WORDS
+
+
+@pytest.mark.parametrize(("max_tokens", "least"), [(60, 24), (100, 52), (150, 74)])
+def test_a_budget_keeps_the_best(
+    results: list[tuple[dict[str, Any], Result]], max_tokens: int, least: int
+) -> None:
+    """Of each best segment at least a part, and of so many questions the whole evidence."""
+    system = ragsieve.load("finefilter").with_budget(max_tokens)
+    found = [system(record["question"], record["documents"]) for record in RECORDS]
+    best = [max(result.kept, key=lambda s: s.score) for _, result in results]
+    lost = [
+        record["id"]
+        for record, segment, result in zip(RECORDS, best, found, strict=True)
+        if not any(_overlap(segment, other) for other in result.kept)
+    ]
+
+    assert [] == lost
+    assert least <= sum(whole(*one) for one in zip(RECORDS, found, strict=True))
+
+
+def _overlap(one: Segment, other: Segment) -> bool:
+    return one.document.id == other.document.id and one.start < other.end and other.start < one.end

@@ -194,7 +194,9 @@ def test_the_command_line_filters_without_an_extra() -> None:
     result = json.loads(with_core_alone(f"from ragsieve import cli\ncli.main({arguments!r})"))
     stages = [step["stage"].partition("(")[0] for step in result["trace"]["steps"]]
 
-    assert ["Blocks", "Pruner", "Answerable", "Threshold", "Order"] == stages
+    expected = ["Blocks", "Pruner", "Copies", "Answerable", "Threshold", "Order"]
+
+    assert expected == stages
     assert result["kept"]
     assert 0 <= result["answerable"] <= 1
 

@@ -121,6 +121,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "select.Extract": lambda: Extract(ScriptedLLM(first_two)),
     "select.Order": lambda: select.Order("ends"),
     "select.Threshold": lambda: select.Threshold(0.5, min_keep=1),
+    "select.Copies": lambda: select.Copies(),
     "select.TopK": lambda: select.TopK(3),
     "select.Truncate": lambda: Truncate(ScriptedLLM(["unused"], choices=fewer)),
     "systems.Winnow": lambda: winnow(clusters=4),

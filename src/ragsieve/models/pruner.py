@@ -126,7 +126,7 @@ class Pruner(WindowPruner):
 
     def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
         tokenizer: WindowTokenizer = self._tokenizer
-        return tokenizer.lay(question, passages)
+        return tokenizer.lay(question, passages, in_parts=True)
 
     def _run(self, windows: Sequence[Window]) -> list[Logits]:
         net: Encoder = self._net

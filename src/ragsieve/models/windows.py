@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
 from ragsieve.errors import InputError, ModelError
+from ragsieve.models.asked import parts
 from ragsieve.models.base import Passage
-from ragsieve.text import safe
+from ragsieve.models.counting import familiar
+from ragsieve.text import counted, safe
 
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
 
@@ -167,13 +169,23 @@ class WindowTokenizer:
         return cls(tokenizer, marks, layout or Layout())
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, nothing added."""
-        shown = [safe(text) for text in texts]
-        encoded = self.tokenizer.encode_batch_fast(shown, add_special_tokens=False)
-        return [len(encoding) for encoding in encoded]
+        """Tokens of each text as generators cut them, nothing added; not too few."""
+        parted = [familiar(safe(text)) for text in texts]
+        known = [text for text, _ in parted]
+        encoded = self.tokenizer.encode_batch_fast(known, add_special_tokens=False)
+        return [len(one) + more for one, (_, more) in zip(encoded, parted, strict=True)]
 
-    def lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
-        """Windows of each passage; none of one without a token in its sentences."""
+    def lay(
+        self, question: str, passages: Sequence[Passage], *, in_parts: bool = False
+    ) -> QuestionWindows:
+        """Windows of each passage; none of one without a token in its sentences.
+
+        Args:
+            question: Of one that is too long the first tokens are read.
+            passages: Each is read by itself.
+            in_parts: Read a question that is too long in parts instead, each passage once a part;
+                see `ragsieve.models.asked`.
+        """
         flat = [question, *(text for title, some in passages for text in (title, *some))]
         rows = (
             encoding.ids
@@ -181,22 +193,34 @@ class WindowTokenizer:
                 [safe(text) for text in flat], add_special_tokens=False
             )
         )
-        question_ids = next(rows)
+        ids = next(rows)
+        asked = [(0, min(len(ids), self.layout.question))]
+        if in_parts and len(ids) > self.layout.question:
+            encoding = self.tokenizer.encode(safe(question), add_special_tokens=False)
+            asked = parts(question, [end for _, end in encoding.offsets], self.layout.question)
         read = [(next(rows), [*islice(rows, len(some))]) for _, some in passages]
-        windows = [self.layout.windows(question_ids, *one, self.marks) for one in read]
-        return QuestionWindows(
-            windows, self._note(question_ids, [title for title, _ in read], windows)
-        )
+        windows = [
+            [self.layout.windows(ids[a:b], *one, self.marks) for a, b in asked] for one in read
+        ]
+        titles = [title for title, _ in read]
+        note = self._note(asked, len(ids), titles, [some[0] for some in windows])
+        return QuestionWindows([[*chain(*some)] for some in windows], note)
 
     def _note(
         self,
-        question: Sequence[int],
+        asked: Sequence[tuple[int, int]],
+        length: int,
         titles: Sequence[Sequence[int]],
         windows: Sequence[Sequence[Window]],
     ) -> str:
         layout, notes = self.layout, []
-        if len(question) > layout.question:
-            notes.append(f"the question has over {layout.question} tokens: only these count")
+        if length > layout.question:
+            tokens = len({*chain(*(range(*part) for part in asked))})
+            read = f"{tokens} of its {length} are read, in {counted(len(asked), 'part')}"
+            notes.append(
+                f"the question has over {layout.question} tokens: "
+                + ("only these count" if asked == [(0, layout.question)] else read)
+            )
         if long := sum(len(title) > layout.title for title in titles):
             notes.append(f"titles with over {layout.title} tokens, cut there: {long}")
         if pieces := sum(_in_pieces(some) for some in windows):

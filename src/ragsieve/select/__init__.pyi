@@ -1,4 +1,5 @@
 from .answerable import Answerable as Answerable
+from .copies import Copies as Copies
 from .cut import Cut as Cut
 from .order import Order as Order
 from .threshold import Threshold as Threshold

@@ -41,7 +41,8 @@ class Budget:
 
     Counted in the reader's own tokenizer over the text as the reader lays it out, separators and
     titles included. Best first, each segment that still fits is kept; never exceeded, even where
-    that keeps nothing.
+    that keeps nothing, and the trace warns where the best segment does not fit. A `System` cuts it
+    then, by its own parts.
 
     Args:
         max_tokens: Tokens of the context; not negative.

@@ -21,11 +21,12 @@ def finefilter_one_pass(
     min_keep: int = 1,
     min_answerable: float = 0.05,
     order: By = "document",
+    distinct: bool = True,
     max_tokens: int | None = None,
 ) -> System:
     """Keep what the answer may need, as often as promised, by one reading of each passage.
 
-        documents ─ blocks ─▶ sentence pruner: a probability each ─▶ promised threshold ─▶ reader
+        documents ─ blocks ─▶ sentence pruner: probabilities ─▶ no copies ─▶ threshold ─▶ reader
 
     Lists, steps, code and tables are kept or dropped whole. Where question or document is not
     English, shared character n-grams decide instead, and more is kept.
@@ -42,6 +43,7 @@ def finefilter_one_pass(
         min_answerable: Only these stay where the probability that some document answers is lower;
             with 0 it never counts.
         order: In which the generator reads them.
+        distinct: Whether what several documents say in the same words is kept once.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -52,15 +54,19 @@ def finefilter_one_pass(
     Differs: A trained encoder gives probabilities where the paper's LLM writes clues out, and the
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
+    once = [select.Copies()] if distinct else []
     cutting = cut or select.Threshold.promised(pruner, keep_answer, min_keep)
     return System(
         Pipeline(
             split.Blocks(),
             ByLanguage(
                 Pipeline(
-                    score.Pruner(pruner), select.Answerable(min_answerable, min_keep), cutting
+                    score.Pruner(pruner),
+                    *once,
+                    select.Answerable(min_answerable, min_keep),
+                    cutting,
                 ),
-                Pipeline(score.Ngrams(), select.Threshold(0.5, min_keep)),
+                Pipeline(score.Ngrams(), *once, select.Threshold(0.5, min_keep)),
             ),
             select.Order(order),
         ),

@@ -226,7 +226,7 @@ def test_what_is_cut_is_noted(pruner: Pruner) -> None:
         pruner.prune(["old cat " * 4], [[LONG, Passage("the " * 4, ["a"])]])
 
     assert seen.usages[0].note == (
-        "the question has over 6 tokens: only these count; "
+        "the question has over 6 tokens: 8 of its 8 are read, in 2 parts; "
         "titles with over 3 tokens, cut there: 1; "
         "sentences longer than a window, read in pieces: 1"
     )

@@ -1,0 +1,76 @@
+"""Sentence ends that sentencex finds, and one small table of rules that repairs them.
+
+`shown` hides apostrophes that are no quotes from it, `JOINS` takes back ends inside a sentence, and
+`repaired` adds those behind a closing bracket and inside a long quotation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+SEEN = 80  # characters on both sides of an end that rules look at
+
+_ABBREVIATIONS = (
+    "approx|ca|cf|vs|al|resp|incl|excl|est|max|min|avg|dept|div|ref|refs|no|nr|nos|vol|vols|fig|figs"
+    "|eq|eqs|tab|sec|ch|art|para|pp?|ff?|ed|eds|op|cit|ibid|temp|tel|ext|viz|bzw|evtl|ggf|vgl|inkl"
+    "|zzgl|usw|env|av|bd|st|str"
+)
+JOINS = [  # what stands before an end that is none, and behind it
+    (r"", r"\s*[&,;%)\]}/=+]"),  # Prod. & Dev.; (see Fig. [3]) well
+    (r"", r"\s*[.!?…]+(?:\s|$)"),  # et al. [12].
+    (rf"(?i:\b(?:{_ABBREVIATIONS})\.)", r"\s*[\da-zß-ÿ(\[§]"),  # approx. 4200; cf. the
+    (r"\b[A-Z][a-z]{1,4}\.", r"\s*[a-zß-ÿ]"),  # Dev. is
+    (r"\.\s*[\[(][^\[\]()]{1,30}[\])]", r"\s*[a-zß-ÿ(]"),  # et al. [12] found
+    (r"(?:://|\bwww\.|\bmailto:)\S*[?!.]", r"\S"),  # https://a.org/f?Q=x
+    (r"\w[?!.]", r"[\w%-]+=[^\s=]"),  # f?Q=x
+]
+_JOINS = [(re.compile(f"(?:{before})$"), re.compile(behind)) for before, behind in JOINS]
+_OPENS = re.compile(r"(?<=\s)[A-ZÀ-ÞА-ЯΑ-Ω“„¿¡]")  # which no rule takes for the rest of one
+_APOSTROPHE = re.compile(
+    r"(?<!\w)['’‘](?=\d\ds?\b|[a-z]-|(?:tis|twas|em|til|cause|bout|round|n)\b)"  # '60s, 's-Hage
+    r"|(?<=s)['’](?=\s+[a-z])"  # the fans' club
+    r"|''(?=\S)|(?<=\S)''"
+)
+_BRACKET = re.compile(r"(?<=[^\W\d_]{2}[.!?][)\]])\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω“\"(\[])")
+_QUOTED = re.compile(r"“[^“”]{60,}”|„[^„“]{60,}“|«[^«»]{60,}»|\"[^\"]{60,}\"")
+
+Split = Callable[[str], list[int]]
+
+
+def shown(text: str) -> str:
+    """The same length, with apostrophes that open or close no quotation as letters."""
+    return _APOSTROPHE.sub(lambda match: "ʼ" * len(match[0]), text)
+
+
+def repaired(text: str, ends: Sequence[int], split: Split) -> list[int]:
+    """Ends of the sentences of ``text``, the last one included.
+
+    Args:
+        text: What was split.
+        ends: Where sentencex ends its sentences.
+        split: The same ends for a part of the text, for what stands in quotes.
+    """
+    kept = [end for end in ends[:-1] if not _inside(text, end)]
+    return [*sorted({*kept, *_more(text, split)} - {ends[-1]}), ends[-1]]
+
+
+def _inside(text: str, end: int) -> bool:
+    """Whether a sentence goes on behind an end."""
+    if _OPENS.match(text, end):
+        return False
+    before = text[max(0, end - SEEN) : end]
+    stripped = before.rstrip()
+    behind = before[len(stripped) :] + text[end : end + SEEN]
+    return any(rest.match(behind) and join.search(stripped) for join, rest in _JOINS)
+
+
+def _more(text: str, split: Split) -> Iterator[int]:
+    """Ends behind a bracket, and of whole sentences in quotes."""
+    for match in _BRACKET.finditer(text):
+        yield match.end()
+    for match in _QUOTED.finditer(text):
+        inner = split(text[match.start() + 1 : match.end() - 1])
+        goes_on = text[match.end() :].lstrip()[:1].islower()
+        if len(inner) > 1 and not goes_on:
+            yield from (match.start() + 1 + end for end in inner[:-1])

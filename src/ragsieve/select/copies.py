@@ -1,0 +1,119 @@
+"""Drop what another document says in the same words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragsieve.pipeline import best_first
+from ragsieve.trace import record_drop
+from ragsieve.types import Query, Segment
+
+WITHIN = 8  # words from which what one document says twice is a copy
+CUT = 5  # words that a chunk's first or last sentence shares with the whole one, at least
+_COMPARED = 16  # segments of the same words, each in another context
+_TOKEN = re.compile(
+    r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[^\w\s.,;:!?'\"()\[\]{}*`’‘“”„«»…。，！？；：–—-]"
+)
+_GLUE = frozenset(["a", "an", "and", "also", "of", "per", "the"])
+_REFERS = re.compile(
+    r"\W*(?:(?:it|its|this|that|these|those|they|their|them|he|she|his|her|him|here|there|then|such"
+    r"|both|otherwise|instead|however|but|so|yes|no|er|sie|es|dies\w*|il|elle|ils|elles|ce|cela|él"
+    r"|ella|ello|est[aeo]s?)\b|the (?:same|latter|former)\b|[他她它这那])",
+    re.IGNORECASE,
+)
+
+_Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Of segments that say the same in the same words keep the best one; the order stays.
+
+    Case, punctuation, white space, articles and Unicode forms make no difference; numbers and signs
+    do. Where titles or headings differ, the same words say something else, and so they do behind
+    "it" or "this" where the sentences before differ: all of those stay. So does what one document
+    says twice in few words. The first or last sentence of a chunk, cut by the chunk, is a copy of
+    the whole one. Best is the higher score, then the earlier place. The trace names each copy, and
+    where what is kept stands.
+    """
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if len(segments) < 2:
+            return list(segments)
+        words = {s.key: _words(s.text) for s in segments}
+        kept, same = _Kept(words), set()
+        for segment in best_first(segments):
+            if original := kept.original(segment):
+                same.add(segment.key)
+                name, start, end = original.key
+                record_drop(segment, f"a copy of {start}:{end} of document {name!r}")
+            else:
+                kept.add(segment)
+        return [s for s in segments if s.key not in same]
+
+
+class _Kept:
+    """Segments by their words, the best of each first."""
+
+    def __init__(self, words: dict[tuple[str, int, int], _Words]) -> None:
+        self.words = words
+        self.before = {
+            b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]
+        }  # the words of the segment before each
+        self.known: dict[tuple[str, _Words], list[Segment]] = {}
+
+    def add(self, segment: Segment) -> None:
+        """Keep it."""
+        for kind in self._kinds(self.words[segment.key]):
+            self.known.setdefault(kind, []).append(segment)
+
+    def original(self, segment: Segment) -> Segment | None:
+        """What it is a copy of."""
+        words = self.words[segment.key]
+        candidates = [*self.known.get(("all", words), ())[:_COMPARED]] if words else []
+        if len(words) >= CUT and "\n" not in segment.text:
+            text = segment.document.text
+            if not text[segment.end :].strip():
+                candidates += self._longer("begins", words[:CUT], words)
+            if not text[: segment.start].strip():
+                candidates += self._longer("ends", words[-CUT:], words)
+        return next((one for one in candidates if self._says(segment, one)), None)
+
+    def _kinds(self, words: _Words) -> Iterable[tuple[str, _Words]]:
+        return ("all", words), ("begins", words[:CUT]), ("ends", words[-CUT:])
+
+    def _longer(self, kind: str, key: _Words, words: _Words) -> list[Segment]:
+        at = slice(len(words)) if kind == "begins" else slice(-len(words), None)
+        found = self.known.get((kind, key), ())[:_COMPARED]
+        return [s for s in found if self.words[s.key][at] == words]
+
+    def _says(self, one: Segment, other: Segment) -> bool:
+        """Whether the same words say the same in both places."""
+        if one.key == other.key:
+            return False
+        if one.document.id == other.document.id and len(self.words[one.key]) < WITHIN:
+            return False
+        if _REFERS.match(one.text) and self.before.get(one.key) != self.before.get(other.key):
+            return False
+        contexts = zip(_context(one), _context(other), strict=True)
+        return all(a == b or not a or not b for a, b in contexts)
+
+
+def _context(segment: Segment) -> tuple[_Words, _Words]:
+    """Title of its document, and the heading before it there."""
+    text = segment.document.text
+    begin = text.rfind("\n#", 0, segment.start) + 1
+    heading = text[begin:].split("\n", 1)[0] if text[begin : begin + 1] == "#" else ""
+    return _words(segment.document.title), () if begin >= segment.start else _words(heading)
+
+
+def _words(text: str) -> _Words:
+    """What is compared: words and signs of prose; lines as they stand of what has several."""
+    if "\n" in text.strip():
+        return tuple(line.rstrip() for line in text.strip().split("\n"))
+    tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    return tuple(token for token in tokens if token not in _GLUE)

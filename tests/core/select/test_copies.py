@@ -1,0 +1,70 @@
+"""Which segments are copies: one table."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.select import Copies
+from ragsieve.split import Blocks
+from ragsieve.trace import step
+from ragsieve.types import Document, Query, Segment
+
+FEE = "The pier fee is 14 euros a night."
+LONG = "Guests who leave after noon pay for one more night at the full price of the season."
+
+
+def segments(*documents: str) -> list[Segment]:
+    """Blocks of documents, ``title: text`` where a title is given by a bar."""
+    whole = []
+    for n, one in enumerate(documents):
+        title, bar, text = one.partition("||")
+        whole.append(Document(f"{n}", text if bar else one, title if bar else "", rank=n))
+    return Blocks()(Query("q"), [Segment.whole(document) for document in whole])
+
+
+@pytest.mark.parametrize(
+    ("documents", "dropped"),
+    [
+        ([FEE, FEE, FEE], [1, 2]),
+        ([FEE, "the  pier fee is 14 euros per night"], [1]),
+        ([f"Dogs are free. {FEE}", f"{FEE} The pool is closed."], [2]),
+        ([f"Pier||{FEE}", FEE, f"Pier||{FEE}"], [1, 2]),
+        (["“Café” — open!", 'Cafe\u0301 - "open"'], [1]),
+        ([f"Pay late. {LONG}", "pay for one more night at the full price of the season."], [2]),
+        ([LONG, "Guests who leave after noon pay for"], [1]),
+        ([f"{LONG} Or so. {LONG}"], [2]),
+        (["Basic has mail. It costs 9 euros.", "Basic has mail. It costs 9 euros."], [2, 3]),
+        (["泊位费每晚十四元。", "泊位费每晚十四元"], [1]),
+        ([FEE, "The pier fee is 15 euros a night."], []),
+        ([FEE, "The pier fee is not 14 euros a night."], []),
+        (["It fell by 5 degrees.", "It fell by -5 degrees."], []),
+        (["C is fast.", "C++ is fast."], []),
+        ([f"Port Lorne||{FEE}", f"Ashby||{FEE}"], []),
+        ([f"## Lorne\n\nRates. {FEE}\n\n## Ashby\n\nPrices. {FEE}"], []),
+        (["Basic has mail. It costs 9 euros.", "Mini has none. It costs 9 euros."], []),
+        (["Ann: Is it late? Yes. Ann: Is it dear? Yes."], []),
+        (["if a:\n    b()\nc()", "if a:\n    b()\n    c()"], []),
+        ([LONG, "one more night at the full price"], []),
+        (["…", "…"], []),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_the_same_words_are_kept_once(documents: list[str], dropped: list[int]) -> None:
+    """Unless they say something else where they stand; the trace names the copies."""
+    given = segments(*documents)
+    with step("s", given) as record:
+        kept = Copies()(Query("q"), given)
+        record.after = tuple(kept)
+
+    assert [s for n, s in enumerate(given) if n not in dropped] == kept
+    assert all("a copy of" in drop.reason for drop in record.dropped)
+
+
+def test_the_best_of_the_copies_stays() -> None:
+    """By score, then by place; the reason says where."""
+    given = [s.scored("s", n) for s, n in zip(segments(FEE, FEE, FEE), (1, 2, 2), strict=True)]
+    with step("s", given) as record:
+        record.after = tuple(Copies()(Query("q"), given))
+
+    assert [given[1]] == [*record.after]
+    assert {f"a copy of 0:{len(FEE)} of document '1'"} == {d.reason for d in record.dropped}

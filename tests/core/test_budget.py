@@ -1,0 +1,128 @@
+"""What a budget keeps where the best segment does not fit: parts of it, or a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from ragsieve.answer import Reader
+from ragsieve.budget import fit, fit_parts, parts
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Step, step
+from ragsieve.types import Document, Query, Segment
+
+TABLE = "Rates\n\n| Room | Low | High |\n|---|---|---|\n| Single | 60 | 84 |\n| Double | 71 | 97 |"
+STEPS = (
+    "To rotate the key:\n\n1. Open the vault.\n2. Press Rotate\n   and wait.\n3. Restart the rest."
+)
+BULLETS = "You need:\n- a passport or a card\n- two photographs\n- the fee in cash"
+CODE = "Run it:\n\n```python\nfrom larder import keep\n\nkeep(1)\n```"
+PROSE = "## Keys\n\nKeys are strings of digits. The vault rotates them at night. Ask Ann about it."
+RECORD = "Name: Ann Hale\nRoom: 14\nPhone: 0555 014\nBadge: green"
+LONG = "The fee, which the council set in May, is due on the first day of each quarter of the year"
+
+
+class Words(Reader):
+    """Counts words."""
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        """Of each text."""
+        return [len(text.split()) for text in texts]
+
+
+READER = Words(ScriptedLLM([]))
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "body", "ordered"),
+    [
+        (TABLE, ["Rates", "| Room | Low | High |", "|---|---|---|"],
+         ["| Single | 60 | 84 |", "| Double | 71 | 97 |"], False),
+        ("a\tb\n1\t2\n3\t4", ["a\tb"], ["1\t2", "3\t4"], False),
+        (STEPS, ["To rotate the key:"],
+         ["1. Open the vault.", "2. Press Rotate\n   and wait.", "3. Restart the rest."], True),
+        (BULLETS, ["You need:"],
+         ["- a passport or a card", "- two photographs", "- the fee in cash"], False),
+        (CODE, ["Run it:"], ["```python", "from larder import keep", "keep(1)", "```"], True),
+        (PROSE, ["## Keys"], ["Keys are strings of digits.", "The vault rotates them at night.",
+                              "Ask Ann about it."], False),
+        (RECORD, [], RECORD.split("\n"), False),
+        (LONG, [], [LONG], False),
+        ("# Title", [], ["# Title"], False),
+        ("", [], [], False),
+    ],
+)  # fmt: skip
+def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: bool) -> None:
+    """What every other part needs, and the rest."""
+    found = parts(text)
+
+    assert (head, body, ordered) == (
+        [text[slice(*span)] for span in found.head],
+        [text[slice(*span)] for span in found.body],
+        found.ordered,
+    )
+
+
+def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[list[str], Step]:
+    """Texts that stay of a best segment and a lesser one; a word is a token."""
+    segments = [Segment.whole(Document("a", text)).scored("s", 1)]
+    segments += [Segment.whole(Document("b", other)).scored("s", 0)] if other else []
+    with step("s", segments) as record:
+        finer, some = fit_parts(segments, max_tokens, READER, Query(question))
+        record.before, record.after = tuple(finer), tuple(some)
+    return [s.text for s in some], record
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "max_tokens", "expected"),
+    [
+        ("What is a double room?", TABLE, 16, [*TABLE.split("\n\n")[0:1], "| Room | Low | High |",
+                                               "|---|---|---|", "| Double | 71 | 97 |"]),
+        ("How do I rotate a key?", STEPS, 9, ["To rotate the key:", "1. Open the vault."]),
+        ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
+        ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
+        ("What is her phone?", RECORD, 5, ["Phone: 0555 014"]),
+        ("When is the fee due?", LONG, 9, ["The fee, which the council set in May"]),
+        ("When is the fee due?", LONG, 4, ["The fee, which the"]),
+        ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 5, ["- The fee, which the"]),
+    ],
+)  # fmt: skip
+def test_the_best_is_cut_by_its_parts(
+    question: str, text: str, max_tokens: int, expected: list[str]
+) -> None:
+    """With what they need, before a lesser segment that fits; the trace says so."""
+    texts, record = kept(question, text, max_tokens, "Keys are strings.")
+
+    assert expected == texts[: len(expected)]
+    assert "parts are kept" in record.notes[0]
+    assert not record.warnings
+    assert {s.key for s in record.before} == {
+        *(s.key for s in record.after),
+        *(drop.segment.key for drop in record.dropped),
+    }
+
+
+def test_a_lesser_segment_has_what_is_left() -> None:
+    """What remains of the budget goes to others, which fit behind the parts."""
+    texts, _ = kept("What is her phone?", RECORD, 6, "Ann.")
+
+    assert ["Phone: 0555 014", "Ann."] == texts
+
+
+@pytest.mark.parametrize(("text", "max_tokens"), [(TABLE, 8), (TABLE, 1), (LONG, 3)])
+def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int) -> None:
+    """A row says nothing without its header."""
+    texts, record = kept("What is a double room?", text, max_tokens, "Keys")
+
+    assert ["Keys"] == texts
+    assert "is left out" in record.warnings[0]
+
+
+def test_a_stage_cuts_nothing() -> None:
+    """A selector returns a subset: it warns."""
+    best = Segment.whole(Document("a", RECORD)).scored("s", 1)
+    with step("s", [best]) as record:
+        assert [] == fit([best], 4, READER)
+
+    assert ["the best segment, of 10 tokens, is left out: 4 are too few"] == record.warnings

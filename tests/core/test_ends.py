@@ -1,0 +1,44 @@
+"""Sentence ends that sentencex does not find or finds too many of: a table, a bar at each end."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.text import sentence_spans
+
+CASES = [
+    ("en", "Moreau et al. [2011] measured tides.|The survey was repeated in 2015."),
+    ("en", "It drifts by 4 mm (Hanley et al. [12]).|Others disagree."),
+    ("en", "It was shown by Hanley et al. [12].|Others disagree."),
+    ("en", "As shown (see Fig. [3]) well.|Next."),
+    ("en", "The letter went to Prod. & Dev. through the post on Monday.|Nobody replied."),
+    ("en", "Research & Dev. is on floor two.|Sales is on floor one."),
+    ("en", "It took approx. 4200 men.|Cf. vol. 3 and vol. 4, est. 1900."),
+    ("en", "It is at approx. the gate, cf. the map.|Go there."),
+    ("en", "The store sells plums etc.|The cellar is closed."),
+    ("en", "Fill in https://a.example.org/form/S_9?Q_DL=x1.y2&Q=email by Friday.|Late ones go."),
+    ("en", "Open www.example.org/search?Query=Pier!All now.|It is free."),
+    ("en", "He left (it rained.)|Then it snowed."),
+    ("en", "It rained.|(We stayed in.)|Then we left."),
+    ("en", "He taught (She had worked as an engineer.) at the local school.|It closed."),
+    ("en", "Ida was born in the '60s.|She moved twice.|The dogs' home closed in 1999.|It rained."),
+    ("en", "In the ’90s it grew … the fans’ club met.|It closed.|Nobody came."),
+    ("en", "Come to 's-Gravenhage.|The office opens at eight.|Press the ''ring'' button.|Go."),
+    ("en", "He said: “I arrived at the depot at nine.|The gate was open.|Nobody was in the office."
+           "|I left a note.”|The court agreed."),
+    ("en", "“Go away now, all of you.|I do not want to see one of you here again!”|She left."),
+    ("en", "“Go! Now!” he said.|“Never.”|She left."),
+    ("en", "It ended.|Then it began.|See node.js or a.b.c."),
+    ("en", "J. R. Whitlow founded it in 1871.|His son sold it to Smith Jr. in May."),
+    ("de", "Es kostet ca. 40 Euro, vgl. die Liste.|Am 3. Oktober 1960 wurde er eröffnet."),
+    ("zh", "他说他会来……可是没有来。|请带上雨伞；外面在下雨。|明天上午八点集合！"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "marked"), CASES)
+def test_sentences_end_where_a_reader_ends_them(language: str, marked: str) -> None:
+    """Abbreviations, citations, addresses, brackets, apostrophes, quotations."""
+    text = marked.replace("|", " " if language != "zh" else "")
+    spans = sentence_spans(text, language=language)
+
+    assert marked.split("|") == [text[start:end] for start, end in spans]
