@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra, one_line
+from ragsieve.errors import ContextOverflow, InputError, ModelError, needs_extra, one_line
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, Prompt, check_fits, complete_parsed
+from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
+from ragsieve.models.options import Odds, first_token_odds
 from ragsieve.models.server import Server
 from ragsieve.text import estimated_tokens
 from ragsieve.trace import Usage, note, record_usage
@@ -136,14 +138,15 @@ class OpenAI(Server, LLM):
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
+    ) -> list[Odds | None]:
         """As `LLM.choose`, from the reply's first token: no text is sampled.
 
-        An option's probability is that of the 20 likeliest tokens with which it begins and no
-        other option does, normalised; an option not among them gets 0. Where the server gives no
-        probabilities, or over 1 % of them lie on tokens that begin several options (``1`` and
-        ``10``), the option is requested as text and gets 1; where that text cannot be read, all
-        options get the same. Both are noted.
+        An option's probability is that of the 20 likeliest tokens with which it begins, in any
+        case, and no other option does, normalised; an option not among them gets 0. Where the
+        server gives no probabilities, under .05 lie on all options together, or over 1 % of them
+        on tokens that begin several (``1`` and ``10``), the option is requested as text and gets 1;
+        where that text cannot be read (`ragsieve.models.options.option_reader`), it is None.
+        Both are noted.
 
         Raises:
             InputError: If there are not as many option lists as prompts, or the options of one
@@ -151,25 +154,22 @@ class OpenAI(Server, LLM):
             ModelError: As `complete`.
         """
         protocol.check_options(prompts, options)
-        results: list[list[float] | None] = [None] * len(prompts)
+        results: list[Odds | None] = [None] * len(prompts)
         if "logprobs" not in self._refused:
             replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
             results = [
-                protocol.shares(r.top or [], o) for r, o in zip(replies, options, strict=True)
+                first_token_odds(r.top or [], o) for r, o in zip(replies, options, strict=True)
             ]
             if replies and all(reply.top is None for reply in replies):
                 self._refused.add("logprobs")
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for place, shares in enumerate(results):
-            if shares is None:
-                groups.setdefault(tuple(options[place]), []).append(place)
-        for choices, places in groups.items():
-            shown = f"{list(choices)!r:.200}"
-            note(f"first tokens do not tell {shown} apart: asked {len(places)} as text")
-            texts = self._choose_text([prompts[place] for place in places], choices)
-            for place, chosen in zip(places, texts, strict=True):
-                results[place] = chosen
-        return [shares for shares in results if shares is not None]
+        open_ = [place for place, row in enumerate(results) if row is None]
+        counts = Counter(f"{list(options[place])!r:.200}" for place in open_)
+        for shown, count in counts.items():
+            note(f"first tokens do not tell {shown} apart: asked {count} as text")
+        asked = ([prompts[place] for place in open_], [options[place] for place in open_])
+        for place, row in zip(open_, written_odds(self, *asked), strict=True):
+            results[place] = row
+        return results
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """As `LLM.count`, of the texts as they are sent.
@@ -187,20 +187,6 @@ class OpenAI(Server, LLM):
             note(estimated)
         futures = self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
         return [future.result() for future in futures if not future.cancelled()]
-
-    def _choose_text(self, prompts: Sequence[Prompt], options: Sequence[str]) -> list[list[float]]:
-        max_tokens = 32 + 4 * max(map(len, options))  # JSON may write a character as an escape
-        schema = {"type": "string", "enum": list(options)}
-        parse = protocol.option_parser(options)
-        replies = complete_parsed(self, prompts, parse, max_tokens=max_tokens, schema=schema)
-        results = []
-        for place, reply in enumerate(replies):
-            if isinstance(reply, BadReply):
-                note(f"choice {place} stays open, all options count the same: {reply}")
-                results.append([1 / len(options)] * len(options))
-            else:
-                results.append([float(i == reply) for i in range(len(options))])
-        return results
 
     def _ask(
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]

@@ -43,6 +43,7 @@ _SO = re.compile(
 )
 _IS = re.compile(rf" is the {_THAT}\W*$", re.IGNORECASE)
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
+_PICKED = 48  # tokens of a number as the reply
 _LEAST = 4  # words of a text that the critic is shown in any case
 
 
@@ -73,8 +74,8 @@ class Judge(Protocol):
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
         """Judge which arguments are wrong, why, and what the others agree on."""
 
-    def pick(self, query: Query, answers: Sequence[str], /) -> int:
-        """Place of the answer that is right."""
+    def pick(self, query: Query, answers: Sequence[str], /) -> int | None:
+        """Place of the answer that is right; None where no judgement could be read."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +138,12 @@ class Critic:
         none = Judgement(readable=False)
         return readable(reply, none, "none is incorrect and no answer stands")
 
-    def pick(self, query: Query, answers: Sequence[str], /) -> int:
+    def pick(self, query: Query, answers: Sequence[str], /) -> int | None:
         """Place of the answer that is right: the most probable number, else the one written."""
         most = len(answers)
-        prompt = self._fitting("critic_pick", query, [Argument(a) for a in answers], 8)
-        reply = chosen(self.llm, prompt, range(1, most + 1))
-        return readable(reply, 1, "the first answer stands") - 1
+        prompt = self._fitting("critic_pick", query, [Argument(a) for a in answers], _PICKED)
+        number = chosen(self.llm, prompt, range(1, most + 1))
+        return readable(number and number - 1, None, "the critic picks none")
 
     def _reply(
         self, prompt: Prompt, max_tokens: int, form: Form, parse: Callable[[str], T]

@@ -202,7 +202,11 @@ class Debate:
         if len(groups) > 1:
             if not self._may(2):
                 return self.end()
-            place = self.critic.pick(self.query, [g[0].argument.answer for g in groups])
+            picked = self.critic.pick(self.query, [g[0].argument.answer for g in groups])
+            if picked is None:
+                self.ending = "the majority, as the critic picked none"
+                return self.end()
+            place = picked
         self.ending = "picked at once"
         return self._ended(groups[place][0].argument.answer, groups[place])
 

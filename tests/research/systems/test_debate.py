@@ -424,6 +424,14 @@ def test_without_winnowing_the_critic_picks_at_once() -> None:
     assert (3, 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
 
 
+def test_where_the_critic_picks_none_the_majority_stands() -> None:
+    """Never the first answer for want of a number."""
+    ended = held(APART, {"a": "Rome", "b": "Paris", "c": "Paris"}, ["?", "?"], rounds=0)
+
+    assert ("Paris", ["b", "c"]) == (ended.end["answer"], ended.kept)
+    assert "the majority, as the critic picked none" == ended.end["why"]
+
+
 def test_what_all_agree_on_needs_no_pick() -> None:
     """Agents that gave the answer that is picked stand together."""
     ended = held(APART, dict.fromkeys("abc", "Rome"), rounds=0)
