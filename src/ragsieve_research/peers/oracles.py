@@ -167,6 +167,12 @@ class Oracle:
             return Judgement(wrong, "", arguments[right.index(True)].answer)
         return Judgement(wrong, "None of the answers given so far is right.")
 
+    def by_pairs(
+        self, query: Query, arguments: Sequence[Argument], disputed: Sequence[int], /
+    ) -> Judgement:
+        """As `judge`, which leaves none disputed."""
+        return self.judge(query, arguments)
+
     def pick(self, query: Query, answers: Sequence[str], /) -> int:
         """The first right answer; the first, if none is right."""
         right = [self._right(query, answer) for answer in answers]

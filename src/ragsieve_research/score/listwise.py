@@ -129,11 +129,8 @@ class Permuting:
 
     def _first(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
         options = [[f"[{n}]" for n in range(1, size + 1)] for size in sizes]
-        rows = self.llm.choose(prompts, options)
-        equal = [[1.0] * size for size in sizes]
-        rows = [
-            readable(*item, "the order stays as given") for item in zip(rows, equal, strict=True)
-        ]
+        pairs = zip(self.llm.choose(prompts, options), sizes, strict=True)
+        rows = [readable(row, [1.0] * n, "the order stays as given") for row, n in pairs]
         return [np.argsort([-rounded(p) for p in row], kind="stable").tolist() for row in rows]
 
     def _written(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
