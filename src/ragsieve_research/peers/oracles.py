@@ -68,7 +68,7 @@ preset(
 )
 
 
-@system("filco-cxmi", needs="LLM, gold answers", paper="arXiv 2311.08377")
+@system("filco-cxmi", needs="LLM, gold answers", paper="arXiv 2311.08377", calls="loglik")
 def filco_cxmi(
     llm: LLM,
     answers: Mapping[str, Sequence[str]],

@@ -206,7 +206,7 @@ def _is_new(segment: str, text: str) -> bool:
     return bool(segment) and segment.casefold() not in text.casefold()
 
 
-@system("self-rag", needs="LLM, embedder", paper="arXiv 2310.11511")
+@system("self-rag", needs="LLM, embedder", paper="arXiv 2310.11511", calls="choose loglik")
 def self_rag(
     llm: LLM,
     embedder: Embedder,
