@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, needs_extra, one_line
 from ragsieve.models import protocol
@@ -27,6 +27,7 @@ with needs_extra("openai"):
 
 T = TypeVar("T")
 
+_CONTEXT = 8192  # tokens, where neither option nor server says
 _SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
     "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
     "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
@@ -36,6 +37,22 @@ _SETTINGS = {  # what a server may refuse: the words it does so with, and what f
     "stream_options": ("stream_options|include_usage", "tokens of streamed replies are counted"),
     "stream": ("stream(?:ing)?", "replies come in one piece"),
 }
+
+
+class _Context:
+    """The field ``context``: the option, else what the server tells when it is first read."""
+
+    def __get__(self, owner: OpenAI | None, kind: type[OpenAI]) -> Any:
+        if owner is None:
+            return self
+        own = vars(owner)["context"]
+        return own if own is not None else owner._limits.context or _CONTEXT
+
+    def __set__(self, owner: OpenAI, value: Any) -> None:
+        vars(owner)["context"] = None if value is self else value
+
+    def __repr__(self) -> str:
+        return "None"
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,8 @@ class OpenAI(Server, LLM):
         tokenizer: The model's ``tokenizer.json``, a folder with one, or a hub id; where it is
             given, prompts that cannot fit the context are not sent (the chat template's own
             tokens are the server's to count).
-        context: Tokens that prompt and reply may have together.
+        context: Tokens that prompt and reply may have together; unset, as the server tells
+            (llama.cpp, vLLM and others), else 8,192.
         timeout_s, max_retries, concurrency: See `ragsieve.models.server.Server`.
 
     Raises:
@@ -63,7 +81,7 @@ class OpenAI(Server, LLM):
     """
 
     tokenizer: str | Path | None = field(default=None, kw_only=True)
-    context: int = field(default=8192, kw_only=True)
+    context: int = field(default=cast(int, _Context()), kw_only=True, repr=False, compare=False)
     _refused: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose"})

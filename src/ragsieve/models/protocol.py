@@ -103,6 +103,30 @@ def used(data: Mapping[str, Any]) -> tuple[int, int] | None:
     return (counts[0], counts[1]) if [int, int] == [*map(type, counts)] else None
 
 
+class Limits(NamedTuple):
+    """Limits that a server tells: requests at once, tokens of prompt and reply; None: untold."""
+
+    slots: int | None = None
+    context: int | None = None
+
+
+def limits(replies: Sequence[object], model: str) -> Limits:
+    """Limits by llama.cpp's ``/props`` and a list of models, either of which may be None."""
+    props, listed = ([*replies, None, None][n] for n in (0, 1))
+    told: dict[str, Any] = props if isinstance(props, dict) else {}
+    settings = told.get("default_generation_settings")
+    context = _count(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    rows = listed.get("data") if isinstance(listed, dict) else None
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    for row in [row for row in rows if row.get("id") == model] or rows[: len(rows) == 1]:
+        context = context or _count(row.get("max_model_len")) or _count(row.get("context_length"))
+    return Limits(_count(told.get("total_slots")), context)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
 def top(logprobs: Any) -> list[tuple[str, float]] | None:
     """Candidates of the first token with probabilities; ``None`` from a server without them."""
     if logprobs is None:

@@ -132,11 +132,7 @@ class Bench:
         count = cell.question_count(sum(1 for _ in dataset.lines()))
         asked = count + min(self._timed(cell), count)
         examples = [example for _, example in islice(dataset.examples(), TRIED)]
-        try:
-            system = self.standing(cell)
-            one = system and expected(system, examples, answers=self.config.answers)
-        except RagsieveError:
-            one = None
+        one = expected(self.standing(cell), examples, answers=self.config.answers)
         if one is None:
             return [asked, None, None, None, None]
         read, written = one.tokens_in * asked, one.tokens_out * asked
@@ -152,6 +148,11 @@ class Bench:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"output {self.folder} cannot be created: {reason}") from error
+        for cell in self.cells:
+            name = cell.system.name  # of a trained filter, which may have to be fetched, or another
+            if name not in SYSTEMS and (why := failure(partial(identity, name))):
+                self.unable[cell.file] = why
+        del self.cells
         self.check()
         about = {}
         for cell in self.cells:

@@ -112,16 +112,18 @@ def built(spec: SystemSpec, **others: Any) -> System | None:
     return spec.built(Models(lambda model: model, stand_in), **others)
 
 
-def expected(system: System, examples: Sequence[Example], *, answers: bool = True) -> Expected:
-    """What a question costs, of the first few that are given.
-
-    Raises:
-        RagsieveError: If the system fails on stand-ins.
-    """
-    some = examples[:TRIED]
-    usages = []
+def expected(
+    system: System | None, examples: Sequence[Example], *, answers: bool = True
+) -> Expected | None:
+    """What a question costs, of the first few that are given; None where that cannot be said."""
+    if system is None:
+        return None
+    some, usages = examples[:TRIED], []
     for example in some:
-        result = (system.ask if answers else system)(example.query, example.documents)
+        try:
+            result = (system.ask if answers else system)(example.query, example.documents)
+        except RagsieveError:
+            return None
         usages += [u for step in result.trace.steps for u in step.usages if not u.embedded]
     usages = [usage for usage in usages if usage.model not in ("overlap", "overlap-pruner")]
     parts = (len(usages), sum(u.tokens_in for u in usages), sum(u.tokens_out for u in usages))
