@@ -46,7 +46,7 @@ class _Context:
         if owner is None:
             return self
         own = vars(owner)["context"]
-        return own if own is not None else owner._limits.context or _CONTEXT
+        return own if own is not None else owner.limits.context or _CONTEXT
 
     def __set__(self, owner: OpenAI, value: Any) -> None:
         vars(owner)["context"] = None if value is self else value

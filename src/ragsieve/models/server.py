@@ -95,7 +95,7 @@ class Server(Reopened):
         )
 
     @cached_property
-    def _limits(self) -> protocol.Limits:
+    def limits(self) -> protocol.Limits:
         """The slots and the context that the server tells, asked once; a server that is away none.
 
         llama.cpp tells both at ``/props``, vLLM and others the context in their list of models.
@@ -116,7 +116,7 @@ class Server(Reopened):
     @cached_property
     def _slot(self) -> AbstractContextManager[Any]:
         """What a request holds while it is under way."""
-        slots = self._limits.slots
+        slots = self.limits.slots
         return threading.BoundedSemaphore(slots) if slots else nullcontext()
 
     def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
@@ -129,7 +129,7 @@ class Server(Reopened):
         """
         width = self.concurrency
         if len(items) > 1:
-            width = min(width, self._limits.slots or width)
+            width = min(width, self.limits.slots or width)
 
         def asked(item: T) -> R | _Late:
             try:

@@ -93,7 +93,8 @@ def _expect(bench: Any) -> str:
     from ragsieve_research.evaluate import expected
     from ragsieve_research.evaluate.config import cells, label
 
-    rows, sums = [], [0.0] * 5
+    rows: list[tuple[str, ...]] = []
+    sums = [0.0] * 5
     for cell in cells(bench.config):
         head = (cell.questions_file, label(cell.system), label(cell.generator))
         if cell.file in bench.unable:
