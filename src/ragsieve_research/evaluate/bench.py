@@ -112,9 +112,8 @@ class Bench:
         llm = self._model(cell.generator.llm, cell.generator.options)
         for name in filter(None, (*parts.values(), *roles.values(), self.config.judge)):
             self._model(name)
-        known = entry(cell.system.name)
-        if lacking := sorted({*known.calls.split()} - llm.can):
-            calls = ", ".join(lacking)
+        if lacking := {*entry(cell.system.name).calls.split()} - llm.can:
+            calls = ", ".join(sorted(lacking))
             raise InputError(f"{cell.system.name} needs {calls} of {cell.generator.llm}")
         self.standing(cell)
 
@@ -126,15 +125,18 @@ class Bench:
     def costs(self, cell: Cell) -> list[float | None]:
         """Questions asked, LLM calls, tokens read and written, and their price, to expect.
 
-        Of the first questions over stand-ins, with times and the judge; None where not known.
+        By the first ones over stand-ins, without noise; None where that says nothing.
         """
-        dataset = questions.chosen(cell.data, cell.noise, self.config, self.data)
-        count = cell.question_count(sum(1 for _ in dataset.lines()))
+        if cell.data.label not in self._about:
+            dataset = questions.chosen(cell.data, None, self.config, self.data)
+            first = [one for _, one in islice(dataset.examples(), TRIED)]
+            self._about[cell.data.label] = sum(1 for _ in dataset.lines()), first
+        every, examples = self._about[cell.data.label]
+        count = cell.question_count(every)
         asked = count + min(self._timed(cell), count)
-        examples = [example for _, example in islice(dataset.examples(), TRIED)]
         one = expected(self.standing(cell), examples, answers=self.config.answers)
         if one is None:
-            return [asked, None, None, None, None]
+            return [asked, *[None] * 4]
         read, written = one.tokens_in * asked, one.tokens_out * asked
         price = Prices().generator(np.array(read), np.array(written)) / 1e6
         judged = count if self.config.judge and self.config.answers else 0
