@@ -98,23 +98,20 @@ class Bench:
         return {name: reason for name, reason in reasons.items() if reason}
 
     def check(self) -> None:
-        """Raise `InputError` where no cell can run, for want of data, models or their calls.
-
-        Nothing is fetched, and no model is asked.
-        """
+        """Raise `InputError` where no cell can run; nothing is fetched, and no model is asked."""
         if not self.cells:
             raise InputError(next(iter(self.unable.values())))
 
     def _check(self, cell: Cell) -> None:
         datasets.load(cell.data.name, folder=self.data)
         cell.data.check(cell.system.router, self.data)
-        parts, roles = self._spec(cell).named
-        llm = self._model(cell.generator.llm, cell.generator.options)
+        (parts, roles), generator = self._spec(cell).named, cell.generator
+        llm = self._model(generator.llm, generator.options)
         for name in filter(None, (*parts.values(), *roles.values(), self.config.judge)):
             self._model(name)
         if lacking := {*entry(cell.system.name).calls.split()} - llm.can:
             calls = ", ".join(sorted(lacking))
-            raise InputError(f"{cell.system.name} needs {calls} of {cell.generator.llm}")
+            raise InputError(f"{cell.system.name} needs {calls} of {generator.llm}")
         self.standing(cell)
 
     def standing(self, cell: Cell) -> System | None:
