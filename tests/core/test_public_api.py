@@ -193,7 +193,6 @@ def test_the_command_line_filters_without_an_extra() -> None:
     arguments = ["filter", "--json", "-q", QUESTION, "examples/eiffel.jsonl"]
     result = json.loads(with_core_alone(f"from ragsieve import cli\ncli.main({arguments!r})"))
     stages = [step["stage"].partition("(")[0] for step in result["trace"]["steps"]]
-
     expected = ["Blocks", "Pruner", "Copies", "Answerable", "Threshold", "Order"]
 
     assert expected == stages

@@ -17,7 +17,8 @@ Script = Callable[[str, dict[str, Any], int], Answer]
 class Server(ThreadingHTTPServer):
     """Answers every POST by ``script(path, body, number of the request)``; keeps what it got.
 
-    A list is sent as events where the request asks for a stream.
+    A GET has the value of ``told`` at its path, as ``/props``, or is not found. A list is sent as
+    events where the request asks for a stream.
     """
 
     daemon_threads = True
@@ -29,6 +30,7 @@ class Server(ThreadingHTTPServer):
         self.script = script
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
+        self.told: dict[str, Any] = {}
         self.keys: list[str | None] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.lock = threading.Lock()
@@ -68,7 +70,15 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # what a redirect of a POST may become
         with self.server.lock:
             self.server.paths.append(f"GET {self.path}")
-        self.send_error(404)
+        if self.path not in self.server.told:
+            self.send_error(404)
+            return
+        data = json.dumps(self.server.told[self.path]).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Quiet."""

@@ -59,6 +59,7 @@ BACKENDS: Registry[Backend] = Registry("model", GROUP, Backend, names=r"[A-Za-z_
 
 for _prefix, _where, _kind in (
     ("openai", "openai:OpenAI", "LLM"),
+    ("openai_embeddings", "embeddings:OpenAIEmbeddings", "embedder"),
     ("deferred", "deferred:unnamed", "LLM"),
     ("cohere", "rerank:Cohere", "cross-encoder"),
     ("rerank", "rerank:Rerank", "cross-encoder"),
@@ -193,6 +194,8 @@ def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
     if name in BACKENDS.entries() and BACKENDS[name].whole:
         return BACKENDS[name], ()
     prefix, _, model = full_name(name).partition(":")
+    if prefix == "openai" and "embed" in model.lower():  # text-embedding-3-small, nomic-embed-text
+        prefix = "openai_embeddings"
     entry = BACKENDS.get(prefix) if model else None
     if entry is not None and entry.make:
         return entry, (model,)

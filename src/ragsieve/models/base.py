@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, Unsupported
+from ragsieve.models.options import Odds, option_reader
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import rounded
 
@@ -68,8 +70,11 @@ class LLM(Protocol):
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """For each prompt the probabilities of its options as the reply; each list sums to 1."""
+    ) -> Sequence[Odds | None]:
+        """For each prompt the probabilities of its options as the reply, which sum to 1.
+
+        None where the reply is none of them, or too improbably: no number means "unknown".
+        """
         raise lacking(self, "choose")
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
@@ -245,6 +250,7 @@ class SentencePruner(CrossEncoder, Protocol):
 
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 _THOUGHTS = re.compile(r"\A(?:\s*<think>.*?</think>)+", re.DOTALL)
 
@@ -285,10 +291,10 @@ def complete_parsed(
     return results
 
 
-def readable(reply: T | BadReply, otherwise: T, meaning: str) -> T:
-    """A reply of `complete_parsed`; ``otherwise``, and a note of what that means, of an error."""
-    if isinstance(reply, BadReply):
-        note(f"unreadable twice, so {meaning}: {reply}")
+def readable(reply: T | BadReply | None, otherwise: D, meaning: str) -> T | D:
+    """A reply that was read; ``otherwise``, and a note of what that means, of an error or None."""
+    if reply is None or isinstance(reply, BadReply):
+        note(f"unreadable twice, so {meaning}" + (f": {reply}" if reply else ""))
         return otherwise
     return reply
 
@@ -307,43 +313,53 @@ def _fitting(
         return [_fitting(llm, [prompt], max_tokens, schema)[0] for prompt in prompts]
 
 
-def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | BadReply:
-    """The most probable of some numbers as the reply, the smallest on ties.
+def odds(
+    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+) -> Sequence[Odds | None]:
+    """Probabilities of each prompt's options as the reply, from any model; None: unknown.
 
-    A model without ``choose`` writes one, as `complete_parsed` reads it: nothing but the number.
+    A model without ``choose`` writes one, which then has 1 (`written_odds`).
     """
-    if "choose" in llm.can:
-        odds = llm.choose([prompt], [[str(number) for number in numbers]])[0]
-        return max(numbers, key=lambda number: rounded(odds[number - numbers.start]))
-    schema = {"type": "integer", "minimum": numbers.start, "maximum": numbers.stop - 1}
+    return (llm.choose if "choose" in llm.can else partial(written_odds, llm))(prompts, options)
 
-    def number(reply: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,9}", reply.strip()) or int(reply) not in numbers:
-            raise BadReply(f"a number from {numbers.start} to {numbers.stop - 1}", reply)
-        return int(reply)
 
-    return complete_parsed(llm, [prompt], number, max_tokens=8, schema=schema)[0]
+def written_odds(
+    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+) -> list[Odds | None]:
+    """Odds of options as replies name them (`option_reader`); None, noted, of unreadable ones.
+
+    Prompts with the same options are one batch; an unreadable reply is requested once more.
+    """
+    results: list[Odds | None] = [None] * len(prompts)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, some in enumerate(options):
+        groups.setdefault(tuple(some), []).append(place)
+    for some, places in groups.items():
+        replies = complete_parsed(
+            llm,
+            [prompts[place] for place in places],
+            option_reader(some),
+            max_tokens=32 + 4 * max(map(len, some)),  # JSON may write a character as an escape
+            schema={"type": "string", "enum": list(some)},
+        )
+        for place, reply in zip(places, replies, strict=True):
+            results[place] = readable(reply, None, f"choice {place} stays open")
+    return results
+
+
+def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | None:
+    """The most probable of some numbers as the reply, the smallest on ties; None: unknown."""
+    (row,) = odds(llm, [prompt], [[str(number) for number in numbers]])
+    if row is None:
+        return None
+    return max(numbers, key=lambda number: rounded(row[number - numbers.start]))
 
 
 def yes_probability(
     llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
-) -> list[float | BadReply]:
-    """Probability of the first of two words as the reply to each prompt, in [0, 1].
-
-    A model without ``choose`` writes one: 1.0 or 0.0, as `complete_parsed` reads it.
-    """
-    if "choose" in llm.can:
-        return [first for first, _ in llm.choose(prompts, [options] * len(prompts))]
-    words = [option.lower() for option in options]
-
-    def parse(reply: str) -> float:
-        word = reply.strip().strip("\"'.").lower()
-        if word not in words:
-            raise BadReply(" or ".join(words), reply)
-        return float(word == words[0])
-
-    schema = {"type": "string", "enum": [*options]}
-    return complete_parsed(llm, prompts, parse, max_tokens=8, schema=schema)
+) -> list[float | None]:
+    """Probability of the first of two words as the reply to each prompt, in [0, 1]; or unknown."""
+    return [row[0] if row else None for row in odds(llm, prompts, [options] * len(prompts))]
 
 
 def strip_thinking(reply: str) -> str:

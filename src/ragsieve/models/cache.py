@@ -27,7 +27,7 @@ from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_colum
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _log = logging.getLogger(__name__)
-_VERSION = 3  # of keys and values; another version's entries are never read
+_VERSION = 4  # of keys and values; another version's entries are never read
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SETUP = (
     "PRAGMA synchronous = OFF",  # a checksum detects what a power cut damages
@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):
 _Probabilities = list[Annotated[float, msgspec.Meta(ge=0, le=1)]]
 _FORMS: Mapping[str, Any] = {  # of an item's result in JSON, by method
     "complete": str,
-    "choose": _Probabilities,
+    "choose": _Probabilities | None,
     "loglik": list[float],
     "surprisals": list[Nats],
     "embed": bytes,  # little-endian float32

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
-from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, needs_extra, one_line
+from ragsieve.errors import ContextOverflow, InputError, ModelError, needs_extra, one_line
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, Prompt, check_fits, complete_parsed
+from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
+from ragsieve.models.options import Odds, first_token_odds
 from ragsieve.models.server import Server
 from ragsieve.text import estimated_tokens
 from ragsieve.trace import Usage, note, record_usage
@@ -25,6 +27,7 @@ with needs_extra("openai"):
 
 T = TypeVar("T")
 
+_CONTEXT = 8192  # tokens, where neither option nor server says
 _SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
     "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
     "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
@@ -34,6 +37,22 @@ _SETTINGS = {  # what a server may refuse: the words it does so with, and what f
     "stream_options": ("stream_options|include_usage", "tokens of streamed replies are counted"),
     "stream": ("stream(?:ing)?", "replies come in one piece"),
 }
+
+
+class _Context:
+    """The field ``context``: the option, else what the server tells when it is first read."""
+
+    def __get__(self, owner: OpenAI | None, kind: type[OpenAI]) -> Any:
+        if owner is None:
+            return self
+        own = vars(owner)["context"]
+        return own if own is not None else owner.limits.context or _CONTEXT
+
+    def __set__(self, owner: OpenAI, value: Any) -> None:
+        vars(owner)["context"] = None if value is self else value
+
+    def __repr__(self) -> str:
+        return "None"
 
 
 @dataclass(frozen=True)
@@ -53,7 +72,8 @@ class OpenAI(Server, LLM):
         tokenizer: The model's ``tokenizer.json``, a folder with one, or a hub id; where it is
             given, prompts that cannot fit the context are not sent (the chat template's own
             tokens are the server's to count).
-        context: Tokens that prompt and reply may have together.
+        context: Tokens that prompt and reply may have together; unset, as the server tells
+            (llama.cpp, vLLM and others), else 8,192.
         timeout_s, max_retries, concurrency: See `ragsieve.models.server.Server`.
 
     Raises:
@@ -61,7 +81,7 @@ class OpenAI(Server, LLM):
     """
 
     tokenizer: str | Path | None = field(default=None, kw_only=True)
-    context: int = field(default=8192, kw_only=True)
+    context: int = field(default=cast(int, _Context()), kw_only=True, repr=False, compare=False)
     _refused: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose"})
@@ -136,14 +156,15 @@ class OpenAI(Server, LLM):
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
+    ) -> list[Odds | None]:
         """As `LLM.choose`, from the reply's first token: no text is sampled.
 
-        An option's probability is that of the 20 likeliest tokens with which it begins and no
-        other option does, normalised; an option not among them gets 0. Where the server gives no
-        probabilities, or over 1 % of them lie on tokens that begin several options (``1`` and
-        ``10``), the option is requested as text and gets 1; where that text cannot be read, all
-        options get the same. Both are noted.
+        An option's probability is that of the 20 likeliest tokens with which it begins, in any
+        case, and no other option does, normalised; an option not among them gets 0. Where the
+        server gives no probabilities, under .05 lie on all options together, or over 1 % of them
+        on tokens that begin several (``1`` and ``10``), the option is requested as text and gets 1;
+        where that text cannot be read (`ragsieve.models.options.option_reader`), it is None.
+        Both are noted.
 
         Raises:
             InputError: If there are not as many option lists as prompts, or the options of one
@@ -151,25 +172,22 @@ class OpenAI(Server, LLM):
             ModelError: As `complete`.
         """
         protocol.check_options(prompts, options)
-        results: list[list[float] | None] = [None] * len(prompts)
+        results: list[Odds | None] = [None] * len(prompts)
         if "logprobs" not in self._refused:
             replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
             results = [
-                protocol.shares(r.top or [], o) for r, o in zip(replies, options, strict=True)
+                first_token_odds(r.top or [], o) for r, o in zip(replies, options, strict=True)
             ]
             if replies and all(reply.top is None for reply in replies):
                 self._refused.add("logprobs")
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for place, shares in enumerate(results):
-            if shares is None:
-                groups.setdefault(tuple(options[place]), []).append(place)
-        for choices, places in groups.items():
-            shown = f"{list(choices)!r:.200}"
-            note(f"first tokens do not tell {shown} apart: asked {len(places)} as text")
-            texts = self._choose_text([prompts[place] for place in places], choices)
-            for place, chosen in zip(places, texts, strict=True):
-                results[place] = chosen
-        return [shares for shares in results if shares is not None]
+        open_ = [place for place, row in enumerate(results) if row is None]
+        counts = Counter(f"{list(options[place])!r:.200}" for place in open_)
+        for shown, count in counts.items():
+            note(f"first tokens do not tell {shown} apart: asked {count} as text")
+        asked = ([prompts[place] for place in open_], [options[place] for place in open_])
+        for place, row in zip(open_, written_odds(self, *asked), strict=True):
+            results[place] = row
+        return results
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """As `LLM.count`, of the texts as they are sent.
@@ -187,20 +205,6 @@ class OpenAI(Server, LLM):
             note(estimated)
         futures = self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
         return [future.result() for future in futures if not future.cancelled()]
-
-    def _choose_text(self, prompts: Sequence[Prompt], options: Sequence[str]) -> list[list[float]]:
-        max_tokens = 32 + 4 * max(map(len, options))  # JSON may write a character as an escape
-        schema = {"type": "string", "enum": list(options)}
-        parse = protocol.option_parser(options)
-        replies = complete_parsed(self, prompts, parse, max_tokens=max_tokens, schema=schema)
-        results = []
-        for place, reply in enumerate(replies):
-            if isinstance(reply, BadReply):
-                note(f"choice {place} stays open, all options count the same: {reply}")
-                results.append([1 / len(options)] * len(options))
-            else:
-                results.append([float(i == reply) for i in range(len(options))])
-        return results
 
     def _ask(
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ragsieve.errors import BadReply, InputError
+from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.text import safe
 
@@ -25,7 +25,6 @@ OVERFLOW = re.compile(
 )
 LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}(\d{1,12})")
 NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
-_AMBIGUOUS = 0.01  # largest share of probability on tokens that begin several options
 
 
 def is_plain_url(url: str) -> bool:
@@ -104,6 +103,30 @@ def used(data: Mapping[str, Any]) -> tuple[int, int] | None:
     return (counts[0], counts[1]) if [int, int] == [*map(type, counts)] else None
 
 
+class Limits(NamedTuple):
+    """Limits that a server tells: requests at once, tokens of prompt and reply; None: untold."""
+
+    slots: int | None = None
+    context: int | None = None
+
+
+def limits(replies: Sequence[object], model: str) -> Limits:
+    """Limits by llama.cpp's ``/props`` and a list of models, either of which may be None."""
+    props, listed = ([*replies, None, None][n] for n in (0, 1))
+    told: dict[str, Any] = props if isinstance(props, dict) else {}
+    settings = told.get("default_generation_settings")
+    context = _count(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    rows = listed.get("data") if isinstance(listed, dict) else None
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    for row in [row for row in rows if row.get("id") == model] or rows[: len(rows) == 1]:
+        context = context or _count(row.get("max_model_len")) or _count(row.get("context_length"))
+    return Limits(_count(told.get("total_slots")), context)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
 def top(logprobs: Any) -> list[tuple[str, float]] | None:
     """Candidates of the first token with probabilities; ``None`` from a server without them."""
     if logprobs is None:
@@ -114,34 +137,6 @@ def top(logprobs: Any) -> list[tuple[str, float]] | None:
     except (IndexError, KeyError, TypeError, ValueError):
         return []
     return [(token, math.exp(min(log, 0.0))) for token, log in candidates if not math.isnan(log)]
-
-
-def shares(top: Sequence[tuple[str, float]], options: Sequence[str]) -> list[float] | None:
-    """Probabilities of ``options`` by the token that each begins with; ``None`` if untold."""
-    sums, shared = [0.0] * len(options), 0.0
-    for token, probability in top:
-        text = token.strip()
-        begun = [i for i, o in enumerate(options) if text and o.strip().startswith(text)]
-        if len(begun) == 1:
-            sums[begun[0]] += probability
-        elif begun:
-            shared += probability
-    total = sum(sums)
-    if not total > 0 or shared > _AMBIGUOUS * (total + shared):
-        return None
-    return [value / total for value in sums]
-
-
-def option_parser(options: Sequence[str]) -> Callable[[str], int]:
-    places = {option.strip(): place for place, option in enumerate(options)}
-
-    def parse(reply: str) -> int:
-        for text in (reply, str(_value(reply))):
-            if text.strip() in places:
-                return places[text.strip()]
-        raise BadReply(f"exactly one of {list(places)}", reply)
-
-    return parse
 
 
 def _value(text: str) -> Any:

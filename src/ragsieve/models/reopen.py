@@ -15,7 +15,7 @@ class Reopened:
 
     def __reduce__(self) -> tuple[Any, ...]:
         own: Any = self  # a dataclass
-        options = {f.name: getattr(self, f.name) for f in fields(own) if f.init}
+        options = {f.name: vars(self)[f.name] for f in fields(own) if f.init}
         return _opened, (type(self), options)
 
     def __deepcopy__(self, memo: object) -> Self:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -25,6 +26,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+class _Late(ModelError):
+    """A request had no reply in its time, at any attempt."""
+
+
+def _is_late(future: Future[Any]) -> bool:
+    return future.exception() is None and isinstance(future.result(), _Late)
+
+
 @dataclass(frozen=True)
 class Server(Reopened):
     """A model behind an HTTP server; requests go through OpenAI's client, whatever their path.
@@ -33,10 +42,12 @@ class Server(Reopened):
         model: The model's name on the server.
         base_url: What stands before the path of a request.
         api_key: The key; unset, ``none``, for servers that need none.
-        timeout_s: Seconds that the server may stay silent, for each attempt.
+        timeout_s: Seconds that the server may stay silent, for each attempt; of one that tells its
+            slots (llama.cpp), from when a slot is free.
         max_retries: Attempts after the first where the server is busy, broken, silent or away, up
             to 8 s apart, or up to the 120 s that a server may ask for.
-        concurrency: Requests in flight at once, for each call.
+        concurrency: Requests in flight at once, for each call; over all calls no more than the
+            slots of a server that tells them.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -64,7 +75,8 @@ class Server(Reopened):
         if not re.fullmatch("[!-~]+", self.api_key):
             raise InputError("api_key must be printable ASCII without spaces (value not shown)")
         check_range(self, max_retries=(0, None), concurrency=(1, None))
-        check_range(self, **{self.size: (1, None)})
+        if vars(self)[self.size] is not None:
+            check_range(self, **{self.size: (1, None)})
         check_positive(self, timeout_s=math.inf)
 
     @property
@@ -82,15 +94,68 @@ class Server(Reopened):
             http_client=openai.DefaultHttpxClient(follow_redirects=False),
         )
 
+    @cached_property
+    def limits(self) -> protocol.Limits:
+        """The slots and the context that the server tells, asked once; a server that is away none.
+
+        llama.cpp tells both at ``/props``, vLLM and others the context in their list of models.
+        """
+        if "api.openai.com" in self.base_url:
+            return protocol.Limits()
+        client = self._client.with_options(max_retries=0, timeout=min(5.0, self.timeout_s))
+        replies = []
+        for path in (f"{self.base_url.removesuffix('/v1')}/props", "models"):
+            try:
+                replies.append(client.get(path, cast_to=object))
+            except (openai.OpenAIError, ValueError, RecursionError):
+                replies.append(None)
+            if (told := protocol.limits(replies, self.model)).context:
+                return told
+        return told
+
+    @cached_property
+    def _slot(self) -> AbstractContextManager[Any]:
+        """What a request holds while it is under way."""
+        slots = self.limits.slots
+        return threading.BoundedSemaphore(slots) if slots else nullcontext()
+
     def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
         """Ended futures, one an item; those not begun when one failed are cancelled.
+
+        Replies that came are kept where others are late: those are asked again, one by one.
 
         Raises:
             Overdue: At the deadline; requests that are under way then end by themselves.
         """
+        width = self.concurrency
+        if len(items) > 1:
+            width = min(width, self.limits.slots or width)
+
+        def asked(item: T) -> R | _Late:
+            try:
+                return function(item)
+            except _Late as error:
+                return error
+
+        results: list[Future[Any]] = [*self._mapped(asked, items, width)]
+        failed = any(f.cancelled() or f.exception() for f in results)
+        late = [n for n, f in enumerate(results) if not f.cancelled() and _is_late(f)]
+        if late and not failed and len(late) < len(items):
+            again = self._mapped(function, [items[n] for n in late], 1)
+            for place, future in zip(late, again, strict=True):
+                results[place] = future
+            return results
+        for place in late:
+            error, results[place] = results[place].result(), Future()
+            results[place].set_exception(error)
+        return results
+
+    def _mapped(
+        self, function: Callable[[T], R], items: Sequence[T], width: int
+    ) -> list[Future[R]]:
         if not items:
             return []
-        pool = ThreadPoolExecutor(min(self.concurrency, len(items)))
+        pool = ThreadPoolExecutor(min(width, len(items)))
         try:
             futures = [pool.submit(function, item) for item in items]
             if wait(futures, seconds_left(), return_when=FIRST_EXCEPTION).not_done:
@@ -102,7 +167,7 @@ class Server(Reopened):
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON value that the server replies with."""
-        with self._errors(body):
+        with self._slot, self._errors(body):
             data = self._client.post(path, cast_to=object, body=body)
             # a string is JSON that the server did not declare as such
             return json.loads(data) if isinstance(data, str) else data
@@ -131,7 +196,7 @@ class Server(Reopened):
             yield
         except openai.APITimeoutError as error:
             attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
-            raise self._failed(f"no reply in {self.timeout_s} s, {attempts}") from error
+            raise _Late(str(self._failed(f"no reply in {self.timeout_s} s, {attempts}"))) from error
         except openai.APIStatusError as error:
             leaks = self.api_key != "none" and self.api_key in str(error)
             raise self._translated(error, body) from (None if leaks else error)

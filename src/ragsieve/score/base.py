@@ -13,6 +13,9 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LLM, Passage, Prompt
 from ragsieve.types import Query, Segment
 
+UNREAD = "unread"
+"""Score of a segment for which a model's rating cannot be read, in place of that rating."""
+
 
 class Scorer(ABC):
     """Adds one named, finite, higher-is-better score to every segment; keeps identity and order."""

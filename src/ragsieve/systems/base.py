@@ -56,12 +56,14 @@ class SystemEntry:
         summary: What it does, in a line.
         needs: Models it runs before the generator reads.
         paper: Where it is from; empty for plain ones.
+        calls: Calls of the generator that it needs beside ``complete``, by their names in `LLM`.
     """
 
     make: Callable[..., System]
     summary: str
     needs: str
     paper: str = ""
+    calls: str = ""
 
     @property
     def function(self) -> Callable[..., System]:
@@ -97,7 +99,7 @@ class SystemEntry:
 
 
 def system(
-    name: str, summary: str = "", *, needs: str = "nothing", paper: str = ""
+    name: str, summary: str = "", *, needs: str = "nothing", paper: str = "", calls: str = ""
 ) -> Callable[[Make], Make]:
     """Register the function below as the system ``name``; its arguments are those of `SystemEntry`.
 
@@ -109,7 +111,7 @@ def system(
 
     def register(make: Make) -> Make:
         line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
-        SYSTEMS.register(name, SystemEntry(make, summary or line, needs, paper), make)
+        SYSTEMS.register(name, SystemEntry(make, summary or line, needs, paper, calls), make)
         return make
 
     return register
@@ -122,6 +124,7 @@ def preset(
     *,
     needs: str = "",
     paper: str = "",
+    calls: str = "",
     **options: Any,
 ) -> None:
     """Register a function of `system` under another name, with other defaults of its options.
@@ -132,6 +135,7 @@ def preset(
         summary: What the preset does, in a line.
         needs: Models it runs before the generator reads; the function's where empty.
         paper: Where it is from; as the function where empty.
+        calls: Calls of the generator that it needs; the function's where empty.
         options: The defaults that differ.
 
     Raises:
@@ -143,7 +147,8 @@ def preset(
         raise InputError(f"preset {name!r} must be of a function registered by system, got {make}")
     check_options(name, known[0], options)
     configured = partial(make, **options) if options else make
-    entry = SystemEntry(configured, summary, needs or known[0].needs, paper or known[0].paper)
+    needs, paper = needs or known[0].needs, paper or known[0].paper
+    entry = SystemEntry(configured, summary, needs, paper, calls or known[0].calls)
     SYSTEMS.register(name, entry, make)
 
 

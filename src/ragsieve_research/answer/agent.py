@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import begun, fitting, quoted, render, words_in
+from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
 
+_QUOTATION = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
+_PIECE = re.compile(r"\.\.\.|…|\[\d+\]|(?<=[.!?;])\s")
+_SHARE = 0.8  # of a quotation's runs of three words
 _PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An agent's answer, the evidence in its documents, and how that supports it."""
+    """An agent's answer, the evidence in its documents, and how that supports it.
+
+    ``quoted`` is False where its evidence stands in none of its documents.
+    """
 
     answer: str
     evidence: str = ""
     explanation: str = ""
+    quoted: bool = True
+
+    def checked(self, group: Sequence[Segment], /) -> Argument:
+        """The argument, ``quoted`` as none of these documents says what it gives as evidence."""
+        return replace(self, quoted=_quotes(self.evidence, group))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,3 +145,19 @@ def _argument(reply: str) -> Argument:
     return Argument(
         stated, text(evidence, "Evidence", reply), text(explanation, "Explanation", reply)
     )
+
+
+def _quotes(evidence: str, group: Sequence[Segment]) -> bool:
+    """Whether a document has a quotation of the evidence, nearly word for word, or there is none.
+
+    Of quotations in quotes, else of its sentences, one is enough; under three words none counts.
+    """
+    pieces = _QUOTATION.findall(evidence) or _PIECE.split(evidence)
+    runs = [found for piece in pieces if (found := _runs(piece))]
+    documents = [_runs(f"{s.document.title} {s.text}") for s in group]
+    return not runs or any(len(r & d) >= _SHARE * len(r) for r in runs for d in documents)
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = normalise(text).split()
+    return {*zip(words, words[1:], words[2:], strict=False)}

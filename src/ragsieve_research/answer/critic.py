@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.errors import BadReply, check_range
-from ragsieve.models.base import LLM, Prompt, chosen, complete_parsed, readable
+from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
 from ragsieve.prompts import begun, fitting, quoted, render, words_in
 from ragsieve.trace import note
-from ragsieve.types import Query
+from ragsieve.types import Query, rounded
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.parts import (
     agree,
@@ -20,6 +22,7 @@ from ragsieve_research.answer.parts import (
     number_lists,
     parts,
     plain,
+    same_answers,
     schema,
     strip_enclosing,
     text,
@@ -43,6 +46,12 @@ _SO = re.compile(
 )
 _IS = re.compile(rf" is the {_THAT}\W*$", re.IGNORECASE)
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
+_TOGETHER = re.compile(  # "[2] and [3]"
+    r"\[[0-9]+\](?:\s*,\s*\[[0-9]+\])*,?\s*(?:and|&|=)\s*(?:answer\s*)?\[[0-9]+\]", re.IGNORECASE
+)
+PAIRED = 4
+"""Different answers at most that are judged two by two."""
+_PICKED = 48  # tokens of a number as the reply
 _LEAST = 4  # words of a text that the critic is shown in any case
 
 
@@ -55,12 +64,14 @@ class Judgement:
         explanation: Why.
         answer: The answer on which the others agree; None where they do not.
         readable: Whether the critic's reply could be read; if not, the rest says nothing.
+        disputed: Places that an unreadable reply said to agree, though their answers differ.
     """
 
     incorrect: tuple[int, ...] = ()
     explanation: str = ""
     answer: str | None = None
     readable: bool = True
+    disputed: tuple[int, ...] = ()
 
 
 @runtime_checkable
@@ -73,8 +84,13 @@ class Judge(Protocol):
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
         """Judge which arguments are wrong, why, and what the others agree on."""
 
-    def pick(self, query: Query, answers: Sequence[str], /) -> int:
-        """Place of the answer that is right."""
+    def by_pairs(
+        self, query: Query, arguments: Sequence[Argument], disputed: Sequence[int], /
+    ) -> Judgement:
+        """Judge rival answers two by two, where `judge` left some disputed."""
+
+    def pick(self, query: Query, answers: Sequence[str], /) -> int | None:
+        """Place of the answer that is right; None where no judgement could be read."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +100,10 @@ class Critic:
     Replies are held to a form where the model can be; an unreadable one is requested once
     more. Where that fails, too, no two answers are taken for the same, and none for incorrect. A
     verdict cannot be read where what it calls consistent is the answer of an agent that it calls
-    incorrect, or no answer, as "unknown". Without "yes" an agent's own words are an answer.
+    incorrect, or no answer, as "unknown", or not that of an agent that it does not call incorrect
+    (short and long forms of one agree, and no answer contradicts none). Asked again, it sees those
+    answers side by side; then they are judged two by two, in both orders, and one stands that is
+    the more probable in all its pairs. Without "yes" an agent's own words are an answer.
 
     Args:
         llm: Judges.
@@ -115,7 +134,7 @@ class Critic:
         }
         max_tokens = self._reply_tokens(40 * most)  # each answer may be written once more
         prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], max_tokens)
-        reply = self._reply(prompt, max_tokens, form, lambda reply: _duplicates(reply, most))
+        reply = self._reply(prompt, max_tokens, form, lambda reply: _duplicates(reply, answers))
         alone = [[place] for place in range(most)]
         return readable(reply, alone, "no two answers count as the same")
 
@@ -134,15 +153,54 @@ class Critic:
         max_tokens = self._reply_tokens(4 * most)
         prompt = self._fitting("critic_judge", query, arguments, max_tokens)
         reply = self._reply(prompt, max_tokens, form, lambda reply: _judgement(reply, answers))
-        none = Judgement(readable=False)
+        disputed = reply.places if isinstance(reply, _Disagreement) else ()
+        none = Judgement(readable=False, disputed=disputed)
         return readable(reply, none, "none is incorrect and no answer stands")
 
-    def pick(self, query: Query, answers: Sequence[str], /) -> int:
-        """Place of the answer that is right: the most probable number, else the one written."""
-        most = len(answers)
-        prompt = self._fitting("critic_pick", query, [Argument(a) for a in answers], 8)
-        reply = chosen(self.llm, prompt, range(1, most + 1))
-        return readable(reply, 1, "the first answer stands") - 1
+    def by_pairs(
+        self, query: Query, arguments: Sequence[Argument], disputed: Sequence[int], /
+    ) -> Judgement:
+        """Judge the different answers two by two; those disputed where they are over `PAIRED`.
+
+        The probability of each is the mean over both orders, so that no place is preferred. An
+        answer stands that is over 0.5 in all its pairs; the others are incorrect.
+        """
+        groups = rivals([argument.answer for argument in arguments], disputed)
+        orders = [*permutations(range(len(groups)), 2)]
+        prompts = [
+            self._fitting("critic_pair", query, [arguments[groups[n][0]] for n in pair], _PICKED)
+            for pair in orders
+        ]
+        rows = odds(self.llm, prompts, [("1", "2")] * len(prompts))
+        first = {pair: row[0] for pair, row in zip(orders, rows, strict=True) if row}
+        if first:
+            mean = sum(first.values()) / len(first)
+            note(f"{len(orders)} pairs of answers: the first place has {mean:.2f} on average")
+        for n, group in enumerate(groups):
+            others = [m for m in range(len(groups)) if m != n]
+            known = all((n, m) in first and (m, n) in first for m in others)
+            if known and all(rounded(first[n, m]) > rounded(first[m, n]) for m in others):
+                wrong = sorted(place for m in others for place in groups[m])
+                return Judgement(tuple(wrong), "", arguments[group[0]].answer)
+        note("no answer is the more probable in all its pairs, so none stands")
+        return Judgement(readable=False)
+
+    def pick(self, query: Query, answers: Sequence[str], /) -> int | None:
+        """Place of the answer that is right: the most probable number, else the one written.
+
+        Probabilities are means over this order and the reverse, so that no place is preferred;
+        None where none can be read or the orders have different ones.
+        """
+        given = [Argument(answer) for answer in answers]
+        prompts = [
+            self._fitting("critic_pick", query, some, _PICKED) for some in (given, given[::-1])
+        ]
+        numbers = [str(n) for n in range(1, len(answers) + 1)]
+        there, back = odds(self.llm, prompts, [numbers] * 2)
+        rows = [row for row in (there, back and back[::-1]) if row]
+        sums = [rounded(sum(values)) for values in zip(*rows, strict=True)]
+        best = [place for place, value in enumerate(sums) if value == max(sums)]
+        return readable(best[0] if len(best) == 1 else None, None, "the critic picks none")
 
     def _reply(
         self, prompt: Prompt, max_tokens: int, form: Form, parse: Callable[[str], T]
@@ -160,7 +218,7 @@ class Critic:
         self, name: str, query: Query, arguments: Sequence[Argument], reply: int
     ) -> Prompt:
         """The prompt over all arguments, their texts cut where it would not fit the context."""
-        row = _response if name == "critic_judge" else _answer
+        row = _answer if name in ("critic_same", "critic_pick") else _response
         texts = [t for a in arguments for t in (a.answer, a.evidence, a.explanation)]
 
         def make(words: int) -> Prompt:
@@ -169,6 +227,22 @@ class Critic:
 
         most = max(_LEAST + 1, *map(words_in, texts))
         return fitting(self.llm, make, most, reply, least=_LEAST)
+
+
+class _Disagreement(BadReply):
+    """A verdict that says of agents at ``places`` that they agree, though their answers differ."""
+
+    def __init__(self, rule: str, text: str, places: tuple[int, ...]) -> None:
+        super().__init__(rule, text)
+        self.places = places
+
+
+def rivals(answers: Sequence[str], disputed: Sequence[int]) -> list[list[int]]:
+    """Places of different answers, by `same_answers`; of those disputed, or none, over `PAIRED`."""
+    groups = [group for group in same_answers(answers) if is_answer(answers[group[0]])]
+    if len(groups) > PAIRED:
+        groups = [group for group in groups if {*group} & {*disputed}]
+    return groups if len(groups) <= PAIRED else []
 
 
 def _answer(number: int, argument: Argument, words: int) -> str:
@@ -180,14 +254,21 @@ def _response(number: int, argument: Argument, words: int) -> str:
     if words == _LEAST:  # only the answers fit
         return answer
     evidence, explanation = begun(argument.evidence, words), begun(argument.explanation, words)
-    return f"{answer}; Evidence: {evidence}; Explanation: {explanation}"
+    made_up = "" if argument.quoted else " (in none of its documents)"
+    return f"{answer}; Evidence{made_up}: {evidence}; Explanation: {explanation}"
 
 
-def _duplicates(reply: str, most: int) -> list[list[int]]:
+def _duplicates(reply: str, answers: Sequence[str]) -> list[list[int]]:
     """All places in groups; lists that share a number are one group."""
+    most = len(answers)
     group = list(range(most))
     name = _SAME[1]
-    lists = number_lists(parts(reply, _SAME)[name], name, reply, most)
+    value = parts(reply, _SAME)[name]
+    lists = _of_texts(value, answers)
+    if lists is None:
+        if isinstance(value, str):
+            value = _TOGETHER.sub(lambda m: f"[{', '.join(re.findall('[0-9]+', m[0]))}]", value)
+        lists = number_lists(value, name, reply, most)
     if lists and all(len(numbers) == 1 for numbers in lists):  # each a group, or all one group?
         raise BadReply(f"lists of at least two numbers as {name}", reply)
     for numbers in lists:
@@ -196,11 +277,41 @@ def _duplicates(reply: str, most: int) -> list[list[int]]:
     return [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
 
 
+def _of_texts(value: Any, answers: Sequence[str]) -> list[list[int]] | None:
+    """Numbers of the answers whose texts a JSON list holds; None where it holds others.
+
+    One text that but one answer has is no duplicate.
+    """
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+    rows = [row if isinstance(row, list) else [row] for row in value if row] if value else []
+    texts = [text for row in rows for text in row]
+    if not texts or not all(isinstance(t, str) and re.search(r"[^\W\d]", t) for t in texts):
+        return None
+    if any(re.match(r"\W*(?:answer|response)s?\b", text, re.IGNORECASE) for text in texts):
+        return None
+    found = [
+        [n for n, a in enumerate(answers, 1) if any(len(same_answers([a, t])) == 1 for t in row)]
+        for row in rows
+    ]
+    return (
+        [] if len(texts) == 1 and len(found[0]) < 2 else [numbers for numbers in found if numbers]
+    )
+
+
 def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     incorrect, explanation, consistent = parts(reply, _JUDGED).values()
     lists = number_lists(incorrect, _JUDGED[0], reply, len(answers))
     wrong = sorted({number - 1 for numbers in lists for number in numbers})
     answer = _consistent(consistent, answers, reply)
+    right = [place for place in range(len(answers)) if place not in wrong]
+    rival = [p for p in right if is_answer(answers[p]) and not agree(answers[p], answer or "")]
+    if answer and rival:
+        told = "; ".join(f"[{place + 1}] {quoted(answers[place])}" for place in right)
+        rule = f"as {_JUDGED[2]} what all that are not among the {_JUDGED[0]} answer, or no: {told}"
+        raise _Disagreement(rule, reply, tuple(right))
     if answer and _contradicts(answer, wrong, answers):
         rule = f"as {_JUDGED[2]} no answer of a response that is among the {_JUDGED[0]}"
         raise BadReply(rule, reply)

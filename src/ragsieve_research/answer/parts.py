@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import BadReply
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, normalise
 from ragsieve.trace import note
 
 NONE = ("", "-", "none", "n/a", "null")
@@ -16,7 +16,8 @@ _FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
 _FINAL = re.compile(
-    r"^([ \t>#*_-]*|.*\")(?:so )?(?:the )?final[ _]answer(?: is)?(?=[ \t*_]*:|\"\s*:)",
+    r"^([ \t>#*_-]*|.*\"|.*[.!?;,*] )(?:so )?(?:the )?final[ _]answer(?: is)?"
+    r"(?=[ \t*_]*:|\"\s*:)",
     re.IGNORECASE | re.MULTILINE,
 )
 _JOINED = re.compile(r"_|(?<=[a-z])(?=[A-Z])")  # words of a member's name
@@ -42,7 +43,17 @@ _NO_ANSWER = re.compile(
     r"|(?:i|we|they|(?:the )?(?:other|remaining|others|answers|responses)) "
     r"(?:differ|disagree|(?:do not|don't|cannot|can't) (?:agree|answer|determine|know|say))\b.*"
     r"|but\b.*"
+    r"|(?:the |these |my )?(?:documents?|sources?|text) (?:do|does|did)(?:n't| not)\b.*"
 )
+_NO_NAMES = {  # what makes another answer of one
+    *("and", "or", "not", "no", "nor", "but", "yes", "true", "false", "either", "neither", "non"),
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "first"),
+    *("second", "third", "part", "volume", "jr", "sr", "junior", "senior"),
+}
+_REGIONS = {  # "New York" is not York
+    *("new", "old", "north", "south", "east", "west", "northern", "southern", "eastern"),
+    *("western", "central", "upper", "lower"),
+}
 
 
 def schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -70,7 +81,7 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
     body = fenced[1] if fenced else _FENCE.sub("", reply)
     if "Answer" in names:
         body = _FINAL.sub(r"\1Answer", body)
-    named = [] if body.lstrip().startswith("{") else _lines(body, names)
+    named = [] if body.lstrip().startswith("{") else _lines(_broken(body, names), names)
     if not named:
         members = _members(body, names)
         named = [(name, members[name.lower()]) for name in names if name.lower() in members]
@@ -78,6 +89,15 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
     if not len(named) == len(values) == len(names):
         raise BadReply(f"the parts {', '.join(names)}, each once", reply)
     return {name: values[name.lower()] for name in names}
+
+
+def _broken(body: str, names: Sequence[str]) -> str:
+    """A body with a line for each of its parts, of which some follow others on one line."""
+    missing = {name.lower() for name in names} - {name.lower() for name, _ in _lines(body, names)}
+    if not missing or len(missing) == len(names):
+        return body
+    either = "|".join(map(re.escape, sorted(missing)))
+    return re.sub(rf"(?<=[.!?;,*])[ \t]+(?=[*_]*(?:{either})[*_]*:)", "\n", body, flags=re.I)
 
 
 def _members(body: str, names: Sequence[str]) -> dict[str, Any]:
@@ -204,6 +224,37 @@ def agree(one: str, other: str) -> bool:
     """Whether answers are plainly the same, or one occurs in the other."""
     holds = contains_answer(one, [other]) or contains_answer(other, [one])
     return holds or plain(one) == plain(other)
+
+
+def same_answers(answers: Sequence[str]) -> list[list[int]]:
+    """Places of answers in groups that are plainly the same or short and long forms of one name.
+
+    By first place. A short form of several long ones that differ stays by itself.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, answer in enumerate(answers):
+        groups.setdefault(plain(answer), []).append(place)
+    texts = {one: answers[places[0]] for one, places in groups.items()}
+    longer = {p: [q for q in groups if _is_short_form(texts[p], texts[q])] for p in groups}
+    for short, longs in longer.items():
+        chain = all(a == b or a in longer[b] or b in longer[a] for a in longs for b in longs)
+        if longs and chain:
+            groups[max(longs, key=len)] += groups.pop(short)
+    return sorted(map(sorted, groups.values()))
+
+
+def _is_short_form(one: str, other: str) -> bool:
+    """Whether ``other`` is ``one`` and up to two more names, before or behind."""
+    short, long = normalise(one).split(), normalise(other).split()
+    size, more = len(short), len(long) - len(short)
+    if not (short and 1 <= more <= 2) or {*short} <= _NO_NAMES or not "".join(short).isalpha():
+        return False
+    ends, begins = long[-size:] == short, long[:size] == short
+    extra = long[:more] if ends else long[size:]
+    names = {normalise(word) for word in re.findall(r"\w+", other) if word[0].isupper()}
+    named = {*extra} <= names and not {*extra} & _NO_NAMES and "".join(extra).isalpha()
+    roman = any(re.fullmatch("[ivx]+", word) for word in extra)
+    return named and not roman and (begins or (ends and extra[-1] not in _REGIONS))
 
 
 def is_answer(text: str) -> bool:

@@ -27,10 +27,11 @@ from ragsieve.cli.base import (
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.files import writing
 from ragsieve_research.cli.base import Data
+from ragsieve_research.evaluate.config import Override
 from ragsieve_research.evaluate.prices import Prices
 
 
-@command("bench", short_help="Measure systems on questions.")
+@command("bench", short_help="Measure systems on questions.", params=options_of(Override))
 def bench_command(
     run: Annotated[Path, EXISTING_FILE],
     *,
@@ -41,6 +42,7 @@ def bench_command(
     workers: Count = None,
     retry: bool = False,
     dry_run: bool = False,
+    **override: Any,
 ) -> int:
     """Measure systems on questions, as the file RUN.toml says, and report.
 
@@ -50,6 +52,7 @@ def bench_command(
       ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
       ragsieve bench my-run.toml --output runs/today --limit 20
       ragsieve bench my-run.toml --dry-run
+      ragsieve bench my-run.toml --llm openai:qwen --embedder openai:text-embedding-3-small
 
     Args:
         small: The small variant: local models, few questions.
@@ -57,14 +60,15 @@ def bench_command(
         limit: Only so many questions of each data set.
         workers: Questions at once.
         retry: Ask again what failed in an earlier start.
-        dry_run: Show what would be run, and whether its data are there; ask nothing.
+        dry_run: Show what would be run, what that is expected to cost, and what cannot run and
+            why; ask nothing.
     """
     import msgspec
 
     from ragsieve_research.evaluate.bench import Bench
-    from ragsieve_research.evaluate.config import label, read
+    from ragsieve_research.evaluate.config import read
 
-    config = read(run, small=small)
+    config = from_options(Override, override).applied(read(run, small=small))
     changes: dict[str, Any] = {"workers": workers} if workers else {}
     if limit:
         changes["data"] = [msgspec.structs.replace(d, questions=limit) for d in config.data]
@@ -72,14 +76,39 @@ def bench_command(
     folder = output or Path("runs", config.name)
     bench = Bench(config, folder, data, ["ragsieve", *sys.argv[1:]], retry)
     if dry_run:
-        rows = [(c.questions_file, label(c.system), label(c.generator)) for c in bench.cells]
-        table(("questions", "system", "generator"), rows)
+        sums = _expect(bench)
         bench.check()
+        for name, why in bench.unable.items():
+            print_error(INFO, f"cannot run {name}: {why}")
+        info(sums)
         return 0
     failures = _run(bench)
     ends = {"html": "html", "markdown": "md", "csv": "csv"}
     _report([folder], None, {form: folder / f"report.{end}" for form, end in ends.items()})
     return 1 if failures else 0
+
+
+def _expect(bench: Any) -> str:
+    """Print a row a cell with calls and tokens to expect, or why it cannot run; their sums."""
+    from ragsieve_research.evaluate import expected
+    from ragsieve_research.evaluate.config import cells, label
+
+    rows: list[tuple[str, ...]] = []
+    sums = [0.0] * 5
+    for cell in cells(bench.config):
+        head = (cell.questions_file, label(cell.system), label(cell.generator))
+        if cell.file in bench.unable:
+            rows.append((*head, "cannot run", "", "", ""))
+            continue
+        costs = bench.costs(cell)
+        rows.append((*head, *(f"{c:,.0f}" if c is not None else "?" for c in costs[:4])))
+        sums = [a + (b or 0) for a, b in zip(sums, costs, strict=True)]
+    names = ("questions", "system", "generator", "asked", "calls", "tokens in", "out")
+    table(names, rows)
+    hours = (sums[2] / expected.READ + sums[3] / expected.WRITTEN) / 3600
+    told = f"{sums[1]:,.0f} LLM calls, {sums[2]:,.0f} tokens read, {sums[3]:,.0f} written"
+    rates = f"at {expected.READ:,} tokens read and {expected.WRITTEN} written a second"
+    return f"about {told}; {hours:,.1f} hours {rates}; {sums[4]:,.2f} at 1 and 4 a million tokens"
 
 
 def _run(bench: Any) -> int:
@@ -105,9 +134,11 @@ def _run(bench: Any) -> int:
                     print_error(
                         bars.console, f"error: {event.cell.file} line {event.done.line}: {error}"
                     )
+    for name, why in bench.unable.items():
+        print_error(INFO, f"{name} did not run to the end: {why}")
     for name, count in failed.items():
         print_error(INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again")
-    return failed.total()
+    return failed.total() + len(bench.unable)
 
 
 @command("report", short_help="Compare what runs have measured.", params=options_of(Prices))

@@ -12,11 +12,10 @@ from functools import cache
 from typing import Any, Literal
 
 from ragsieve.batch import accuracy
-from ragsieve.errors import BadReply, InputError, needs_extra
-from ragsieve.models.base import LLM, yes_probability
+from ragsieve.errors import InputError, needs_extra
+from ragsieve.models.base import LLM, readable, yes_probability
 from ragsieve.prompts import render
 from ragsieve.text import begins, normalise, safe, unsure, word_counts, word_f1
-from ragsieve.trace import note
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
@@ -123,8 +122,9 @@ class AnswerJudge:
     """An LLM's probability that an output means the same as a gold answer, from 0 to 1.
 
     The probability of "yes" where the model can choose; else 1.0 or 0.0 from its written reply, and
-    exact match's verdict where that stays unreadable. It sees question, gold answers and output as
-    JSON strings, so that no text can pass for the prompt's own, and of a long output the beginning.
+    exact match's verdict where that stays unreadable or "yes" and "no" are improbable. It sees
+    question, gold answers and output as JSON strings, so that no text can pass for the prompt's
+    own, and of a long output the beginning.
 
     Args:
         llm: Judges; not the model that answered, if it can be helped.
@@ -150,10 +150,7 @@ class AnswerJudge:
             output=_quoted(output[:JUDGED_CHARS]),
         )
         (reply,) = yes_probability(self.llm, [prompt])
-        if isinstance(reply, BadReply):
-            note(f"unreadable twice, so exact match judges: {reply}")
-            return exact_match(output, answers)
-        return reply
+        return readable(reply, exact_match(output, answers), "exact match judges")
 
 
 def _quoted(text: str) -> str:

@@ -13,9 +13,12 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ragsieve import models
 from ragsieve.batch import Batch, Done, Failed, Process, replace_lines
@@ -28,13 +31,14 @@ from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
 from ragsieve.spec import Models, SystemSpec, entry, identity
 from ragsieve.systems.base import SYSTEMS
-from ragsieve.trace import Usage
 from ragsieve.types import Example
 from ragsieve_research import datasets
 from ragsieve_research.evaluate import evidence, questions
 from ragsieve_research.evaluate.answers import AnswerJudge, contained
 from ragsieve_research.evaluate.config import Cell, Config, cells
-from ragsieve_research.evaluate.header import header, without_keys
+from ragsieve_research.evaluate.cost import costed_trace
+from ragsieve_research.evaluate.expected import TRIED, built, expected, failure
+from ragsieve_research.evaluate.header import header, names, without_keys
 from ragsieve_research.evaluate.metrics import (
     METRICS,
     Metric,
@@ -44,6 +48,7 @@ from ragsieve_research.evaluate.metrics import (
     measure,
     semantic_accuracy,
 )
+from ragsieve_research.evaluate.prices import Prices
 
 _HOPELESS = 10  # questions of a cell that may fail before any is answered
 
@@ -79,17 +84,60 @@ class Bench:
     command: Sequence[str] = ()
     retry: bool = False
     _models: dict[str, Any] = field(default_factory=dict, repr=False)
+    _about: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The cells of the run, in order."""
-        return list(cells(self.config))
+        """The cells that can run, in order."""
+        return [cell for cell in cells(self.config) if cell.file not in self.unable]
+
+    @cached_property
+    def unable(self) -> dict[str, str]:
+        """Why a cell cannot run, by its file; one that ended early is added when it does."""
+        reasons = {cell.file: failure(partial(self._check, cell)) for cell in cells(self.config)}
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def check(self) -> None:
-        """Raise `InputError` where data, an index or sources are missing; fetches nothing."""
-        for cell in self.cells:
-            datasets.load(cell.data.name, folder=self.data)
-            cell.data.check(cell.system.router, self.data)
+        """Raise `InputError` where no cell can run; nothing is fetched, and no model is asked."""
+        if not self.cells:
+            raise InputError(next(iter(self.unable.values())))
+
+    def _check(self, cell: Cell) -> None:
+        datasets.load(cell.data.name, folder=self.data)
+        cell.data.check(cell.system.router, self.data)
+        (parts, roles), generator = self._spec(cell).named, cell.generator
+        llm = self._model(generator.llm, generator.options)
+        for name in filter(None, (*parts.values(), *roles.values(), self.config.judge)):
+            self._model(name)
+        if lacking := {*entry(cell.system.name).calls.split()} - llm.can:
+            calls = ", ".join(sorted(lacking))
+            raise InputError(f"{cell.system.name} needs {calls} of {generator.llm}")
+        self.standing(cell)
+
+    def standing(self, cell: Cell) -> System | None:
+        """The cell's system over stand-ins, which cost nothing; see `expected`."""
+        known = entry(cell.system.name).knows
+        return built(self._spec(cell), **({"answers": {}} if known else {}))
+
+    def costs(self, cell: Cell) -> list[float | None]:
+        """Questions asked, LLM calls, tokens read and written, and their price, to expect.
+
+        By the first ones over stand-ins, without noise; None where that says nothing.
+        """
+        if cell.data.label not in self._about:
+            dataset = questions.chosen(cell.data, None, self.config, self.data)
+            first = [one for _, one in islice(dataset.examples(), TRIED)]
+            self._about[cell.data.label] = sum(1 for _ in dataset.lines()), first
+        every, examples = self._about[cell.data.label]
+        count = cell.question_count(every)
+        asked = count + min(self._timed(cell), count)
+        one = expected(self.standing(cell), examples, answers=self.config.answers)
+        if one is None:
+            return [asked, *[None] * 4]
+        read, written = one.tokens_in * asked, one.tokens_out * asked
+        price = Prices().generator(np.array(read), np.array(written)) / 1e6
+        judged = count if self.config.judge and self.config.answers else 0
+        return [asked, one.calls * asked + judged, read, written, float(price)]
 
     def prepare(self) -> dict[str, int]:
         """Write the questions and the header; the number of questions by questions file."""
@@ -99,6 +147,11 @@ class Bench:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"output {self.folder} cannot be created: {reason}") from error
+        for cell in self.cells:
+            name = cell.system.name  # of a trained filter, which may have to be fetched, or another
+            if name not in SYSTEMS and (why := failure(partial(identity, name))):
+                self.unable[cell.file] = why
+        del self.cells
         self.check()
         about = {}
         for cell in self.cells:
@@ -107,32 +160,57 @@ class Bench:
                 about[cell.questions_file] = questions.write(
                     path, cell.data, cell.noise, self.config, self.data
                 )
+        self._about = about
+        self._write_header()
+        return {name: counts["questions"] for name, counts in about.items()}
+
+    def _write_header(self) -> None:
         used = {name: mark for cell in self.cells for name, mark in self._used(cell).items()}
         for name in {c.system.name for c in self.cells} - {*SYSTEMS}:
             used[name] = identity(name)
-        values = header(self.config, self.cells, about, used, self.command)
+        values = header(self.config, self.cells, self._about, used, self.command)
+        values["unable"] = [
+            {**names(cell), "why": self.unable[cell.file]}
+            for cell in cells(self.config)
+            if cell.file in self.unable
+        ]
         replace_lines(self.folder / "run.json", [json.dumps(values, indent=2).encode() + b"\n"])
-        return {name: counts["questions"] for name, counts in about.items()}
 
     def run(self) -> Iterator[Progress]:
-        """Ask every question that has no record; one event a question, earlier ones included."""
+        """Ask every question that has no record; one event a question, earlier ones included.
+
+        A cell whose system or models fail ends by itself, and is then among `unable`.
+
+        Raises:
+            ModelError: If all of them end so.
+        """
         for cell in self.cells:
-            yield from self._records(cell)
-            yield from self._times(cell)
+            try:
+                yield from self._records(cell)
+                yield from self._times(cell)
+            except _Ended as error:
+                self.unable[cell.file] = str(error)
+                self._write_header()
+        if all(cell.file in self.unable for cell in self.cells):
+            raise ModelError(self.unable[self.cells[0].file])
 
     def _records(self, cell: Cell) -> Iterator[Progress]:
         cache = self.folder / "cache" / f"{cell.file}.sqlite"
         limit, workers = cell.system.questions, self.config.workers
         batch = self._batch(cell, "records")
         with batch, sharing(workers, cache=cache) as wrap:
-            process, failed = self._processes(cell, wrap)
+            try:
+                process, failed = self._processes(cell, wrap)
+            except RagsieveError as error:
+                raise _Ended(one_line(error)) from error
             fresh = bad = 0
             for done in batch.run(process, failed=failed, workers=workers, limit=limit):
                 fresh += not done.again
                 bad += done.error is not None and not isinstance(done.error, PeerError)
                 yield Progress(cell, "records", done)
                 if fresh == bad == _HOPELESS:
-                    raise ModelError(f"the first {bad} questions of {cell.file} failed: stopped")
+                    why = one_line(done.error or "", 200)
+                    raise _Ended(f"the first {bad} questions of {cell.file} failed: stopped: {why}")
             if fresh:
                 batch.sort()
         if not bad:
@@ -288,6 +366,10 @@ def _times(ask: Callable[[], Result]) -> dict[str, Any]:
     }
 
 
+class _Ended(Exception):
+    """A cell ended, though the run goes on."""
+
+
 class _Unmeasured(Exception):
     """A metric failed, not the system: the question stays without a record."""
 
@@ -313,24 +395,3 @@ def _failure(
         return None
     line = one_line(f"{type(error).__name__}: {error}")
     return {"error": line, "answers": list(example.answers), "metrics": failed(example, metrics)}
-
-
-def costed_trace(result: Result) -> dict[str, Any]:
-    """The trace, with calls and tokens that a cache has spared counted in: as without one."""
-    values = result.trace.to_dict()
-    for row, step in zip(values["steps"], result.trace.steps, strict=True):
-        del row["cached"]
-        vectors = sum(usage.embedded for usage in step.usages)
-        row |= _costs(step.usages)
-        row |= {"calls": row["calls"] - vectors, "embedded": vectors}
-        names = dict.fromkeys(usage.model for usage in step.usages)
-        row["models"] = {n: _costs([u for u in step.usages if u.model == n]) for n in names}
-    return values
-
-
-def _costs(usages: Sequence[Usage]) -> dict[str, int]:
-    return {
-        "calls": len(usages),
-        "tokens_in": sum(usage.tokens_in for usage in usages),
-        "tokens_out": sum(usage.tokens_out for usage in usages),
-    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -156,6 +157,45 @@ class Config(Schema, frozen=True, kw_only=True):
     seed: int = 0
     workers: Count = 8
     latency: Amount = 20
+
+
+@dataclass(frozen=True)
+class Override:
+    """Models in place of a recipe's.
+
+    Args:
+        llm: The generator, and every LLM that a system's part has.
+        judge: Says whether answers mean the same.
+        embedder: Of the run, and of systems that name their own.
+        reranker: The cross-encoder of systems that name one.
+    """
+
+    llm: str | None = None
+    judge: str | None = None
+    embedder: str | None = None
+    reranker: str | None = None
+
+    def applied(self, config: Config) -> Config:
+        """The run with these models.
+
+        Raises:
+            InputError: If one is not of the kind that it stands for.
+        """
+        kinds = {"LLM": self.llm, "embedder": self.embedder, "cross-encoder": self.reranker}
+        for kind, name in (*kinds.items(), ("LLM", self.judge)):
+            if name:
+                models.check(name, kind)
+        systems = [
+            msgspec.structs.replace(
+                s, models={p: kinds.get(models.kind_of(n)) or n for p, n in s.models.items()}
+            )
+            for s in config.systems
+        ]
+        changes: dict[str, Any] = {"systems": systems}
+        changes |= {"generators": (Generator(llm=self.llm),)} if self.llm else {}
+        changes |= {"judge": self.judge} if self.judge is not None else {}
+        changes |= {"embedder": self.embedder} if self.embedder else {}
+        return msgspec.structs.replace(config, **changes)
 
 
 class Cell(NamedTuple):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ragsieve.errors import needs_extra
+from ragsieve.result import Result
+from ragsieve.trace import Usage
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import RecordTable
 from ragsieve_research.evaluate.stats import Values, group_mean
@@ -100,3 +103,24 @@ def _compression(cells: Sequence[RecordTable]) -> float:
 
 def _finite(values: Values) -> Values:
     return values[np.isfinite(values)]
+
+
+def costed_trace(result: Result) -> dict[str, Any]:
+    """The trace, with calls and tokens that a cache has spared counted in: as without one."""
+    values = result.trace.to_dict()
+    for row, step in zip(values["steps"], result.trace.steps, strict=True):
+        del row["cached"]
+        vectors = sum(usage.embedded for usage in step.usages)
+        row |= _costs(step.usages)
+        row |= {"calls": row["calls"] - vectors, "embedded": vectors}
+        names = dict.fromkeys(usage.model for usage in step.usages)
+        row["models"] = {n: _costs([u for u in step.usages if u.model == n]) for n in names}
+    return values
+
+
+def _costs(usages: Sequence[Usage]) -> dict[str, int]:
+    return {
+        "calls": len(usages),
+        "tokens_in": sum(usage.tokens_in for usage in usages),
+        "tokens_out": sum(usage.tokens_out for usage in usages),
+    }

@@ -56,15 +56,19 @@ def header(
 def _cell(cell: Cell, questions: int) -> dict[str, Any]:
     noise = cell.noise and msgspec.to_builtins(cell.noise)
     return {
-        "dataset": cell.data.label,
-        "system": label(cell.system),
-        "generator": label(cell.generator),
+        **names(cell),
         "noise": noise,
         "questions": f"questions/{cell.questions_file}.jsonl",
         "asked": cell.question_count(questions),
         "file": f"records/{cell.file}.jsonl",
         "latency": f"latency/{cell.file}.jsonl",
     }
+
+
+def names(cell: Cell) -> dict[str, str]:
+    """What a cell is called in tables."""
+    system, generator = label(cell.system), label(cell.generator)
+    return {"dataset": cell.data.label, "system": system, "generator": generator}
 
 
 def without_keys(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
 
 from ragsieve.text import counted
 from ragsieve_research.evaluate.records import RecordTable
@@ -37,6 +38,17 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
         yield f"Not measured for latency everywhere: {', '.join(untimed)}"
     if overall and (left := sorted({c.dataset for c in cells} - overall)):
         yield f"Not every system was asked {', '.join(left)}: left out of the overall rows"
+
+
+def unable_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line for each reason why cells of runs did not run, or ended early."""
+    reasons: dict[str, list[str]] = {}
+    for header in headers:
+        for cell in header.get("unable") or ():
+            name = f"{cell.get('system')} on {cell.get('dataset')} with {cell.get('generator')}"
+            reasons.setdefault(str(cell.get("why")), []).append(name)
+    for why, names in reasons.items():
+        yield f"Not run to the end: {', '.join(names)}: {why}"
 
 
 def _where(cells: Sequence[RecordTable], name: str) -> str:

@@ -17,8 +17,7 @@ from ragsieve.pipeline import System
 from ragsieve.questions import lines, parse_record
 from ragsieve.schema import read
 from ragsieve.types import Example
-from ragsieve_research.evaluate.bench import costed_trace
-from ragsieve_research.evaluate.cost import break_even
+from ragsieve_research.evaluate.cost import break_even, costed_trace
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import Record, by_role, writers_of
 from ragsieve_research.evaluate.stats import Values

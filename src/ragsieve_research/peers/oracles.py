@@ -68,7 +68,7 @@ preset(
 )
 
 
-@system("filco-cxmi", needs="LLM, gold answers", paper="arXiv 2311.08377")
+@system("filco-cxmi", needs="LLM, gold answers", paper="arXiv 2311.08377", calls="loglik")
 def filco_cxmi(
     llm: LLM,
     answers: Mapping[str, Sequence[str]],
@@ -166,6 +166,12 @@ class Oracle:
         if any(right):
             return Judgement(wrong, "", arguments[right.index(True)].answer)
         return Judgement(wrong, "None of the answers given so far is right.")
+
+    def by_pairs(
+        self, query: Query, arguments: Sequence[Argument], disputed: Sequence[int], /
+    ) -> Judgement:
+        """As `judge`, which leaves none disputed."""
+        return self.judge(query, arguments)
 
     def pick(self, query: Query, answers: Sequence[str], /) -> int:
         """The first right answer; the first, if none is right."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from ragsieve.documents import unused_id
-from ragsieve.errors import BadReply, InputError, check_range, one_line
-from ragsieve.models.base import LLM, Embedder, Prompt, yes_probability
+from ragsieve.errors import InputError, check_range, one_line
+from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render, shown
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
@@ -109,9 +109,9 @@ class Only:
 class LLMRouter:
     """The sources that an LLM says would help, each asked about by itself, all in one batch.
 
-    A source is chosen whose "yes" is at least as probable as ``min_probability``; one on which a
-    model without ``choose`` stays unreadable is chosen, too. An LLM that was not trained for it
-    makes answers worse (PruningRAG, table 8), and the trace says so.
+    A source is chosen whose "yes" is at least as probable as ``min_probability``; one on which the
+    model stays unreadable is not, unless that is all of them: then the first is. An LLM that was
+    not trained for it makes answers worse (PruningRAG, table 8), and the trace says so.
 
     Args:
         llm: Decides.
@@ -142,12 +142,16 @@ class LLMRouter:
         return _chosen(values, self.min_probability, values if self.trained else ())
 
     def probabilities(self, query: Query, sources: Sequence[Named], /) -> list[float]:
-        """Probabilities that each source helps, in [0, 1]; 1 where a reply stays unreadable."""
+        """Probabilities that each source helps, in [0, 1]; 0 where a reply stays unreadable.
+
+        1 for the first one where all do.
+        """
         replies = yes_probability(self.llm, [router_prompt(query, source) for source in sources])
-        for source, reply in zip(sources, replies, strict=True):
-            if isinstance(reply, BadReply):
-                note(f"unreadable twice, so {source.name} is asked: {reply}")
-        return [1.0 if isinstance(reply, BadReply) else reply for reply in replies]
+        if sources and all(reply is None for reply in replies):
+            note(f"no reply could be read, so {sources[0].name} alone is asked")
+            return [1.0] + [0.0] * (len(sources) - 1)
+        pairs = zip(sources, replies, strict=True)
+        return [readable(reply, 0.0, f"{source.name} is not asked") for source, reply in pairs]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.score.base import Scorer, scores_of
+from ragsieve.score.base import UNREAD, Scorer, scores_of
 from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.fusion import check_weights, fuse
 
@@ -52,12 +52,16 @@ class Hybrid(Scorer):
 class Mean(Scorer):
     """Weighted mean of scores that segments have, by name.
 
+    Of a segment with an ``unread`` score (`ragsieve_research.score.judge`) names that it lacks are
+    left out; where it lacks all, that score is the mean.
+
     Args:
         names: Names of scores, at least one.
         weights: One for each, not negative and not all 0; equal ones where None.
 
     Raises:
-        InputError: If there is no name, a weight breaks its rule, or a segment lacks a score.
+        InputError: If there is no name, a weight breaks its rule, or a segment without an
+            ``unread`` score lacks one.
 
     Source: ChunkRAG (arXiv 2410.19572), section 3, "Final Score Calculation".
     """
@@ -71,9 +75,17 @@ class Mean(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Means, ``(len(segments),)``."""
-        table = np.stack([scores_of(segments, name) for name in self.names], axis=1)
         shares = np.array(_shares(self.names, self.weights))
-        return np.asarray(table @ shares, np.float32)
+        return np.array([self._mean(segment, shares) for segment in segments], np.float32)
+
+    def _mean(self, segment: Segment, shares: NDArray[np.float64]) -> float:
+        unread = UNREAD in segment.scores
+        known = np.array([name in segment.scores or not unread for name in self.names])
+        if not (known @ shares):
+            return segment.scores[UNREAD]
+        names = [name for name, one in zip(self.names, known, strict=True) if one]
+        values = np.array([scores_of([segment], name)[0] for name in names])
+        return float(values @ (shares[known] / shares[known].sum()))
 
 
 def _check(name: str, values: Sequence[object], weights: Sequence[float] | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,35 +9,43 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.errors import ModelError
+from ragsieve.models.base import LLM, Prompt, odds, readable
 from ragsieve.prompts import quoted, render, titled
-from ragsieve.score.base import Scorer, scores_of
+from ragsieve.score.base import UNREAD, Scorer, scores_of
 from ragsieve.types import Query, Segment
 
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
 _SCALE = tuple(str(digit) for digit in range(TOP + 1))
-_VALUE = r"[0-9]+(?:\.[0-9]+)?"
-_ALONE = re.compile(rf"({_VALUE}%?)(?:(?:\s+[-–—]\s+|\s*[(:,;]\s*)\D*)?", re.ASCII)  # "7 (good)"
-_SCALED = re.compile(rf"(?<![\w.,/-])({_VALUE})\s*(?:/|out of)\s*([0-9]+)(?![\w/]|[.,][0-9])")
-_NAMED = re.compile(
-    r"\b(?:score|rating|rate|relevance|digit)\b(?:\s*\([^()]*\))?\W{0,4}"
-    rf"(?:(?:it|is|as|of|be)\W{{1,3}}){{0,2}}(?<![\w.,/-])({_VALUE}%?)(?![\w/]|[.,–-][0-9])",
-    re.IGNORECASE,
-)
-_SCALES = (1, 5, TOP, 10, 100)  # what a rating out of another number is, is not known
+
+
+class _Rating(Scorer):
+    """A scorer whose score of a segment may be unknown."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        if not segments:
+            return []
+        values = self.scores(query, segments)
+        known = values[~np.isnan(values)]
+        middle = float(known.mean()) if known.size else 0.5
+        return [
+            s.scored(UNREAD, middle) if np.isnan(value) else s.scored(self.name, value)
+            for s, value in zip(segments, values, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
-class Relevance(Scorer):
+class Relevance(_Rating):
     """Helpfulness of a segment for the answer, rated by an LLM, in [0, 1].
 
     The rating is the expectation over the digits 0 to 9, divided by 9: one forward pass gives their
     probabilities, nothing is sampled, and the score is finer than a digit. A model that cannot
-    `choose` writes it, as a digit or on another scale that it names (``8/10``, ``Score: 80%``);
-    where its reply stays unreadable, the segment gets the middle of the scale, and the trace says
-    so. All segments go as one batch, the instructions and the question
-    first, so that a backend that remembers what prompts begin with reads those once.
+    `choose` writes it, as a digit or on another scale that it names (``8/10``, ``Score: 80%``).
+    Where its reply stays unreadable, or all digits are improbable, the rating is unknown: the
+    segment has the mean of the others' as score ``unread``, which `Mean` leaves out.
+
+    All segments go as one batch, the instructions and the question first, so that a backend that
+    remembers what prompts begin with reads those once.
 
     Args:
         llm: Rates.
@@ -54,17 +61,16 @@ class Relevance(Scorer):
     name: ClassVar[str] = "relevance"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
-        """Ratings in [0, 1], ``(len(segments),)``."""
-        prompts = [_prompt(self.name, query, s) for s in segments]
-        return _rated(self.llm, prompts, [0.5] * len(prompts))
+        """Ratings in [0, 1], ``(len(segments),)``; NaN where one is unknown."""
+        return _rated(self, [_prompt(self.name, query, s) for s in segments])
 
 
 @dataclass(frozen=True)
-class Reflection(Scorer):
+class Reflection(_Rating):
     """The same after the LLM has seen its own rating and may correct it, in [0, 1].
 
-    A further turn of the chat of `Relevance`. Where the reply stays unreadable, the
-    rating stands.
+    A further turn of the chat of `Relevance`. Where the reply stays unreadable, or there is no
+    rating to correct, it is unknown, as there.
 
     Args:
         llm: The one that rated.
@@ -80,16 +86,18 @@ class Reflection(Scorer):
     name: ClassVar[str] = "reflection"
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
-        """Ratings in [0, 1], ``(len(segments),)``."""
-        first = scores_of(segments, Relevance.name).tolist()
+        """Ratings in [0, 1], ``(len(segments),)``; NaN where one is unknown."""
+        rated = [s for s in segments if Relevance.name in s.scores or UNREAD not in s.scores]
+        first = scores_of(rated, Relevance.name).tolist()
         prompts = [
             (
                 *_prompt(Relevance.name, query, segment),
                 *render("reflection", score=str(round(value * TOP))),
             )
-            for segment, value in zip(segments, first, strict=True)
+            for segment, value in zip(rated, first, strict=True)
         ]
-        return _rated(self.llm, prompts, first)
+        known = dict(zip(map(id, rated), _rated(self, prompts), strict=True))
+        return np.array([known.get(id(s), np.nan) for s in segments], np.float32)
 
 
 @dataclass(frozen=True)
@@ -114,45 +122,14 @@ def _prompt(name: str, query: Query, segment: Segment) -> Prompt:
     return render(name, question=quoted(query.text), passage=quoted(titled(segment)))
 
 
-def _rated(llm: LLM, prompts: Sequence[Prompt], otherwise: Sequence[float]) -> NDArray[np.float32]:
-    """Ratings in [0, 1], ``(len(prompts),)``; ``otherwise`` where a reply stays unreadable."""
-    if "choose" in llm.can:
-        odds = np.array(llm.choose(prompts, [_SCALE] * len(prompts)))  # (prompts, TOP + 1)
-        return np.asarray(odds @ np.arange(TOP + 1) / TOP, np.float32)
-    schema = {"type": "integer", "minimum": 0, "maximum": TOP}
-    replies = complete_parsed(llm, prompts, _rating, max_tokens=16, schema=schema)
-    pairs = zip(replies, otherwise, strict=True)
-    ratings = [readable(reply, value, f"it counts as {value:.2f}") for reply, value in pairs]
-    return np.array(ratings, np.float32)
-
-
-def _rating(reply: str) -> float:
-    """Rating of a reply, in [0, 1], on the scale that it names: ``7``, ``8/10``, ``Score: 80%``.
-
-    One with several ratings that differ is unreadable, as is a number without a word for it in a
-    sentence.
-    """
-    text = reply.strip(" \t\r\n*_`\"'.()[]")
-    ratings = {_on_scale(value, top) for value, top in _SCALED.findall(reply)}
-    if not ratings:
-        alone = None if reply.lstrip().startswith("-") else _ALONE.fullmatch(text)
-        ratings = {_by_itself(value) for value in ([alone[1]] if alone else _NAMED.findall(reply))}
-    (rating,) = ratings if len(ratings) == 1 else (None,)
-    if rating is None:
-        raise BadReply(f"one digit from 0 to {TOP}", reply)
-    return rating
-
-
-def _on_scale(value: str, top: str) -> float | None:
-    known = int(top) in _SCALES and float(value) <= int(top)
-    return float(value) / int(top) if known else None
-
-
-def _by_itself(value: str) -> float | None:
-    """Of a number without a scale: a share, a digit, or 10, which is the top of another scale."""
-    number = float(value.rstrip("%"))
-    if value.endswith("%"):
-        return number / 100 if number <= 100 else None
-    if "." in value and number <= 1:
-        return number
-    return number / TOP if number <= TOP else 1.0 if number == 10 else None
+def _rated(judge: Relevance | Reflection, prompts: Sequence[Prompt]) -> NDArray[np.float32]:
+    """Ratings in [0, 1], ``(len(prompts),)``; NaN, noted, where one is unknown."""
+    unknown = [np.nan] * len(_SCALE)
+    rows = odds(judge.llm, prompts, [_SCALE] * len(prompts))
+    meaning = "a rating is left out of the mean"
+    table = np.array([readable(row, unknown, meaning) for row in rows])  # (prompts, TOP + 1)
+    ratings = np.asarray(table.reshape(-1, TOP + 1) @ np.arange(TOP + 1) / TOP, np.float32)
+    if np.isnan(ratings).sum() > sum(row is None for row in rows):
+        got = " ".join(repr(ratings).split())
+        raise ModelError(f"{judge!r} must give {len(rows)} finite scores, got {got:.100}")
+    return ratings

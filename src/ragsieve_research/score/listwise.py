@@ -129,8 +129,9 @@ class Permuting:
 
     def _first(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
         options = [[f"[{n}]" for n in range(1, size + 1)] for size in sizes]
-        odds = self.llm.choose(prompts, options)
-        return [np.argsort([-rounded(p) for p in row], kind="stable").tolist() for row in odds]
+        pairs = zip(self.llm.choose(prompts, options), sizes, strict=True)
+        rows = [readable(row, [1.0] * n, "the order stays as given") for row, n in pairs]
+        return [np.argsort([-rounded(p) for p in row], kind="stable").tolist() for row in rows]
 
     def _written(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
         return [self._order(*item) for item in zip(prompts, sizes, strict=True)]

@@ -21,7 +21,8 @@ class Truncate:
     """Keep the first K of the ranked segments, best first; an LLM chooses K from 0 to n at once.
 
     One forward pass gives the probability of every K, and the most probable is taken; a model
-    without `choose` writes the number. Where its reply stays unreadable, all shown segments stay.
+    without `choose` writes the number. Where its reply stays unreadable, or all K are improbable,
+    all shown segments stay.
 
     Args:
         llm: Chooses K; plain, or tuned for it.
@@ -66,5 +67,5 @@ class Truncate:
     def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
         most = len(shown)
         prompt = self.prompt(query, shown)
-        reply = chosen(self.llm, prompt, range(most + 1))
-        return readable(reply, most, f"all {most} segments stay")
+        k = chosen(self.llm, prompt, range(most + 1))
+        return readable(k, most, f"all {most} segments stay")

@@ -133,6 +133,7 @@ preset(
     "chunkrag-likelihood",
     chunkrag,
     "The same for small LLMs: chunks are rated by how probable they make the question",
+    calls="loglik",
     rating="likelihood",
     threshold="statistics",
     rewrite=False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ from ragsieve.prompts import render, titled
 from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages
 from ragsieve.types import Answer, Query, Segment
 from ragsieve_research.answer.agent import Agent, Argument
-from ragsieve_research.answer.critic import Judge, Judgement
-from ragsieve_research.answer.parts import agree, is_answer, plain
+from ragsieve_research.answer.critic import Judge, Judgement, rivals
+from ragsieve_research.answer.parts import agree, is_answer, plain, same_answers
 from ragsieve_research.systems import cluster
 from ragsieve_research.systems.cluster import Merged, inequality
 
@@ -148,7 +147,7 @@ class Debate:
             self.ending = "the majority, as nothing has changed since the round before"
             return True
         arguments = [m.argument for m in self.members]
-        self.judgement = judgement = self.critic.judge(self.query, arguments)
+        self.judgement = judgement = self._judged(arguments)
         wrong = [self.members[place].number for place in judgement.incorrect]
         verdict = f"incorrect: {_names(wrong)}" if wrong else "none is incorrect"
         answer = judgement.answer
@@ -159,7 +158,7 @@ class Debate:
             round=number,
             arguments=[
                 {"agent": m.number, "answer": a.answer}
-                | {"evidence": a.evidence, "explanation": a.explanation}
+                | {"evidence": a.evidence, "explanation": a.explanation, "quoted": a.quoted}
                 for m, a in zip(self.members, arguments, strict=True)
             ],
             incorrect=wrong,
@@ -170,6 +169,15 @@ class Debate:
         if answer is not None:
             self.ending = f"consistent in round {number}"
         return answer is not None
+
+    def _judged(self, arguments: Sequence[Argument]) -> Judgement:
+        """The critic's verdict; of pairs where it says that different answers agree."""
+        judgement = self.critic.judge(self.query, arguments)
+        disputed = judgement.disputed
+        pairs = len(rivals([a.answer for a in arguments], disputed)) if disputed else 0
+        if pairs and self._may(2 * pairs * (pairs - 1)):
+            return self.critic.by_pairs(self.query, arguments, disputed)
+        return judgement
 
     def winnow(self, number: int) -> None:
         """Members judged incorrect are merged into the nearest that remains; not if all are."""
@@ -200,9 +208,13 @@ class Debate:
         groups = self._by_answer(self.members)
         place = 0
         if len(groups) > 1:
-            if not self._may(2):
+            if not self._may(4):
                 return self.end()
-            place = self.critic.pick(self.query, [g[0].argument.answer for g in groups])
+            picked = self.critic.pick(self.query, [g[0].argument.answer for g in groups])
+            if picked is None:
+                self.ending = "the majority, as the critic picked none"
+                return self.end()
+            place = picked
         self.ending = "picked at once"
         return self._ended(groups[place][0].argument.answer, groups[place])
 
@@ -250,6 +262,9 @@ class Debate:
             if isinstance(reply, BadReply):
                 note(f"agent {member.number} is unreadable twice, so it keeps its answer: {reply}")
                 reply = Argument(member.argument.answer)
+            reply = reply.checked(self._documents(member))
+            if not reply.quoted:
+                note(f"agent {member.number} quotes what none of its documents says")
             self._replies[prompts[member.number]] = reply
         for member in self.members:
             member.argument = self._replies[prompts[member.number]]
@@ -321,11 +336,9 @@ class Debate:
         return f"{'; '.join(shown)}{more}"
 
     def _by_answer(self, members: Sequence[Member]) -> list[list[Member]]:
-        """Members in groups whose answers are plainly the same."""
-        groups: dict[str, list[Member]] = defaultdict(list)
-        for member in members:
-            groups[plain(member.argument.answer)].append(member)
-        return list(groups.values())
+        """Members in groups whose answers are plainly the same, or short and long forms of one."""
+        groups = same_answers([member.argument.answer for member in members])
+        return [[members[place] for place in places] for places in groups]
 
 
 def _weight(group: Sequence[Member]) -> tuple[int, int, int]:

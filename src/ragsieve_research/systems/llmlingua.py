@@ -11,7 +11,7 @@ from ragsieve_research.score.surprisal import Surprisal
 from ragsieve_research.systems.lingua import Keep, Prune
 
 
-@system("llmlingua", needs="LLM", paper="arXiv 2310.05736")
+@system("llmlingua", needs="LLM", paper="arXiv 2310.05736", calls="surprisals")
 def llmlingua(
     llm: LLM,
     *,

@@ -23,7 +23,7 @@ _CUT = 3  # characters from which a part of a word is found again
 _MOST = 32  # characters that a word gets back at either end
 
 
-@system("longllmlingua", needs="LLM", paper="arXiv 2310.06839")
+@system("longllmlingua", needs="LLM", paper="arXiv 2310.06839", calls="surprisals")
 def longllmlingua(
     llm: LLM,
     *,

@@ -25,7 +25,7 @@ _PARAGRAPH = re.compile(r"[^\n]{1,20000}\n*|\n+")  # what spaCy is given at once
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-@system("selective-context", needs="LLM", paper="arXiv 2310.06201")
+@system("selective-context", needs="LLM", paper="arXiv 2310.06201", calls="surprisals")
 def selective_context(
     llm: LLM,
     *,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ragsieve.errors import check_choice, check_range
-from ragsieve.models.base import LLM, Embedder, Prompt, strip_thinking
+from ragsieve.models.base import LLM, Embedder, Prompt, readable, strip_thinking
 from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
@@ -34,6 +34,12 @@ _VALUES: dict[Ask, tuple[float, ...]] = {  # of the replies to each judgement
     "relevant": (1.0, 0.0),
     "supported": (1.0, 0.5, 0.0),
     "useful": (-1.0, -0.5, 0.0, 0.5, 1.0),
+}
+_UNKNOWN: dict[Ask, tuple[int, str]] = {  # the reply that stands for one that cannot be read
+    "retrieve": (0, "something is looked up"),
+    "relevant": (1, "the passage adds nothing to the score"),
+    "supported": (2, "support adds nothing to the score"),
+    "useful": (2, "use adds nothing to the score"),
 }
 _RELEVANT, _SUPPORTED, _USEFUL = 1.0, 1.0, 0.5  # weights beside a segment's probability
 
@@ -188,7 +194,10 @@ class Reflective:
         """Of each draft the expected value of a judgement, and its most probable mark."""
         options = self.reflection.options[ask]
         prompts = [self.reflection.prompt(ask, draft) for draft in drafts]
-        rows = self.llm.choose(prompts, [options] * len(prompts))
+        odds = self.llm.choose(prompts, [options] * len(prompts))
+        place, meaning = _UNKNOWN[ask]
+        unknown = [float(n == place) for n in range(len(options))]
+        rows = [readable(row, unknown, meaning) for row in odds]
         rates = [sum(p * v for p, v in zip(row, _VALUES[ask], strict=True)) for row in rows]
         return rates, [options[max(range(len(row)), key=row.__getitem__)] for row in rows]
 
@@ -197,7 +206,7 @@ def _is_new(segment: str, text: str) -> bool:
     return bool(segment) and segment.casefold() not in text.casefold()
 
 
-@system("self-rag", needs="LLM, embedder", paper="arXiv 2310.11511")
+@system("self-rag", needs="LLM, embedder", paper="arXiv 2310.11511", calls="choose loglik")
 def self_rag(
     llm: LLM,
     embedder: Embedder,

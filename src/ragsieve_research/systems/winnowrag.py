@@ -25,7 +25,8 @@ class Winnow:
     As a stage it filters; `System.ask` takes its answer. Agents of a step are one batch, and an
     agent whose prompt is the same as before keeps its reply: a question takes at most
     K + 1 + M (K' + 1) calls, with K clusters, M rounds and K' different answers, beside those for
-    replies that could not be read. The agent's limits end it before.
+    replies that could not be read, and 12 a verdict that contradicts the answers. The agent's
+    limits end it before.
 
     Args:
         agent: Answers from a cluster's documents.
@@ -42,12 +43,13 @@ class Winnow:
     Parts of one document are apart, but share its id in the events.
 
     Source: WinnowRAG (arXiv 2511.04700v1), section 3.
-    Differs: Answers that differ in case, space or outer punctuation alone count as the same without
-    asking the critic. Where a round would bring nothing new, the debate ends. A consistent answer
-    rests on the agents that gave it; in nobody's words, on all that are not incorrect. It does not
-    stand where all are called incorrect. Of majorities one with an empty answer comes last. More
-    than two duplicates merge in one ellipse. A merged agent votes as often as agents gave its
-    answer; one that was called incorrect brings documents, but no vote.
+    Differs: Answers that differ in case, space or outer punctuation alone, and short and long forms
+    of a name, count as the same without asking the critic. Evidence that stands in none of an
+    agent's documents is marked for the critic. Where a round would bring nothing new, the debate
+    ends. A consistent answer rests on the agents that gave it. It does not stand where all are
+    called incorrect, or one that is not gave another: see `Critic`. Of majorities one with an empty
+    answer comes last. More than two duplicates merge in one ellipse. A merged agent votes as often
+    as agents gave its answer; one that was called incorrect brings documents, but no vote.
     """
 
     agent: Agent

@@ -60,7 +60,7 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         models.load(name)
 
     assert str(caught.value).startswith(
-        "a model must be one of openai:MODEL, cohere:MODEL, rerank:MODEL, fake:echo, "
+        "a model must be one of openai:MODEL, openai_embeddings:MODEL, cohere:MODEL, rerank:MODEL, "
     )
     assert f"got {name!r}" in str(caught.value)
 

@@ -224,3 +224,24 @@ def test_options_are_checked(name: str) -> None:
     options: dict[str, Any] = {name: 0}
     with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
         Agent(ScriptedLLM([]), **options)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        ('"The lunch is at noon in the hall"', True),
+        ("The text says: “lunch is at noon in the hall”. So it is.", True),
+        ("The lunch is at noon, in the Hall.", True),
+        ("It was moved. The lunch is at noon in the hall", True),
+        ("Menu: The lunch is at noon", True),
+        ("none", True),
+        ("The lunch is at midnight on the roof.", False),
+        ('It says "lunch was never held at all", I think.', False),
+    ],
+)
+def test_evidence_is_looked_up_in_the_documents(evidence: str, expected: bool) -> None:
+    """One quotation, or one sentence where there is none, nearly word for word, is enough."""
+    read = Segment.whole(Document("d", "The lunch is at noon in the hall.", "Menu"))
+    argument = Argument("noon", evidence)
+
+    assert expected == argument.checked([Segment.whole(Document("e", "It rained.")), read]).quoted

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,10 +23,12 @@ ARGUMENTS = [Argument(answer, f"It is {answer}.", "So.") for answer in ANSWERS]
 NOTHING = [[0], [1], [2], [3]]
 
 
-def asked(call: str, replies: Sequence[str], **options: Any) -> tuple[Any, Step, ScriptedLLM]:
+def asked(
+    call: str, replies: Sequence[str], given: Sequence[Any] = (), **options: Any
+) -> tuple[Any, Step, ScriptedLLM]:
     """What a critic makes of its model's replies."""
     llm = ScriptedLLM(replies, **options)
-    given = ARGUMENTS if call == "judge" else ANSWERS
+    given = given or (ARGUMENTS if call == "judge" else ANSWERS)
     with Trace().recording(), step(call) as record:
         return getattr(Critic(llm), call)(QUERY, given), record, llm
 
@@ -182,7 +186,10 @@ def test_an_answer_is_consistent_where_the_critic_names_it(
     consistent: str, expected: str | None
 ) -> None:
     """Behind "yes", or alone, as the paper's form has it; "no" is none, whatever follows."""
-    assert Judgement((), "why", expected) == judged(verdict(consistent=consistent))
+    given = [Argument(expected or answer) for answer in ANSWERS]
+    found = asked("judge", [verdict(consistent=consistent)], given)[0]
+
+    assert Judgement((), "why", expected) == found
 
 
 @pytest.mark.parametrize(
@@ -222,21 +229,21 @@ def test_an_answer_is_consistent_where_the_critic_names_it(
 )
 def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> None:
     """The error says in which form."""
-    found, _, llm = asked("judge", [verdict("[2]", consistent), verdict("[3]", "yes: Paris")])
+    found, _, llm = asked("judge", [verdict("[2]", consistent), verdict("[2, 4]", "yes: Paris")])
 
-    assert Judgement((2,), "why", "Paris") == found
+    assert Judgement((1, 3), "why", "Paris") == found
     assert '"no", or "yes: " and the answer' in llm.prompts[1][-1].content
 
 
 @pytest.mark.parametrize(
     ("consistent", "expected"),
-    [("no", None), ("yes: Paris", "Paris"), ("yes: no", "no"), (None, None)],
+    [("no", None), ("yes: Paris", "Paris"), (None, None)],
 )
 def test_a_verdict_is_read_from_an_object(consistent: str | None, expected: str | None) -> None:
     """As a server that holds a model to a schema gives it."""
-    reply = {"Incorrect answers": [2], "Explanation": "why", "Consistent answer": consistent}
+    reply = {"Incorrect answers": [2, 4], "Explanation": "why", "Consistent answer": consistent}
 
-    assert Judgement((1,), "why", expected) == judged(json.dumps(reply))
+    assert Judgement((1, 3), "why", expected) == judged(json.dumps(reply))
 
 
 @pytest.mark.parametrize(
@@ -261,11 +268,11 @@ def test_a_verdict_is_read_from_an_object(consistent: str | None, expected: str 
 )
 def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
     """A readable second one counts; after two unreadable ones none is incorrect, none stands."""
-    again = judged(reply, verdict("[4]", "yes: Paris"))
+    again = judged(reply, verdict("[2, 4]", "yes: Paris"))
     found, record, llm = asked("judge", [reply, reply])
 
-    assert Judgement((3,), "why", "Paris") == again
-    assert Judgement(readable=False) == found
+    assert Judgement((1, 3), "why", "Paris") == again
+    assert Judgement(readable=False) == replace(found, disputed=())
     assert 2 == len(llm.prompts)
     assert "unreadable twice, so none is incorrect and no answer stands" in record.notes[-1]
 
@@ -274,7 +281,7 @@ def test_thoughts_are_no_verdict() -> None:
     """What a model thinks before it replies may hold a verdict on everybody."""
     thought = f"<think>\n{verdict('[1, 2, 3, 4]', 'yes: Rome')}\nHm, no.\n</think>\n\n"
 
-    assert Judgement((1,), "why", "Paris") == judged(thought + verdict("[2]", "yes: Paris"))
+    assert Judgement((1, 3), "why", "Paris") == judged(thought + verdict("[2, 4]", "yes: Paris"))
 
 
 def test_an_answer_that_all_are_wrong_about_does_not_stand() -> None:
@@ -285,30 +292,110 @@ def test_an_answer_that_all_are_wrong_about_does_not_stand() -> None:
     assert ['all are called incorrect, so no answer can stand, and "Rome" does not'] == record.notes
 
 
-def test_the_most_probable_answer_is_picked() -> None:
-    """Where the model tells how probable each number is: one call, nothing to read."""
-    weights = [1, 2, 4, 3]
-    found, _, llm = asked("pick", [], choices=lambda prompt, options: weights)
+def preferring(*answers: str) -> ScriptedLLM:
+    """Chooses an answer by its text, 4 to 1 for the first named; unnamed: by its place alone."""
 
-    assert 2 == found
-    assert 1 == len(llm.prompts)
+    def weights(prompt: Any, options: Sequence[str]) -> list[float]:
+        shown = re.findall(r'\[\d\]: (?:Answer: )?"([^"]*)"', prompt[0].content)
+        if not answers:
+            return [4.0, *[1.0] * (len(options) - 1)]
+        return [4.0 if answer == answers[0] else 1.0 for answer in shown]
 
-
-@pytest.mark.parametrize("reply", ["3", " 3\n"])
-def test_without_probabilities_the_number_written_is_picked(reply: str) -> None:
-    """White space around it aside."""
-    assert 2 == asked("pick", [reply], can=frozenset({"complete"}))[0]
+    return ScriptedLLM([], choices=weights)
 
 
-@pytest.mark.parametrize("reply", ["", "0", "5", "1, 2", "[3]", "3.", "Paris", "none", "2.5"])
-def test_a_pick_that_is_not_one_number_is_asked_for_once_more(reply: str) -> None:
-    """After two unreadable ones the first answer stands, and the trace says so."""
+@pytest.mark.parametrize(("llm", "expected"), [(preferring("Lyons"), 3), (preferring(), None)])
+def test_an_answer_is_picked_by_what_it_says(llm: ScriptedLLM, expected: int | None) -> None:
+    """The mean of two orders: a model that prefers the first place, whatever is there, picks none.
+
+    Its first of one order is the last of the other.
+    """
+    assert expected == Critic(llm).pick(QUERY, ANSWERS)
+    assert 2 == len(llm.prompts)
+
+
+@pytest.mark.parametrize(("replies", "expected"), [("32", 2), ("33", None), ("3??", 2)])
+def test_without_probabilities_the_numbers_written_are_picked(
+    replies: str, expected: int | None
+) -> None:
+    """The third of four is the second from behind; one order that can be read is enough."""
     only = {"can": frozenset({"complete"})}
-    found, record, _ = asked("pick", [reply, reply], **only)
+    found, record, _ = asked("pick", [*replies], **only)
 
-    assert 3 == asked("pick", [reply, "4"], **only)[0]
-    assert 0 == found
-    assert "unreadable twice, so the first answer stands" in record.notes[-1]
+    assert expected == found
+    assert (expected is None) == ("so the critic picks none" in str(record.notes))
+
+
+RIVALS = [Argument("Article 1, Section 3"), Argument("Article Two"), Argument("unknown")]
+
+
+def test_a_verdict_on_which_agents_do_not_agree_is_no_verdict() -> None:
+    """Asked again it sees the answers side by side; what it says twice is in dispute."""
+    reply = verdict("[]", "yes: Article 1, Section 3")
+    found, _, llm = asked("judge", [reply, reply], RIVALS)
+
+    assert Judgement(readable=False, disputed=(0, 1, 2)) == found
+    assert '[1] "Article 1, Section 3"; [2] "Article Two"' in llm.prompts[1][-1].content
+
+
+@pytest.mark.parametrize(
+    ("answers", "consistent"),
+    [
+        (("Shakespeare", "William Shakespeare"), "William Shakespeare"),
+        (("Paris, France", "paris"), "Paris"),
+        (("Paris", "unknown", "The documents do not say."), "Paris"),
+    ],
+)
+def test_short_and_long_forms_agree_and_no_answer_contradicts_none(
+    answers: Sequence[str], consistent: str
+) -> None:
+    """At once."""
+    given = [Argument(answer) for answer in answers]
+
+    assert consistent == asked("judge", [verdict("[]", f"yes: {consistent}")], given)[0].answer
+
+
+@pytest.mark.parametrize(
+    ("llm", "expected"),
+    [
+        (preferring("Article Two"), Judgement((0,), "", "Article Two")),
+        (preferring(), Judgement(readable=False)),
+    ],
+)
+def test_pairs_decide_in_both_orders(llm: ScriptedLLM, expected: Judgement) -> None:
+    """A bias to the first place averages out, and is named; silence is no rival."""
+    with Trace().recording(), step("pairs") as record:
+        found = Critic(llm).by_pairs(QUERY, RIVALS, (0, 1, 2))
+
+    assert expected == found
+    assert 2 == len(llm.prompts)
+    assert "the first place has" in record.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "expected"),
+    [
+        ('["Lyon"]', NOTHING),
+        ('[["Lyon", "Lyons"]]', [[0], [1, 3], [2]]),
+        ('["Paris"]', [[0, 2], [1], [3]]),
+        ("[2] and [4]", [[0], [1, 3], [2]]),
+        ("Answer [1], [2] and [4]", [[0, 1, 3], [2]]),
+    ],
+)
+def test_duplicates_may_be_named_by_their_text_or_with_and(
+    duplicates: str, expected: list[list[int]]
+) -> None:
+    """One text that but one answer has is no duplicate."""
+    assert expected == same(f"Unique answers: [Paris]\nDuplicate answers: {duplicates}")
+
+
+def test_evidence_that_no_document_has_is_marked() -> None:
+    """The critic is told."""
+    made_up = Argument("Lyon", "It is Lyon.", "So.", quoted=False)
+    prompt = asked("judge", [verdict()], [made_up, ARGUMENTS[0]])[2].prompts[0][0].content
+
+    assert 'Evidence (in none of its documents): "It is Lyon."' in prompt
+    assert 'Evidence: "It is Paris."' in prompt
 
 
 def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import BadReply
-from ragsieve_research.answer.parts import number_lists, parts, schema, strip_enclosing, text
+from ragsieve_research.answer.parts import (
+    number_lists,
+    parts,
+    same_answers,
+    schema,
+    strip_enclosing,
+    text,
+)
 
 NAMES = ("Incorrect answers", "Explanation", "Consistent answer")
 LINES = "Incorrect answers: [1]\nExplanation: Wrong.\nConsistent answer: no"
@@ -268,3 +275,50 @@ def test_only_text_is_text(value: Any) -> None:
 def test_only_what_encloses_all_is_taken_off(value: str, expected: str) -> None:
     """Quotes within a text are its own."""
     assert expected == strip_enclosing(value)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Reasoning: It is in France. Answer: Paris",
+        "Reasoning: It is in France. Final answer: Paris",
+        "**Reasoning:** It is in France. **Answer:** Paris",
+        "Reasoning: It is in France; Answer: Paris",
+        "Reasoning: It is in France.\nSo, Answer: Paris",
+    ],
+)
+def test_parts_may_follow_on_one_line(reply: str) -> None:
+    """Behind a stop, where the name opens no line."""
+    assert "Paris" == parts(reply, ["Reasoning", "Answer"])["Answer"].strip("* ")
+
+
+@pytest.mark.parametrize("reply", ["Reasoning: one. Answer: a. Answer: b", "an Answer: Paris"])
+def test_a_part_that_follows_twice_or_alone_is_unreadable(reply: str) -> None:
+    """A document may have been quoted."""
+    with pytest.raises(BadReply):
+        parts(reply, ["Reasoning", "Answer"])
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (("Shakespeare", "Ben Jonson", "William Shakespeare"), [[0, 2], [1]]),
+        (("Paris, France", "paris"), [[0, 1]]),
+        (("Kennedy", "John Fitzgerald Kennedy", "John Kennedy"), [[0], [1], [2]]),
+        (("York", "New York"), [[0], [1]]),
+        (("Article", "Article Two"), [[0], [1]]),
+        (("Elizabeth", "Elizabeth II"), [[0], [1]]),
+        (("5", "5 million"), [[0], [1]]),
+        (("No", "No Country"), [[0], [1]]),
+        (("Paris", "not Paris"), [[0], [1]]),
+        (("Paris", "Paris or Lyon"), [[0], [1]]),
+        (("Paris", "Paris is it"), [[0], [1]]),
+        (("Adams", "John Adams", "John Quincy Adams"), [[0], [1], [2]]),
+        (("", " "), [[0, 1]]),
+    ],
+)
+def test_short_and_long_forms_of_a_name_are_the_same(
+    answers: tuple[str, ...], expected: list[list[int]]
+) -> None:
+    """Up to two more names; a short form of several that differ is none's."""
+    assert expected == same_answers(answers)

@@ -58,10 +58,12 @@ def test_a_run_goes_on_and_can_be_extended(ragsieve: Command) -> None:
 
 
 def test_a_dry_run_asks_nothing(ragsieve: Command) -> None:
-    """It lists the cells."""
+    """It lists the cells, with calls and tokens: 4 questions, and 1 that is timed."""
     ended = ragsieve("bench", "run.toml", "--dry-run")
 
     assert 0 == ended.code
+    assert ["5", "5"] == ended.out.splitlines()[1].split()[3:5]
+    assert "about 10 LLM calls" in ended.err
     assert 3 == len(ended.out.strip().splitlines())
     assert not Path("runs").exists()
 
@@ -109,6 +111,20 @@ def test_two_runs_make_one_report(ragsieve: Command) -> None:
     assert 0 == ended.code
     assert "top-sentences" in ended.out
     assert "closed-book" in ended.out
+
+
+def test_models_of_a_recipe_can_be_replaced(ragsieve: Command) -> None:
+    """Generators, judge, embedder, reranker, and LLMs of parts; the error names what is none."""
+    critic = '{ name = "chunkrag", models = { critic = "openai:c", reranker = "rerank:r" } }'
+    Path("run.toml").write_text(RUN.replace('{ name = "all" }', '{ name = "all" }, ' + critic))
+    models = ["--llm", "openai:qwen", "--embedder", "openai:text-embedding-3-small"]
+    models += ["--reranker", "fake:overlap"]
+    ended = ragsieve("bench", "run.toml", "--dry-run", *models)
+    wrong = ragsieve("bench", "run.toml", "--dry-run", "--embedder", "openai:qwen")
+
+    assert (0, 2) == (ended.code, wrong.code)
+    assert ["openai:qwen"] * 3 == [row.split()[2] for row in ended.out.splitlines()[1:4]]
+    assert "openai:qwen is no embedder, it is of kind LLM" in wrong.err
 
 
 def test_failures_are_shown_and_counted(ragsieve: Command) -> None:

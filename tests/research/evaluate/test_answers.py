@@ -199,7 +199,7 @@ def test_a_judge_is_as_sure_as_its_model() -> None:
 def test_a_judge_that_writes_says_yes_or_no(replies: list[str], expected: float) -> None:
     """JSON's quotes do not matter; what cannot be read is asked once more, and why is told."""
     llm = ScriptedLLM(replies, can=WRITTEN)
-    told = "the reply should be yes or no, got 'yes and no'"
+    told = "the reply should be one of ['yes', 'no'], got 'yes and no'"
 
     assert expected == AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals"])
     assert [False, True][: len(replies)] == [told in shown(prompt) for prompt in llm.prompts]

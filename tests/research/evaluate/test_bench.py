@@ -254,6 +254,26 @@ def test_a_run_that_cannot_work_stops(tmp_path: Path) -> None:
         run(tmp_path, ONE, fails_on(""))
 
 
+def test_a_cell_that_fails_ends_itself_and_the_others_go_on(tmp_path: Path) -> None:
+    """Where it cannot run, before the first call; the report says both."""
+
+    def reply(prompt: Prompt) -> str:
+        if "Documents:" in prompt[0].content:
+            raise ModelError("no luck")
+        return "tungsten"
+
+    some = [BenchSystem(name=name) for name in ("all", "chunkrag-likelihood", "closed-book")]
+    llm = ScriptedLLM(reply, can=frozenset({"complete"}))
+    bench = run(tmp_path, replace(ONE, systems=some), llm)
+    notes = "\n".join(summarise([load_run(tmp_path)]).notes)
+
+    assert 12 == len(records(tmp_path, "sample--closed-book--fake-echo"))
+    assert 10 <= len(records(tmp_path, "sample--all--fake-echo"))
+    assert 2 == len(bench.unable)
+    assert "chunkrag-likelihood needs loglik of fake:echo" in notes
+    assert "all on sample with fake:echo: the first 10 questions" in notes
+
+
 def test_other_questions_or_models_are_not_mixed(tmp_path: Path) -> None:
     """The error names the file that was made from something else."""
     row = {"answers": ["x"], "documents": ["x"]}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import pickle
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +110,82 @@ def test_running_requests_end_before_the_error(serve: Serve) -> None:
 
     assert len(server.requests) < len(texts)
     assert len(current.usages) == len(server.requests) - 1
+
+
+def queueing(slots: int, seconds: float) -> tuple[Script, list[int]]:
+    """A server that answers so many at once, and how many waited or were answered at a time."""
+    gate, under_way, most = threading.Semaphore(slots), [0], [0]
+
+    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+        under_way[0] += 1
+        most[0] = max(most[0], under_way[0])
+        with gate:
+            time.sleep(seconds)
+        under_way[0] -= 1
+        return 200, reply(body["messages"][-1]["content"])
+
+    return script, most
+
+
+def test_no_more_requests_are_sent_than_a_server_has_slots(serve: Serve) -> None:
+    """So none waits in its queue while its time runs; over the calls of all threads."""
+    script, most = queueing(2, 0.15)
+    server = serve(script)
+    server.told = {"/props": {"total_slots": 2, "default_generation_settings": {"n_ctx": 4096}}}
+    llm = model(server, timeout_s=0.4)
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(llm.complete, [prompt(f"{n}{m}") for m in range(4)]) for n in "ab"]
+        replies = [call.result() for call in calls]
+
+    assert [[f"{n}{m}" for m in range(4)] for n in "ab"] == replies
+    assert [2] == most
+    assert 4096 == llm.context
+
+
+def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
+    """Where a server tells no slots: one of three is answered at a time, the last one late."""
+    script, _ = queueing(1, 0.2)
+    server = serve(script)
+
+    assert ["a", "b", "c"] == model(server, timeout_s=0.5).complete([prompt(t) for t in "abc"])
+    assert 4 == len(server.requests)
+
+
+def test_a_server_that_is_silent_is_not_asked_again(serve: Serve) -> None:
+    """Nobody had a reply, so nobody is late alone."""
+    server = serve(queueing(1, 3)[0])
+    with pytest.raises(ModelError, match=r"no reply in 0\.2 s"):
+        model(server, timeout_s=0.2).complete([prompt(t) for t in "abc"])
+
+    assert 3 == len(server.requests)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, 8192),
+        ({"/props": {"default_generation_settings": {"n_ctx": 4096}}}, 4096),
+        ({"/v1/models": {"data": [{"id": "m", "max_model_len": 1024}]}}, 1024),
+        ({"/v1/models": {"data": [{"id": "n", "max_model_len": 1024}, {"id": "o"}]}}, 8192),
+        ({"/props": [], "/v1/models": {"data": "x"}}, 8192),
+        ({"/props": {"default_generation_settings": {"n_ctx": "many"}}}, 8192),
+    ],
+)
+def test_the_context_is_that_which_the_server_tells(
+    serve: Serve, told: dict[str, Any], expected: int
+) -> None:
+    """Where no option says it; asked when it is first needed, not to print or pickle a model."""
+    server = serve(always(200, reply("ok")))
+    server.told = told
+    llm = model(server)
+    copy = pickle.loads(pickle.dumps(llm))
+    assert (repr(llm), []) == (repr(copy), server.paths)
+
+    assert (expected, expected, 512) == (
+        llm.context,
+        copy.context,
+        model(server, context=512).context,
+    )
 
 
 @pytest.mark.parametrize(
@@ -393,14 +472,14 @@ def test_unlikely_shared_tokens_do_not_matter(serve: Serve) -> None:
 
 
 def test_unreadable_choices_stay_open(serve: Serve) -> None:
-    """A text that is no option is asked for once more, then all options count the same."""
+    """A text that is no option is asked for once more, then the choice is unknown."""
     server = serve(choosing(None, "perhaps"))
     with step("judge") as current:
         shares = model(server).choose([prompt("?")], [["yes", "no"]])
 
-    assert [[0.5, 0.5]] == shares
+    assert [None] == shares
     assert 3 == len(server.requests)
-    assert current.notes[-1].startswith("choice 0 stays open, all options count the same")
+    assert current.notes[-1].startswith("unreadable twice, so choice 0 stays open")
 
 
 def test_each_choice_keeps_its_place(serve: Serve) -> None:
@@ -562,5 +641,5 @@ def test_a_real_server_completes_counts_and_chooses(smol: tuple[str, Path]) -> N
     assert replies[0] == replies[1] != ""
     assert [1, 0] == llm.count(["Hello", ""])
     assert all(usage.tokens_in > 20 and 0 < usage.tokens_out for usage in current.usages)
-    assert shares[0] in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
+    assert shares[0] in ([1.0, 0.0], [0.0, 1.0], None)
     assert "first tokens do not tell ['Paris', 'Rome'] apart: asked 1 as text" in current.notes

@@ -124,7 +124,7 @@ def test_random_merging_discards_what_an_incorrect_agent_has() -> None:
 def test_without_random_parts_it_is_winnowrag() -> None:
     """The critic is asked and the paper's inequality decides."""
     same = 'Unique answers: ["Rome"]\nDuplicate answers: [[1, 2]]'
-    result = ask(APART, {**CAPITALS, "b": "rom"}, [same, ROME])
+    result = ask(APART, {**CAPITALS, "b": "rom"}, [same, ROME.replace("[]", "[2]")])
 
     assert ["ellipse"] == [event["by"] for event in events(result, "merge")]
 

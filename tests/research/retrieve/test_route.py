@@ -402,12 +402,12 @@ def test_an_untrained_llm_may_choose_none_a_trained_one_chooses_the_best() -> No
 
 
 def test_an_llm_that_cannot_choose_writes_yes_or_no() -> None:
-    """What stays unreadable is asked, and the trace says so."""
+    """What stays unreadable is not asked, and the trace says so."""
     replies = ["Yes.", "perhaps", "maybe"]
     names, notes = chosen(LLMRouter(ScriptedLLM(replies, can=frozenset({"complete"}))))
 
-    assert ["web", "api"] == names
-    assert notes[-1].startswith("unreadable twice, so api is asked")
+    assert ["web"] == names
+    assert notes[-1].startswith("unreadable twice, so api is not asked")
 
 
 @dataclass(frozen=True)

@@ -257,23 +257,21 @@ def test_anything_but_a_digit_is_asked_once_more(judge: Any, reply: str) -> None
     assert 1 == record.unreadable
     assert "unreadable reply, asked once more" in record.notes[0]
     assert Message("assistant", reply) == llm.prompts[1][-2]
-    assert "one digit from 0 to 9" in llm.prompts[1][-1].content
+    assert "a number from 0 to 9" in llm.prompts[1][-1].content
 
 
-@pytest.mark.parametrize(
-    ("judge", "expected"), [(Relevance, 0.5), (Critique, 0.5), (Reflection, 0.25)]
-)
-def test_a_reply_that_stays_unreadable_decides_nothing(judge: Any, expected: float) -> None:
-    """It counts as the middle of the scale, or leaves the own rating; the others have theirs."""
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_rating_that_stays_unreadable_is_left_out(judge: Any) -> None:
+    """In its place stands the mean of the others' as another score."""
     llm = writer("none", "9", "none still")
     scores, record = judged(
         judge(llm), segment(relevance=0.25), segment("It rained.", relevance=0.75)
     )
 
-    assert [expected, 1.0] == scores
+    assert [1.0, 1.0] == scores
+    assert [True, False] == ["unread" in s.scores for s in record.after]
     assert 2 == record.unreadable
-    assert f"so it counts as {expected:.2f}" in record.notes[-1]
-    assert "none still" in record.notes[-1]
+    assert ["none still" in record.notes[-2], "left out" in record.notes[-1]] == [True, True]
 
 
 HOSTILE = {

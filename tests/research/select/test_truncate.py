@@ -76,16 +76,16 @@ def test_what_is_past_the_cut_says_so() -> None:
     ]
 
 
-@pytest.mark.parametrize(("reply", "k"), [("2", 2), (" 0\n", 0), ("03", 3), ("3", 3)])
+@pytest.mark.parametrize(("reply", "k"), [("2", 2), (" 0\n", 0), ("03", 3), ("2 sentences", 2)])
 def test_a_model_that_cannot_choose_writes_the_number(reply: str, k: int) -> None:
-    """A number from 0 to n, and nothing else."""
+    """A number from 0 to n."""
     texts, record = kept(Truncate(writer(reply)), scored(3, 2, 1))
 
     assert [3, 2, 1][:k] == texts
     assert [] == record.notes
 
 
-UNREADABLE = ["", "4", "-1", "2.0", "two", "2 sentences", "K=2", "²", "２", "٣", "1\n2", "9" * 5000]
+UNREADABLE = ["", "4", "-1", "2.0", "²", "２", "٣", "1\n2", "9" * 5000]
 
 
 @pytest.mark.parametrize("reply", UNREADABLE)
@@ -105,7 +105,7 @@ def test_what_stays_unreadable_keeps_all(reply: str) -> None:
     texts, record = kept(Truncate(writer(reply, reply)), scored(3, 2, 1))
 
     assert [3, 2, 1] == texts
-    assert record.notes[1].startswith("unreadable twice, so all 3 segments stay")
+    assert record.notes[-1].startswith("unreadable twice, so all 3 segments stay")
 
 
 def test_only_the_best_are_shown() -> None:

@@ -151,16 +151,30 @@ def test_a_consistent_answer_ends_the_second_round() -> None:
 def test_a_consistent_answer_is_of_all_that_agree_with_it() -> None:
     """Who is not called incorrect, but says something else, does not stand."""
     answers = {"a": "Rome", "b": "in Rome, Italy", "c": "Lyon"}
-    ended = held(APART, answers, [DISTINCT, verdict([], "Rome")])
+    ended = held(APART, answers, [DISTINCT, verdict([3], "Rome")])
 
     assert ["a", "b"] == ended.kept
 
 
-def test_a_consistent_answer_in_new_words_rests_on_all_that_are_not_incorrect() -> None:
-    """Nobody has said it in these words, so none of them can be told from the others."""
-    ended = held(APART, CAPITALS, [DISTINCT, verdict([3], "in Europe")])
+@pytest.mark.parametrize(
+    ("picks", "kept"),
+    [
+        ("211112", ["b"]),  # Rome–Paris, Rome–Lyon, Paris–Rome, Paris–Lyon, Lyon–Rome, Lyon–Paris
+        ("111111", ["a"]),
+        ("??????" * 2, ["a"]),
+    ],
+)
+@pytest.mark.parametrize("consistent", ["Rome", "in Europe"])
+def test_an_agreement_that_is_not_there_is_decided_by_pairs(
+    consistent: str, picks: str, kept: list[str]
+) -> None:
+    """Who is right in both orders against each other stands; else nobody, but the majority."""
+    said = verdict([], consistent)
+    replies = [DISTINCT, said, said, *picks]
+    ended = held(APART, CAPITALS, replies, rounds=1)
+    answer = {"a": "Rome", "b": "Paris"}[kept[0]]
 
-    assert (["a", "b"], "in Europe") == (ended.kept, ended.end["answer"])
+    assert (kept, answer) == (ended.kept, ended.end["answer"])
 
 
 def test_the_majority_stands_where_rounds_run_out() -> None:
@@ -201,7 +215,7 @@ def test_a_contradictory_verdict_is_no_agreement() -> None:
     """Only agent 1 says Rome, and it is called incorrect: unreadable, so nothing stands by it."""
     contradictory = verdict([1], "Rome")
     ended = held(APART, CAPITALS, [DISTINCT, contradictory, verdict([1, 3], "Paris")])
-    twice = held(APART, CAPITALS, [DISTINCT, *[contradictory] * 2], rounds=1)
+    twice = held(APART, CAPITALS, [DISTINCT, *[contradictory] * 2, *"111111"], rounds=1)
 
     assert (["b"], "Paris") == (ended.kept, ended.end["answer"])
     assert (["a"], "Rome") == (twice.kept, twice.end["answer"])
@@ -418,10 +432,18 @@ def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
 
 def test_without_winnowing_the_critic_picks_at_once() -> None:
     r"""The paper's \W: the answers of the clusters, a number, and its documents."""
-    ended = held(APART, CAPITALS, ["2"], rounds=0)
+    ended = held(APART, CAPITALS, ["2", "2"], rounds=0)
 
     assert (["b"], "Paris", "picked at once") == (ended.kept, ended.end["answer"], ended.end["why"])
-    assert (3, 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
+    assert (3, 2) == (len(ended.agents.prompts), len(ended.critic.prompts))
+
+
+def test_where_the_critic_picks_none_the_majority_stands() -> None:
+    """Never the first answer for want of a number."""
+    ended = held(APART, {"a": "Rome", "b": "Paris", "c": "Paris"}, [*"????"], rounds=0)
+
+    assert ("Paris", ["b", "c"]) == (ended.end["answer"], ended.kept)
+    assert "the majority, as the critic picked none" == ended.end["why"]
 
 
 def test_what_all_agree_on_needs_no_pick() -> None:
@@ -449,8 +471,8 @@ def test_a_critic_may_know_the_gold_answers(gold: Sequence[str], kept: list[str]
 def test_a_span_given_twice_counts_once() -> None:
     """The first of them stays as it is, in the order given."""
     first, other = whole("a").scored("s", 1.0), whole("b").scored("s", 2.0)
-    critic = ScriptedLLM([DISTINCT, verdict([], "it")])
-    winnow = Winnow(Agent(speaker(CAPITALS)), Critic(critic), Plane(APART))
+    critic = ScriptedLLM([DISTINCT, verdict([], "Rome")])
+    winnow = Winnow(Agent(speaker({"a": "Rome", "b": "Rome"})), Critic(critic), Plane(APART))
     kept = winnow(QUERY, [first, other, replace(first, scores={"s": 3.0})])
 
     assert [("a", 1.0), ("b", 2.0)] == [(s.text, s.score) for s in kept]

@@ -50,6 +50,8 @@ def asked_for(prompt: Prompt) -> str:
     text = prompt[0].content
     if prompt[0].role == "system":
         return "argue" if "remarked" in text else "answer"
+    if "Reply with its number alone" in text:
+        return "pick"
     if RESPONSE.search(text):
         return "judge"
     return "same" if "Do not judge" in text else "pick"
@@ -280,7 +282,9 @@ def test_a_question_costs_no_more_than_was_said(
     most = k - sum(len(e["of"]) for e in story if e["event"] == "merge" and e["round"] == 0)
 
     again = sum(len(prompt) > 2 for prompt in model.prompts)  # after a contradictory verdict
-    assert len(model.prompts) - again <= k + 1 + rounds * (most + 1)
+    pairs = sum(asked_for(prompt) == "pick" for prompt in model.prompts)  # of such verdicts
+    assert pairs <= max(2, 12 * rounds)
+    assert len(model.prompts) - again - pairs <= k + 1 + rounds * (most + 1)
     assert len(model.prompts) == sum(
         u.model == model.identity for step in result.trace.steps for u in step.usages
     )

@@ -1,0 +1,99 @@
+"""Embedders behind servers of the OpenAI protocol: ``/v1/embeddings``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsieve.errors import ModelError
+from ragsieve.models.server import Server
+from ragsieve.text import safe
+from ragsieve.trace import Usage, record_usage
+
+_WORD = re.compile(r"\w+")
+
+
+class _Row(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Reply(msgspec.Struct):
+    data: list[_Row]
+    usage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class OpenAIEmbeddings(Server):
+    """An embedder behind a server's ``/embeddings``; vectors are made of unit length.
+
+    Control characters become U+FFFD; a blank text is sent as ``.``, as servers refuse one. Each
+    text is charged an equal share of the tokens that the reply counts, else its words.
+
+    Args:
+        model: The model's name on the server, as ``text-embedding-3-small``.
+        base_url: What stands before ``/embeddings``; unset, ``OPENAI_BASE_URL`` or OpenAI's own.
+        api_key: The key; unset, ``OPENAI_API_KEY``.
+        max_texts: Texts in one request.
+        timeout_s, max_retries, concurrency: See `ragsieve.models.server.Server`.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    max_texts: int = field(default=64, kw_only=True)
+
+    backend: ClassVar[str] = "openai_embeddings"
+    size: ClassVar[str] = "max_texts"
+
+    def __post_init__(self) -> None:
+        default = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        object.__setattr__(self, "base_url", self.base_url or default)
+        object.__setattr__(self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY", ""))
+        super().__post_init__()
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Vectors of unit length, ``(len(texts), dim)``; a query is embedded as any text.
+
+        Raises:
+            ModelError: If the server fails, or its reply has not one finite vector a text.
+        """
+        parts = [texts[n : n + self.max_texts] for n in range(0, len(texts), self.max_texts)]
+        futures = self._map(self._ask, parts)
+        rows = [row for f in futures if not f.cancelled() for row in f.result()]
+        record_usage([Usage(self.identity, tokens, embedded=True) for _, tokens in rows])
+        vectors = np.array([vector for vector, _ in rows], np.float32)
+        if not rows:
+            return vectors.reshape(0, 1)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+
+    def _ask(self, texts: Sequence[str]) -> list[tuple[list[float], int]]:
+        """Vector and tokens of each text."""
+        sent = [text if text.strip() else "." for text in map(safe, texts)]
+        body = {"model": self.model, "input": sent, "encoding_format": "float"}
+        data = self._post("embeddings", body)
+        try:
+            reply = msgspec.convert(data, _Reply)
+        except msgspec.ValidationError as error:
+            raise self._failed(f"reply cannot be read: {error}, got {data!r:.80}") from error
+        rows = sorted(reply.data, key=lambda row: row.index)
+        sizes = {len(row.embedding) for row in rows}
+        if [row.index for row in rows] != [*range(len(sent))] or len(sizes) != 1 or 0 in sizes:
+            raise self._mismatch(len(sent), len(rows))
+        if not np.isfinite([row.embedding for row in rows]).all():
+            raise self._failed("a vector must be finite")
+        total = (reply.usage or {}).get("prompt_tokens")
+        words = [len(_WORD.findall(text)) for text in sent]
+        shares = [total // len(sent)] * len(sent) if isinstance(total, int) else words
+        return [(row.embedding, tokens) for row, tokens in zip(rows, shares, strict=True)]
+
+    def _mismatch(self, count: int, got: int) -> ModelError:
+        return self._failed(f"{count} texts must have a vector of one length each, got {got}")

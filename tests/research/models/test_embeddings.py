@@ -1,0 +1,75 @@
+"""Embedders behind a server's ``/v1/embeddings``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from ragsieve import models
+from ragsieve.errors import ModelError
+from ragsieve.models.embeddings import OpenAIEmbeddings
+from ragsieve.trace import step
+from tests.serving import Handler, served
+
+
+class Embeddings(Handler):
+    """A text's vector is its length and 1, in any order; ``bad`` is sent in its place."""
+
+    bad: Any = None
+    sizes: ClassVar[list[int]] = []
+
+    def do_POST(self) -> None:
+        """Reply."""
+        texts = self.asked()["input"]
+        self.sizes.append(len(texts))
+        rows = [{"index": n, "embedding": [len(text), 1]} for n, text in enumerate(texts)]
+        usage = {"prompt_tokens": 4 * len(texts)}
+        self.reply(200, self.bad or {"data": rows[::-1], "usage": usage})
+
+
+def test_texts_are_embedded_in_batches_of_unit_length() -> None:
+    """In the order given; each is charged its share of the tokens."""
+    texts = ["a" * n for n in range(1, 6)]
+    with served(Embeddings) as url, step("embed") as record:
+        model = models.load("openai:text-embedding-3-small", base_url=f"{url}/v1", max_texts=2)
+        vectors = model.embed(texts)
+
+    assert [2, 2, 1] == sorted(Embeddings.sizes, reverse=True)
+    assert np.allclose(1, np.linalg.norm(vectors, axis=1))
+    assert [1, 2, 3, 4, 5] == (vectors[:, 0] / vectors[:, 1]).round().tolist()
+    assert [4] * 5 == [usage.tokens_in for usage in record.usages]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [],
+        {"data": []},
+        {"data": [{"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": ["x"]}]},
+    ],
+)
+def test_a_reply_without_a_vector_a_text_is_an_error(bad: Any) -> None:
+    """In one line."""
+    with served(type("Bad", (Embeddings,), {"bad": bad or {"x": 1}})) as url:
+        model = OpenAIEmbeddings("m", base_url=url, max_retries=0)
+
+        with pytest.raises(ModelError, match="openai_embeddings:m@"):
+            model.embed(["a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("openai:text-embedding-3-small", "embedder"),
+        ("openai:nomic-embed-text", "embedder"),
+        ("openai_embeddings:bge-m3", "embedder"),
+        ("openai:gpt-4o-mini", "LLM"),
+    ],
+)
+def test_a_name_says_what_it_is(name: str, kind: str) -> None:
+    """That of an embedder has "embed" in it."""
+    assert kind == models.kind_of(name)
