@@ -17,6 +17,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from ragsieve.deadline import check_time, ends
 from ragsieve.errors import ModelError
 from ragsieve.models.windows import Window
 
@@ -61,8 +62,15 @@ class Encoder:
 
         Raises:
             ModelError: If onnxruntime fails, or a logit is not finite.
+            Overdue: At the deadline; windows that were not begun are not read.
         """
-        return list(_passes(threads, os.getpid()).map(self._logits, windows))
+        moment = ends()
+
+        def read(window: Window) -> NDArray[np.float32]:
+            check_time(moment())
+            return self._logits(window)
+
+        return list(_passes(threads, os.getpid()).map(read, windows))
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
         ids = np.array([window.ids], np.int64)

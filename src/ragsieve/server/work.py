@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from ragsieve.deadline import Pool
 from ragsieve.server.faults import Fault, fault_of
 from ragsieve.server.settings import Limits
 
@@ -29,9 +30,8 @@ class Work:
 
     def open(self) -> None:
         """Begin with no thread, also after `close`."""
-        workers = self._limits.workers
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ragsieve-serve")
-        self._parser = ThreadPoolExecutor(1, thread_name_prefix="ragsieve-parse")
+        self._pool = Pool(self._limits.workers)
+        self._parser = Pool(1)
 
     @property
     def running(self) -> int:
@@ -93,7 +93,7 @@ class Work:
     def close(self) -> None:
         """Begin nothing more."""
         for pool in (self._pool, self._parser):
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close()
 
     def _left(self, _: Any = None) -> None:
         with self._lock:
