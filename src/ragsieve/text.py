@@ -29,7 +29,7 @@ _UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # no
 _CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
-_BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
+_BLOCK = re.compile(r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
 
 _SAMPLE = 600  # characters in which a language shows
 _MIN_CERTAIN = 0.3  # probability below which another language than English is not believed

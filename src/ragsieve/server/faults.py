@@ -12,7 +12,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, RagsieveError, SourceError
+from ragsieve.errors import (
+    ContextOverflow,
+    InputError,
+    ModelError,
+    Overdue,
+    RagsieveError,
+    SourceError,
+)
 from ragsieve.inspector.views import clean
 from ragsieve.text import safe
 
@@ -78,6 +85,8 @@ def fault_of(error: Exception) -> Fault:
         return Fault(422, "invalid_input", str(error))
     if isinstance(error, ContextOverflow):
         return Fault(413, "context_overflow", str(error))
+    if isinstance(error, Overdue):
+        return Fault(503, "timeout", str(error), retry_s=5)
     if isinstance(error, ModelError | SourceError):
         return Fault(502, "model_failed", str(error))
     if isinstance(error, RagsieveError):

@@ -19,9 +19,10 @@ class Limits:
     Args:
         max_body_mb: Megabytes (10^6 bytes) of a request's body; over them 413.
         max_documents: Documents of a request; over them 413.
-        max_tokens: Tokens of a request's documents, as the generator counts them; over them 413.
-        timeout_s: Seconds until a request that waits or runs is answered with 503. What a model is
-            at cannot be stopped: it keeps its worker until it ends.
+        max_tokens: Tokens of a request's question and documents with all their fields, as the
+            generator counts them; over them, or over eight bytes for each, 413.
+        timeout_s: Seconds until a request that waits or runs is answered with 503, and its work
+            ends at its model's next window or token.
         workers: Requests that run at once; what they ask of a model is batched.
         queue: Requests that may wait beside; over them 503.
         per_client: Requests that one client (by its token, or its address) may have inside; over
