@@ -23,7 +23,7 @@ from ragsieve.errors import InputError, one_line
 from ragsieve.files import writing
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
-from ragsieve.text import begins, contains_answer, counted, normalise
+from ragsieve.text import begins, contains_answer, counted, json_text, normalise
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]
@@ -189,7 +189,7 @@ class Batch:
 
     def _append(self, done: Done) -> Done:
         if done.record:
-            line = json.dumps(done.record).encode() + b"\n"
+            line = json_text(done.record).encode() + b"\n"
             with writing(f"output {self.output}"):
                 while line:  # a full disk takes a part of it
                     line = line[self._file.write(line) :]

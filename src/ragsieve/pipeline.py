@@ -20,6 +20,7 @@ from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_ma
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.tables import map_dataset
+from ragsieve.text import safe
 from ragsieve.trace import Kind, Trace, note, record_drop, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult, rounded
 
@@ -238,6 +239,7 @@ class System:
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
 
+        Control characters and lone surrogates of the answer become U+FFFD (`ragsieve.text.safe`).
         Where a stage has answered by itself, that is the answer and the reader is not asked.
         """
         *_, result = self._answered(query, documents)
@@ -271,16 +273,17 @@ class System:
             on_kept(result)
         with result.trace.recording(), step(repr(self.reader), result.kept, "reader") as record:
             if stream and not answer and isinstance(self.reader, Streaming):
-                answer = yield from self.reader.stream(result.query, result.kept)
+                answer = yield from _safe(self.reader.stream(result.query, result.kept))
                 record.after = answer.segments
             elif answer:
                 note("not asked: a stage before it has answered")
                 record.after = result.kept
-                yield answer.text
+                yield safe(answer.text)
             else:
                 answer = self.reader(result.query, result.kept)
                 record.after = answer.segments
-                yield answer.text
+                yield safe(answer.text)
+        answer = replace(answer, text=safe(answer.text), reply=safe(answer.reply))
         yield replace(result, answer=answer)
 
     def map(
@@ -381,6 +384,16 @@ class System:
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
+
+
+def _safe(pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            answer: Answer = end.value
+            return answer
+        yield safe(piece)
 
 
 def _with_found(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import codecs
 import functools
+import json
 import re
 import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sentencex
 
@@ -165,6 +166,23 @@ def safe(text: str) -> str:
     sees, end a string early, or cannot be encoded at all.
     """
     return _UNSAFE.sub("\ufffd", text)
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """JSON in ASCII that any reader takes: lone surrogates, which strict ones refuse, are U+FFFD.
+
+    Args:
+        value: JSON values.
+        options: Of `json.dumps`.
+
+    Raises:
+        TypeError, ValueError: As `json.dumps`.
+    """
+    line = json.dumps(value, **options)
+    if "\\ud" not in line:
+        return line
+    shown = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    return json.dumps(json.loads(shown), **options)
 
 
 def legacy_charset(label: str) -> str:

@@ -21,7 +21,7 @@ from ragsieve.errors import (
     SourceError,
 )
 from ragsieve.inspector.views import clean
-from ragsieve.text import safe
+from ragsieve.text import json_text, safe
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def json_response(
 def as_json(values: Any) -> str:
     """``values`` as JSON on one line, in ASCII, so that no text in it can fail to be encoded."""
     try:
-        return json.dumps(values, allow_nan=False)
+        return json_text(values, allow_nan=False)
     except (TypeError, ValueError):  # a stage of somebody's own may trace anything
         return json.dumps(clean(values), allow_nan=False)
 
