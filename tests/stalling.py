@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ _EVENTS = _HEAD % b"text/event-stream" + b"\r\n"
 _WAIT = b"HTTP/1.1 %s\r\nRetry-After: %d\r\nContent-Length: 0\r\n\r\n"
 _BUSY, _LIMITED = b"503 Service Unavailable", b"429 Too Many Requests"
 _MOVED = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again/%d\r\nContent-Length: 0\r\n\r\n"
+_REFUSED = b"HTTP/1.1 500 Oops\r\nContent-Length: 99\r\n\r\n{"
 _MORE = b" " * 65_536
 
 MODES: dict[str, tuple[bytes, bytes, float]] = {  # what comes first, what again and again, pauses
@@ -42,13 +43,18 @@ MODES: dict[str, tuple[bytes, bytes, float]] = {  # what comes first, what again
     "Retry-After: 119": (_WAIT % (_LIMITED, 119), b"", -1),
     "Retry-After of a year": (_WAIT % (_BUSY, 31_536_000), b"", -1),
     "closes at half": (_LEFT, b"", -1),
+    "closes at half of an error": (_REFUSED, b"", -1),
 }
 
 
+def stalling(mode: str) -> AbstractContextManager[str]:
+    """The address of a server of a mode."""
+    return sending(*MODES[mode])
+
+
 @contextmanager
-def stalling(mode: str) -> Iterator[str]:
+def sending(first: bytes, again: bytes, pause: float) -> Iterator[str]:
     """The address of a server that treats every connection so; below a pause of 0 it closes."""
-    first, again, pause = MODES[mode]
     over = threading.Event()
 
     def answer(connection: socket.socket) -> None:
@@ -105,6 +111,7 @@ def callers(url: str, **options: Any) -> dict[str, Callable[[], object]]:
 
 def waits(url: str, seconds: float, **options: Any) -> dict[str, tuple[float, str]]:
     """Seconds that each caller takes, all at once, and its error, under a deadline."""
+    calls = callers(url, **options)  # imports take seconds
     began = time.monotonic()
 
     def wait(call: Callable[[], object]) -> tuple[float, str]:
@@ -116,7 +123,7 @@ def waits(url: str, seconds: float, **options: Any) -> dict[str, tuple[float, st
             error = str(raised)
         return time.monotonic() - began, error
 
-    found = {name: start(partial(wait, call)) for name, call in callers(url, **options).items()}
+    found = {name: start(partial(wait, call)) for name, call in calls.items()}
     return {name: future.result() for name, future in found.items()}
 
 

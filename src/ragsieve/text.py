@@ -9,7 +9,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import sentencex
@@ -166,6 +166,17 @@ def safe(text: str) -> str:
     sees, end a string early, or cannot be encoded at all.
     """
     return _UNSAFE.sub("\ufffd", text)
+
+
+def safe_pieces(pieces: Generator[str, None, T]) -> Generator[str, None, T]:
+    """The same pieces, each `safe`, and what they return."""
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield safe(piece)
 
 
 def json_text(value: Any, **options: Any) -> str:

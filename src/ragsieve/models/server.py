@@ -19,6 +19,7 @@ from ragsieve.errors import (
     InputError,
     ModelError,
     Overdue,
+    RagsieveError,
     check_positive,
     check_range,
     needs_extra,
@@ -165,7 +166,9 @@ class Server(Reopened):
         """Raise what the client raises in the block as errors of ours."""
         try:
             yield
-        except (openai.OpenAIError, ValueError, RecursionError, _Ended) as error:
+        except RagsieveError:
+            raise
+        except (Exception, _Ended) as error:  # the client's own, or its HTTP library's
             check_time(deadline())
             raise self._error(error, body) from (None if self._leaks(error) else error)
 
@@ -180,9 +183,11 @@ class Server(Reopened):
             return self._failed(f"no reply in {self.timeout_s} s, {attempts}")
         if isinstance(error, openai.APIStatusError):
             return self._translated(error, body)
-        if isinstance(error, openai.APIConnectionError):
-            return self._failed(f"no connection: {error.__cause__ or error}")
-        return self._failed(f"reply is not JSON: {error}")
+        if isinstance(error, openai.OpenAIError | ValueError | RecursionError):
+            away = isinstance(error, openai.APIConnectionError)
+            what = f"no connection: {error.__cause__ or error}"
+            return self._failed(what if away else f"reply is not JSON: {error}")
+        return self._failed(f"no whole reply: {error}")
 
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
         if error.status_code < 400:
