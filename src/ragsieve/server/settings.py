@@ -54,6 +54,7 @@ class Upstream:
         base_url: Where it answers, mostly ending in ``/v1``.
         api_key: Its key; where empty, and the server has no tokens of its own, the client's.
         timeout_s: Seconds that it may stay silent.
+        total_s: Seconds of a reply in all, to its last byte or event.
 
     Raises:
         InputError: If one breaks its rule; a key is not shown.
@@ -62,6 +63,7 @@ class Upstream:
     base_url: str
     api_key: str = field(default="", repr=False)
     timeout_s: float = 120.0
+    total_s: float = 900.0
 
     def __post_init__(self) -> None:
         if not is_plain_url(self.base_url):
@@ -70,7 +72,7 @@ class Upstream:
             raise InputError(f"upstream must be http(s)://host[:port][/path], got {value}")
         if self.api_key and not _SECRET.fullmatch(self.api_key):
             raise InputError("the upstream's key must be printable ASCII without spaces")
-        check_positive(self, timeout_s=math.inf)
+        check_positive(self, timeout_s=math.inf, total_s=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)

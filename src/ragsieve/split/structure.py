@@ -71,7 +71,8 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> list[_Line]:
-    lines, start = [], 0
+    lines: list[_Line] = []
+    start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         if len(lines) > 1 and lines[-1].kind == lines[-2].kind == "blank":
