@@ -44,7 +44,11 @@ class Encoder:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4  # what fails is raised
         self._session = ort.InferenceSession(
-            data, options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW]
+            data,
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=[_SLOW],
+            enable_fallback=0,  # it would print of it, and try the same again
         )
         self._inputs = {node.name for node in self._session.get_inputs()}
         outputs = [out.shape for out in self._session.get_outputs()]
