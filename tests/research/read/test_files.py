@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -288,6 +289,17 @@ def test_a_bomb_is_a_line_or_little_text(name: str, tmp_path: Path) -> None:
     assert "root:" not in said
     assert time.monotonic() - began < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
+
+
+def test_devices_in_a_folder_are_left_out(tmp_path: Path) -> None:
+    """A pipe that nobody writes to, and what never ends."""
+    os.mkfifo(tmp_path / "a.txt")
+    (tmp_path / "b.txt").symlink_to("/dev/zero")
+    (tmp_path / "c.txt").write_text("Bees.")
+    others: Counter[str] = Counter()
+
+    assert ["Bees."] == [document.text for document in read_documents([str(tmp_path)], others)]
+    assert {".txt": 2} == others
 
 
 def test_a_file_has_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
