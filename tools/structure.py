@@ -38,6 +38,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
     CORE: [
         ["errors", "types", "schema"],
         [
+            "deadline",
             "registry",
             "text",
             "documents",

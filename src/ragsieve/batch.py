@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -18,11 +18,12 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
+from ragsieve.deadline import Pool
 from ragsieve.errors import InputError, one_line
 from ragsieve.files import writing
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
-from ragsieve.text import begins, contains_answer, counted, normalise
+from ragsieve.text import begins, contains_answer, counted, json_text, normalise
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]
@@ -132,7 +133,7 @@ class Batch:
         if limit is not None and limit < 1:
             raise InputError(f"limit must be at least 1, got {limit!r}")
         pending: set[Future[Done]] = set()
-        pool = ThreadPoolExecutor(workers)
+        pool = Pool(workers)
         try:
             for number, line in islice(lines(self.source), limit):
                 mark = hashlib.sha256(line.strip()).hexdigest()[:16]
@@ -146,7 +147,7 @@ class Batch:
             for future in as_completed(pending):
                 yield self._append(future.result())
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close()
 
     def sort(self) -> None:
         """Put what is written in the order of the questions."""
@@ -188,7 +189,7 @@ class Batch:
 
     def _append(self, done: Done) -> Done:
         if done.record:
-            line = json.dumps(done.record).encode() + b"\n"
+            line = json_text(done.record).encode() + b"\n"
             with writing(f"output {self.output}"):
                 while line:  # a full disk takes a part of it
                     line = line[self._file.write(line) :]
@@ -270,7 +271,7 @@ def stream(
         workers: Questions at once; at least 1.
         limit: Only this many questions; all where None.
     """
-    pool = ThreadPoolExecutor(workers)
+    pool = Pool(workers)
     pending: Queue[Future[Done] | None] = Queue(2 * workers)
 
     def one(number: int, line: bytes) -> Done:
@@ -295,7 +296,7 @@ def stream(
         while future := pending.get():
             yield future.result()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.close()
 
 
 def accuracy(output: str, answers: Sequence[str]) -> float:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
+from functools import cache, partial
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
 
+from ragsieve.deadline import Pool
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.result import Result
@@ -51,7 +53,7 @@ def run_many(
 def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterator[T]:
     """``call`` of each item, so many at once, in their order; see `run_many`."""
     pending: deque[Future[T]] = deque()
-    pool = ThreadPoolExecutor(workers)
+    pool = Pool(workers)
     try:
         for item in items:
             pending.append(pool.submit(call, item))
@@ -60,7 +62,7 @@ def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterat
         while pending:
             yield pending.popleft().result()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.close()
 
 
 def _parts(question: object, place: int) -> tuple[Query | str, Sequence[AnyDocument] | None]:
@@ -107,9 +109,16 @@ def in_own_context(pieces: Generator[T, None, None]) -> Iterator[T]:
 
 async def in_thread(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """Result of ``call``, which runs in a thread of its own."""
-    from asyncio import to_thread  # takes 50 ms
+    from asyncio import wrap_future  # takes 50 ms
 
-    return await to_thread(call, *arguments, **options)
+    run = partial(copy_context().run, call, *arguments, **options)
+    return await wrap_future(_threads(os.getpid()).submit(run))
+
+
+@cache
+def _threads(_process: int) -> Pool:
+    """Threads of all calls of a process; a forked one has none of its parent's."""
+    return Pool(32)
 
 
 def cores() -> int:

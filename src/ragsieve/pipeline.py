@@ -184,6 +184,7 @@ class System:
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
 
+        Control characters and lone surrogates of the answer become U+FFFD (`ragsieve.text.safe`).
         Where a stage has answered by itself, that is the answer and the reader is not asked.
         """
         *_, result = self._answered(query, documents)
@@ -211,22 +212,25 @@ class System:
         stream: bool = False,
         on_kept: Callable[[Result], object] | None = None,
     ) -> Generator[str | Result, None, None]:
+        from ragsieve.text import safe, safe_pieces  # takes 40 ms
+
         documents = () if documents is None and not self.source else documents
         result, answer = self._filtered(query, documents)
         if on_kept:
             on_kept(result)
         with result.trace.recording(), step(repr(self.reader), result.kept, "reader") as record:
             if stream and not answer and isinstance(self.reader, Streaming):
-                answer = yield from self.reader.stream(result.query, result.kept)
+                answer = yield from safe_pieces(self.reader.stream(result.query, result.kept))
                 record.after = answer.segments
             elif answer:
                 note("not asked: a stage before it has answered")
                 record.after = result.kept
-                yield answer.text
+                yield safe(answer.text)
             else:
                 answer = self.reader(result.query, result.kept)
                 record.after = answer.segments
-                yield answer.text
+                yield safe(answer.text)
+        answer = replace(answer, text=safe(answer.text), reply=safe(answer.reply))
         yield replace(result, answer=answer)
 
     def map(

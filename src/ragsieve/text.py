@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import functools
+import json
 import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sentencex
 
@@ -32,7 +33,7 @@ _UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # no
 _CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
-_BLOCK = re.compile(r"\n(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
+_BLOCK = re.compile(r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")
 
 _SAMPLE = 600  # characters in which a language shows
 _MIN_CERTAIN = 0.3  # probability below which another language than English is not believed
@@ -174,6 +175,34 @@ def safe(text: str) -> str:
     sees, end a string early, or cannot be encoded at all.
     """
     return _UNSAFE.sub("\ufffd", text)
+
+
+def safe_pieces(pieces: Generator[str, None, T]) -> Generator[str, None, T]:
+    """The same pieces, each `safe`, and what they return."""
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield safe(piece)
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """JSON in ASCII that any reader takes: lone surrogates, which strict ones refuse, are U+FFFD.
+
+    Args:
+        value: JSON values.
+        options: Of `json.dumps`.
+
+    Raises:
+        TypeError, ValueError: As `json.dumps`.
+    """
+    line = json.dumps(value, **options)
+    if "\\ud" not in line:
+        return line
+    shown = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    return json.dumps(json.loads(shown), **options)
 
 
 def legacy_charset(label: str) -> str:

@@ -6,9 +6,11 @@ from .clocks import CLOCK_KIND
 from .damage import DAMAGED
 from .folders import FOLDERS
 from .kills import KILLS
+from .large import BOMB_FILES, LARGE
 from .replies import REPLIES
 from .requests import REQUESTS
 from .sources import SOURCES
+from .waits import WAITS
 
-ALL = (REPLIES, DAMAGED, FOLDERS, SOURCES, REQUESTS, CLOCK_KIND, KILLS)
+ALL = (REPLIES, DAMAGED, FOLDERS, SOURCES, REQUESTS, CLOCK_KIND, KILLS, WAITS, LARGE, BOMB_FILES)
 KINDS = {kind.name: kind for kind in ALL}

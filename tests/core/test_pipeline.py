@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve import score, select, split
+from ragsieve import load, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.documents import as_documents, documents_and_places
 from ragsieve.errors import InputError, ModelError, StoreError
@@ -634,3 +634,15 @@ def test_what_a_stage_finds_counts_as_given() -> None:
     assert ["0", "elsewhere"] == [document.id for document in result.documents]
     assert Answer("Crofts") == result.answer
     assert result.tokens.before > result.tokens.after
+
+
+def test_an_answer_cannot_steer_a_terminal() -> None:
+    """Nor end a text early: its control characters and lone surrogates are gone."""
+    made = load("top-sentences", ScriptedLLM(lambda _: "a\ud800\x00\x1b[3m\u202e"), "fake:hashing")
+    *pieces, result = made.ask_stream("Who sang?", ["Seals sang."])
+    answer = made.ask("Who sang?", ["Seals sang."]).answer
+
+    assert answer
+    assert ["a\ufffd\ufffd\ufffd[3m\ufffd"] == pieces == [answer.text]
+    assert result.answer == answer  # type: ignore[union-attr]
+    assert not set("\ud800\x00\x1b\u202e") & set(answer.reply)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 import types
@@ -245,3 +246,11 @@ def test_options_of_a_system_go_by_name() -> None:
     assert 1 == len(system("Who?", ["a", "b"]).kept)
     with pytest.raises(InputError, match="options of top-documents are k, max"):
         build("top-documents", ScriptedLLM([]), None, {"n": 1})
+
+
+def test_the_bill_of_materials_is_of_these_sources() -> None:
+    """Weights by their bytes, and every requirement: else run ``python tools/sbom.py``."""
+    root = Path(__file__).parents[2]
+    made = runpy.run_path(str(root / "tools" / "sbom.py"))["sbom"]()
+
+    assert (root / "sbom.cdx.json").read_text() == made

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragsieve.text import contains_answer, counted, language, normalise, safe, sentence_spans
+from ragsieve.text import (
+    contains_answer,
+    counted,
+    json_text,
+    language,
+    normalise,
+    safe,
+    sentence_spans,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 PIECES = st.sampled_from(
@@ -314,3 +323,20 @@ def test_one_thing_is_singular() -> None:
     counts = [counted(number, "model call") for number in (0, 1, 1540)]
 
     assert ["0 model calls", "1 model call", "1,540 model calls"] == counts
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a\ud800b\udfff", "a\ufffdb\ufffd"),
+        ("\udc00\ud800 😀", "\ufffd\ufffd 😀"),
+        ({"k\ud800": ["\x00", "\\ud800", 1.5, None]}, {"k\ufffd": ["\x00", "\\ud800", 1.5, None]}),
+        ("plain é", "plain é"),
+    ],
+)
+def test_json_is_for_any_reader(value: object, shown: object) -> None:
+    """In ASCII, without a lone surrogate; all else is as it was."""
+    text = json_text(value)
+
+    assert text.isascii()
+    assert shown == msgspec.json.decode(text)

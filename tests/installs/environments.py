@@ -36,12 +36,16 @@ def run(*command: str | Path, **options: Any) -> None:
 def wheels(folder: Path) -> Path:
     """Build both wheels, and put pip's build of torch beside them, which uv may not see.
 
-    The wheel of the core.
+    The wheel of the core, which built once more has the same bytes.
     """
     torch = f"torch=={version('torch').partition('+')[0]}"
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check")
     run(*pip, "--no-deps", "--wheel-dir", folder, str(ROOT), str(ROOT / "research"), torch)
-    return next(folder.glob("ragsieve-*.whl"))
+    run(*pip, "--no-deps", "--wheel-dir", folder / "again", str(ROOT))
+    wheel = next(folder.glob("ragsieve-*.whl"))
+    if wheel.read_bytes() != (folder / "again" / wheel.name).read_bytes():
+        raise RuntimeError(f"{wheel.name} has other bytes when it is built again")
+    return wheel
 
 
 def install(folder: Path, wheel: Path, needs: Packages) -> None:

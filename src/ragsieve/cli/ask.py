@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +39,7 @@ from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
-from ragsieve.text import counted
+from ragsieve.text import counted, json_text
 from ragsieve.types import Example, Query
 
 _STDIN = Path("-")
@@ -265,7 +264,7 @@ def _print(result: Result, call: AskOptions) -> None:
 
 
 def _print_json(value: Mapping[str, Any], indent: int | None = None) -> None:
-    click.echo(json.dumps(value, indent=indent).replace("\x7f", "\\u007f"))
+    click.echo(json_text(value, indent=indent).replace("\x7f", "\\u007f"))
 
 
 def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain import filter_tool_messages
+from ragsieve.many import in_thread
 from ragsieve.result import Result
 
 with needs_extra("agents"):
@@ -50,7 +50,7 @@ class ToolResultFilter(AgentMiddleware):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Call the model with filtered messages; the filter runs in a thread."""
-        return await handler(await asyncio.to_thread(self._filtered, request))
+        return await handler(await in_thread(self._filtered, request))
 
     def _filtered(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         messages: Any = filter_tool_messages(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.tools import filter_results
+from ragsieve.many import in_thread
 from ragsieve.result import Result
 
 with needs_extra("openai-agents"):
@@ -42,7 +42,7 @@ class ToolOutputFilter:
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The model's input with filtered outputs."""
         model_input = data.model_data
-        items = await asyncio.to_thread(
+        items = await in_thread(
             filter_results,
             model_input.input,
             self.sieve,

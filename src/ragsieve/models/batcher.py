@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ragsieve.deadline import Ends, check_time, deadline, ends, seconds_left, start, until
 from ragsieve.errors import ModelError, check_range
-from ragsieve.models.deadline import deadline, until
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
@@ -35,7 +35,8 @@ class _Call:
     usages: list[Usage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     done: bool = False
-    moment: float = field(default_factory=deadline)
+    left: bool = False  # nobody waits for it
+    ends: Ends = field(default_factory=ends)
 
     @property
     def size(self) -> int:
@@ -46,9 +47,9 @@ class DynamicBatcher(Wrapper):
     """A model whose calls from several threads run as one batch, one batch at a time.
 
     Calls with the same method and options are joined, and run in the thread of the one that came
-    first. Each caller is charged for its own items, and an error fails only the caller whose input
-    causes it. Calls that were accepted before `close` are answered; with ``with``, the end of the
-    block closes it.
+    first, or in one of their own where that one has a deadline. Each caller is charged for its own
+    items, and an error fails only the caller whose input causes it. Calls that were accepted before
+    `close` are answered; with ``with``, the end of the block closes it.
 
     Args:
         model: An LLM, an embedder, a cross-encoder or a sentence pruner; only
@@ -90,6 +91,7 @@ class DynamicBatcher(Wrapper):
         """Begin with nothing waiting, in this process."""
         self._changed = threading.Condition()
         self._waiting: list[_Call] = []  # the first one runs a batch
+        self._running: list[_Call] = []
         self._inside = 0
         self._process = os.getpid()
 
@@ -109,15 +111,15 @@ class DynamicBatcher(Wrapper):
             self._inside += 1
             self._waiting.append(call)
             self._changed.notify_all()
-        batch: list[_Call] = []
         try:
             if batch := self._next(call):
-                Context().run(self._run, batch)  # an empty context: no trace of this caller
+                self._started(batch)
         finally:
             with self._changed:
                 self._inside -= 1
-                answered = [other for other in batch if other.done]
-                self._waiting = [c for c in self._waiting if c is not call and c not in answered]
+                call.left = True
+                if call not in self._running:  # else its batch goes on without it
+                    self._waiting = [other for other in self._waiting if other is not call]
                 self._changed.notify_all()
         record_usage(call.usages)
         for text in call.notes:
@@ -134,18 +136,44 @@ class DynamicBatcher(Wrapper):
         next one runs them.
         """
         with self._changed:
-            self._changed.wait_for(lambda: call.done or self._waiting[0] is call)
+            first = self._changed.wait_for(
+                lambda: call.done or self._waiting[0] is call, seconds_left()
+            )
+            if not first:
+                check_time(deadline())
             if call.done:
                 return []
-            ends = time.monotonic() + self.wait_s
+            closes = time.monotonic() + self.wait_s
             while (batch := self._gather()) and self._open and self._others():
-                inside, left = self._inside, ends - time.monotonic()
+                inside, left = self._inside, closes - time.monotonic()
                 if left <= 0 or sum(other.size for other in batch) >= self.max_batch:
                     break
                 self._changed.wait(left)
                 if self._inside > inside:  # they are coming
-                    ends = time.monotonic() + self.wait_s
+                    closes = time.monotonic() + self.wait_s
         return batch
+
+    def _started(self, batch: list[_Call]) -> None:
+        """Run a batch; in another thread where its first caller has a deadline, and may leave."""
+
+        def run() -> None:
+            try:
+                Context().run(self._run, batch)  # an empty context: no trace of this caller
+            finally:
+                with self._changed:
+                    self._waiting = [c for c in self._waiting if not (c.done or c.left)]
+                    self._running = []
+                    self._changed.notify_all()
+
+        self._running = batch
+        if deadline() == math.inf:
+            run()
+            return
+        try:
+            start(run).result(seconds_left())
+        except TimeoutError:
+            check_time(deadline())
+            raise
 
     def _others(self) -> bool:
         """Whether somebody may come who is not waiting yet, be it with a call of another kind."""
@@ -167,7 +195,7 @@ class DynamicBatcher(Wrapper):
         first = batch[0]
         columns = [list(chain(*parts)) for parts in zip(*(c.columns for c in batch), strict=True)]
         try:
-            with collect_step() as seen, until(max(call.moment for call in batch)):
+            with collect_step() as seen, until(lambda: max(call.ends() for call in batch)):
                 results = self._inner(first.method, columns, first.options)
         except Exception as error:  # whatever it is, it belongs to the caller
             first.usages += seen.usages

@@ -17,6 +17,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from ragsieve.deadline import check_time, ends
 from ragsieve.errors import ModelError
 from ragsieve.models.windows import Window
 
@@ -43,7 +44,11 @@ class Encoder:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4  # what fails is raised
         self._session = ort.InferenceSession(
-            data, options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW]
+            data,
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=[_SLOW],
+            enable_fallback=0,  # it would print of it, and try the same again
         )
         self._inputs = {node.name for node in self._session.get_inputs()}
         outputs = [out.shape for out in self._session.get_outputs()]
@@ -61,8 +66,15 @@ class Encoder:
 
         Raises:
             ModelError: If onnxruntime fails, or a logit is not finite.
+            Overdue: At the deadline; windows that were not begun are not read.
         """
-        return list(_passes(threads, os.getpid()).map(self._logits, windows))
+        moment = ends()
+
+        def read(window: Window) -> NDArray[np.float32]:
+            check_time(moment())
+            return self._logits(window)
+
+        return list(_passes(threads, os.getpid()).map(read, windows))
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
         ids = np.array([window.ids], np.int64)

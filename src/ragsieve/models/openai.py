@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,23 +12,32 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, needs_extra, one_line
+from ragsieve.deadline import check_time, deadline, until
+from ragsieve.errors import (
+    ContextOverflow,
+    InputError,
+    ModelError,
+    Overdue,
+    needs_extra,
+)
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
 from ragsieve.models.options import Odds, first_token_odds
 from ragsieve.models.server import Server
+from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.text import estimated_tokens
 from ragsieve.trace import Usage, note, record_usage
 
 with needs_extra("openai"):
     import openai
     import tiktoken
-    from huggingface_hub import hf_hub_download
-    from tokenizers import Tokenizer
 
 T = TypeVar("T")
 
 _CONTEXT = 8192  # tokens, where neither option nor server says
+_PROBE_S = 20.0
+"""Seconds in which a server says how it counts tokens, a twentieth for one that was late before."""
+
 _SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
     "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
     "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
@@ -74,7 +84,7 @@ class OpenAI(Server, LLM):
             tokens are the server's to count).
         context: Tokens that prompt and reply may have together; unset, as the server tells
             (llama.cpp, vLLM and others), else 8,192.
-        timeout_s, max_retries, concurrency: See `ragsieve.models.server.Server`.
+        timeout_s, max_retries, total_s, concurrency: See `ragsieve.models.server.Server`.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -94,7 +104,7 @@ class OpenAI(Server, LLM):
         object.__setattr__(self, "base_url", self.base_url or default)
         object.__setattr__(self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY", ""))
         super().__post_init__()
-        if self.tokenizer is not None and not protocol.tokenizer_file(self.tokenizer):
+        if self.tokenizer is not None and not tokenizer_file(self.tokenizer):
             raise InputError(
                 f"tokenizer must be a tokenizer.json, a folder with one or a hub id, "
                 f"got {str(self.tokenizer)!r}"
@@ -126,7 +136,8 @@ class OpenAI(Server, LLM):
 
         Raises:
             InputError, ContextOverflow: As `complete`.
-            ModelError: If the server fails, also in the middle of a reply.
+            ModelError: If the server fails, also in the middle of a reply; where its time is over
+                there, the reply ends, and the trace says so.
         """
         (chat,) = self._chats([prompt], max_tokens)
         options = {"stream": True, "stream_options": {"include_usage": True}}
@@ -134,15 +145,20 @@ class OpenAI(Server, LLM):
         if tried := "stream" not in self._refused:
             events, unsent = self._settled(chat, max_tokens, options, self._events)
             reply = reply._replace(unsent=unsent)
-            for event in events:
-                part = protocol.part(event)
-                reply = reply._replace(
-                    text=reply.text + part.text,
-                    finish=part.finish or reply.finish,
-                    tokens=part.tokens or reply.tokens,
-                )
-                if part.text:
-                    yield part.text
+            try:
+                for event in events:
+                    part = protocol.part(event)
+                    reply = reply._replace(
+                        text=reply.text + part.text,
+                        finish=part.finish or reply.finish,
+                        tokens=part.tokens or reply.tokens,
+                    )
+                    if part.text:
+                        yield part.text
+            except Overdue as error:
+                if not reply.text:
+                    raise
+                note(f"the reply is cut short: {error}")
         if not reply.text and not reply.finish:  # no event, or none that can be read
             self._refused.add("stream")
             if tried:
@@ -324,7 +340,7 @@ class OpenAI(Server, LLM):
     def _counter(self) -> tuple[Callable[[str], int], str]:
         """A counter of a text's tokens, and a note where it estimates."""
         if self.tokenizer is not None:
-            return _local_counter(self.tokenizer), ""
+            return token_counter(self.tokenizer), ""
         try:
             encoding = tiktoken.encoding_for_model(self.model)
             return lambda text: len(encoding.encode(text, disallowed_special=())), ""
@@ -333,12 +349,15 @@ class OpenAI(Server, LLM):
         except (OSError, ValueError) as error:
             why = f"tiktoken has no encoding at hand ({type(error).__name__})"
         url = f"{self.base_url.removesuffix('/v1')}/tokenize"
+        ends = time.monotonic() + (_PROBE_S / 20 if self._late else _PROBE_S)
         for fields in ({"model": self.model, "add_special_tokens": False}, {}):  # vLLM, llama.cpp
             counter = partial(self._tokenize, url, fields)
             try:
-                if counter("a"):  # llama.cpp finds no tokens in what vLLM is sent
-                    return counter, ""
+                with until(ends):
+                    if counter("a"):  # llama.cpp finds no tokens in what vLLM is sent
+                        return counter, ""
             except ModelError as error:
+                check_time(deadline())
                 if isinstance(error.__cause__, openai.APIConnectionError):
                     raise
         why += ", no /tokenize on the server; pass tokenizer=... for exact counts"
@@ -372,26 +391,3 @@ class _Refused(ModelError):
     def __init__(self, setting: str, line: str) -> None:
         super().__init__(line)
         self.setting = setting
-
-
-def read_tokenizer(tokenizer: str | Path) -> Tokenizer:
-    """The tokenizer of a file, a folder or a hub id; it neither pads nor truncates.
-
-    Raises:
-        ModelError: If there is none.
-    """
-    try:
-        file = protocol.tokenizer_file(tokenizer)
-        path = Path(file if isinstance(file, Path) else hf_hub_download(file, "tokenizer.json"))
-        loaded = Tokenizer.from_buffer(path.read_bytes())
-    except (OSError, ValueError) as error:
-        reason = one_line(error, 200)
-        raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be loaded: {reason}") from error
-    loaded.no_truncation()
-    loaded.no_padding()
-    return loaded
-
-
-def _local_counter(tokenizer: str | Path) -> Callable[[str], int]:
-    loaded = read_tokenizer(tokenizer)
-    return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -152,13 +151,3 @@ def error_text(body: object) -> str:
         if isinstance(body, dict) and body.get(key):
             return str(body[key])
     return str(body)
-
-
-def tokenizer_file(tokenizer: str | Path) -> Path | str:
-    """The file, or a hub id; ``""`` where it is neither."""
-    path = Path(tokenizer)
-    for file in (path, path / "tokenizer.json"):
-        if file.is_file():
-            return file
-    known = re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", str(tokenizer)) and not path.is_dir()
-    return str(tokenizer) if known and isinstance(tokenizer, str) else ""

@@ -53,7 +53,7 @@ class Rerank(Server):
         base_url: What stands before ``/rerank``: ``http://127.0.0.1:8000`` for vLLM, LiteLLM,
             Infinity and llama.cpp, ``https://api.jina.ai/v1`` for Jina.
         max_documents: Documents in one request; Cohere advises 1,000, others may take fewer.
-        api_key, timeout_s, max_retries, concurrency: See `ragsieve.models.server.Server`.
+        api_key, timeout_s, max_retries, total_s, concurrency: See `ragsieve.models.server.Server`.
 
     Raises:
         InputError: If an option breaks its rule.

@@ -5,22 +5,35 @@ from __future__ import annotations
 import json
 import math
 import re
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import InputError, ModelError, check_positive, check_range, needs_extra
+from ragsieve.deadline import Pool, check_time, deadline, in_time, seconds_left, start, until
+from ragsieve.errors import (
+    InputError,
+    ModelError,
+    Overdue,
+    RagsieveError,
+    check_positive,
+    check_range,
+    needs_extra,
+)
 from ragsieve.models import protocol
-from ragsieve.models.deadline import check_time, deadline, seconds_left
 from ragsieve.models.reopen import Reopened
 from ragsieve.text import safe
 
 with needs_extra("openai"):
     import openai
+
+MAX_REPLY = 1 << 25
+"""Bytes of a reply's body at most: 32 MiB."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,6 +59,8 @@ class Server(Reopened):
             slots (llama.cpp), from when a slot is free.
         max_retries: Attempts after the first where the server is busy, broken, silent or away, up
             to 8 s apart, or up to the 120 s that a server may ask for.
+        total_s: Seconds of a request in all: every attempt, the pauses between, and the reply to
+            its last byte. An earlier `ragsieve.deadline.until` ends it before.
         concurrency: Requests in flight at once, for each call; over all calls no more than the
             slots of a server that tells them.
 
@@ -58,7 +73,9 @@ class Server(Reopened):
     api_key: str = field(default="", kw_only=True, repr=False)
     timeout_s: float = field(default=60.0, kw_only=True)
     max_retries: int = field(default=4, kw_only=True)
+    total_s: float = field(default=180.0, kw_only=True)
     concurrency: int = field(default=8, kw_only=True)
+    _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     backend: ClassVar[str]
     size: ClassVar[str]  # the option that limits a request
@@ -77,7 +94,7 @@ class Server(Reopened):
         check_range(self, max_retries=(0, None), concurrency=(1, None))
         if vars(self)[self.size] is not None:
             check_range(self, **{self.size: (1, None)})
-        check_positive(self, timeout_s=math.inf)
+        check_positive(self, timeout_s=math.inf, total_s=math.inf)
 
     @property
     def identity(self) -> str:
@@ -91,7 +108,11 @@ class Server(Reopened):
             base_url=self.base_url,
             timeout=self.timeout_s,
             max_retries=self.max_retries,
-            http_client=openai.DefaultHttpxClient(follow_redirects=False),
+            default_headers={"Accept-Encoding": "identity"},  # a small reply unpacks to any size
+            http_client=openai.DefaultHttpxClient(
+                follow_redirects=False,
+                event_hooks={"request": [_limit_time], "response": [_limit_body]},
+            ),
         )
 
     @cached_property
@@ -106,18 +127,31 @@ class Server(Reopened):
         replies = []
         for path in (f"{self.base_url.removesuffix('/v1')}/props", "models"):
             try:
-                replies.append(client.get(path, cast_to=object))
-            except (openai.OpenAIError, ValueError, RecursionError):
+                with until(time.monotonic() + min(5.0, self.timeout_s)):
+                    replies.append(client.get(path, cast_to=object))
+            except (openai.OpenAIError, RagsieveError, ValueError, RecursionError, _Ended):
                 replies.append(None)
             if (told := protocol.limits(replies, self.model)).context:
                 return told
         return told
 
     @cached_property
-    def _slot(self) -> AbstractContextManager[Any]:
-        """What a request holds while it is under way."""
+    def _slots(self) -> threading.BoundedSemaphore | None:
         slots = self.limits.slots
-        return threading.BoundedSemaphore(slots) if slots else nullcontext()
+        return threading.BoundedSemaphore(slots) if slots else None
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """Hold one of the server's slots, where it tells them; its request has not begun before."""
+        if self._slots is None:
+            yield
+            return
+        if not self._slots.acquire(timeout=seconds_left()):
+            check_time(deadline())
+        try:
+            yield
+        finally:
+            self._slots.release()
 
     def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
         """Ended futures, one an item; those not begun when one failed are cancelled.
@@ -153,57 +187,86 @@ class Server(Reopened):
     def _mapped(
         self, function: Callable[[T], R], items: Sequence[T], width: int
     ) -> list[Future[R]]:
-        if not items:
-            return []
-        pool = ThreadPoolExecutor(min(width, len(items)))
+        pool = Pool(width)
         try:
             futures = [pool.submit(function, item) for item in items]
-            if wait(futures, seconds_left(), return_when=FIRST_EXCEPTION).not_done:
+            done, left = wait(futures, seconds_left(), return_when=FIRST_EXCEPTION)
+            if left and not any(future.exception() for future in done):
                 check_time(deadline())
-            pool.shutdown(cancel_futures=True)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close()
+        if wait(futures, seconds_left()).not_done:
+            check_time(deadline())
         return futures
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON value that the server replies with."""
-        with self._slot, self._errors(body):
-            data = self._client.post(path, cast_to=object, body=body)
-            # a string is JSON that the server did not declare as such
+        with self._slot():
+            data = self._waited(lambda: self._client.post(path, cast_to=object, body=body), body)
+        with self._errors(body):  # a string is JSON that the server did not declare as such
             return json.loads(data) if isinstance(data, str) else data
 
     def _events(self, path: str, body: Mapping[str, Any]) -> Iterator[object]:
         """The JSON values of the events that the server replies with; a refusal is raised now."""
-        with self._errors(body):
-            kind = openai.Stream[object]
-            events = self._client.post(
+        kind = openai.Stream[object]
+        ends = min(deadline(), time.monotonic() + self.total_s)
+        events = self._waited(
+            lambda: self._client.post(
                 path, cast_to=object, body=body, stream=True, stream_cls=kind
-            )
-        return self._of_stream(events)
+            ),
+            body,
+        )
+        return self._of_stream(events, ends)
 
-    def _of_stream(self, events: openai.Stream[object]) -> Iterator[object]:
+    def _of_stream(self, events: openai.Stream[object], ends: float) -> Iterator[object]:
         try:
-            yield from events
-        except Exception as error:  # the client's own, or its HTTP library's, by its version
+            yield from in_time(events, ends)
+        except Overdue:
+            raise
+        except (Exception, _Ended) as error:  # the client's own, or its HTTP library's
+            check_time(ends)
             raise self._failed(f"the stream broke off: {error}") from error
         finally:
-            events.close()
+            with suppress(Exception):  # its thread may be closing it
+                events.close()
+
+    def _waited(self, work: Callable[[], R], body: Mapping[str, Any]) -> R:
+        """Result of a request, which is no longer waited for when its time is over."""
+        with self._errors(body), until(time.monotonic() + self.total_s):
+            running = start(work)
+            try:
+                return running.result(seconds_left())
+            except TimeoutError as error:
+                self._late.add("once")
+                raise _Ended from error
 
     @contextmanager
     def _errors(self, body: Mapping[str, Any]) -> Iterator[None]:
         """Raise what the client raises in the block as errors of ours."""
         try:
             yield
-        except openai.APITimeoutError as error:
+        except RagsieveError:
+            raise
+        except (Exception, _Ended) as error:  # the client's own, or its HTTP library's
+            check_time(deadline())
+            raise self._error(error, body) from (None if self._leaks(error) else error)
+
+    def _leaks(self, error: BaseException) -> bool:
+        return self.api_key != "none" and self.api_key in str(error)
+
+    def _error(self, error: BaseException, body: Mapping[str, Any]) -> ModelError:
+        if isinstance(error, _Ended):
+            return self._failed(error.what or f"no whole reply in total_s={self.total_s:g}")
+        if isinstance(error, openai.APITimeoutError):
             attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
-            raise _Late(str(self._failed(f"no reply in {self.timeout_s} s, {attempts}"))) from error
-        except openai.APIStatusError as error:
-            leaks = self.api_key != "none" and self.api_key in str(error)
-            raise self._translated(error, body) from (None if leaks else error)
-        except openai.APIConnectionError as error:
-            raise self._failed(f"no connection: {error.__cause__ or error}") from error
-        except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise self._failed(f"reply is not JSON: {error}") from error
+            return _Late(str(self._failed(f"no reply in {self.timeout_s} s, {attempts}")))
+        if isinstance(error, openai.APIStatusError):
+            return self._translated(error, body)
+        if isinstance(error, openai.OpenAIError | ValueError | RecursionError):
+            away = isinstance(error, openai.APIConnectionError)
+            what = f"no connection: {error.__cause__ or error}"
+            return self._failed(what if away else f"reply is not JSON: {error}")
+        return self._failed(f"no whole reply: {error}")
 
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
         if error.status_code < 400:
@@ -214,3 +277,61 @@ class Server(Reopened):
         if self.api_key != "none":
             what = what.replace(self.api_key, "(key)")
         return ModelError(f"{self.identity}: {' '.join(safe(what).split())[:400]}")
+
+
+class _Ended(BaseException):
+    """Ends a request for good: the client tries again after any `Exception`.
+
+    Args:
+        what: Why; empty where its time is over.
+    """
+
+    def __init__(self, what: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def _limit_time(request: Any) -> None:
+    """Let no step of an attempt take longer than there is time, and none begin behind it."""
+    left = seconds_left() or 0.0  # there is always an end
+    if not left:
+        raise _Ended
+    steps = request.extensions.get("timeout", {})
+    request.extensions["timeout"] = {k: min(v or left, left) for k, v in steps.items()}
+
+
+def _limit_body(response: Any) -> None:
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        response.close()
+        raise _Ended("the reply is compressed, though it was asked for as it is")
+    raw = response.extensions["network_stream"].get_extra_info("socket")
+    body = type("Body", (_Limited, *type(response.stream).__bases__), {})  # httpx's, or httpx2's
+    response.stream = body(response.stream, raw, deadline())
+
+
+@dataclass
+class _Limited:
+    """A reply's body of at most `MAX_REPLY` bytes, until a moment."""
+
+    inner: Any
+    raw: socket.socket | None
+    ends: float
+    whole: bool = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for part in self.inner:
+            size += len(part)
+            if size > MAX_REPLY:
+                raise _Ended(f"the reply is longer than {MAX_REPLY} bytes")
+            if time.monotonic() >= self.ends:
+                raise _Ended
+            yield part
+        self.whole = True
+
+    def close(self) -> None:
+        """Close it; a thread that waits for more of it ends."""
+        if not self.whole and self.raw:
+            with suppress(OSError):
+                self.raw.shutdown(socket.SHUT_RDWR)
+        self.inner.close()

@@ -61,7 +61,7 @@ def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[
 
     Args:
         folder: The folder.
-        others: Files of other kinds are counted here, by ending.
+        others: Files of other kinds are counted here, by ending; devices among them.
         without: A folder to leave out.
     """
     for here, folders, files in os.walk(folder, onerror=_unreadable):
@@ -69,10 +69,16 @@ def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[
         apart = without and without.resolve()
         folders[:] = [name for name in visible if Path(here, name).resolve() != apart]
         for name in sorted(files):
-            if name.lower().endswith(READ) and not name.startswith("."):
-                yield str(Path(here, name))
+            path = Path(here, name)
+            if name.lower().endswith(READ) and not name.startswith(".") and not _is_device(path):
+                yield str(path)
             elif not name.startswith("."):
                 others[Path(name).suffix.lower() or "no ending"] += 1
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a file has no end, or none yet: a pipe, a socket, a device, or a link to one."""
+    return path.exists() and not path.is_file()
 
 
 def _unreadable(error: OSError) -> None:

@@ -9,20 +9,12 @@ This file runs as that process, so it imports little.
 
 from __future__ import annotations
 
-import atexit
-import functools
-import json
 import math
-import os
 import re
-import subprocess
-import sys
-import threading
-import time
-from contextlib import suppress
 from typing import Any
 
-from ragsieve.errors import InputError, SourceError, needs_extra, one_line
+from ragsieve.errors import InputError, needs_extra
+from ragsieve.read.apart import ask, serve
 
 with needs_extra("html"):
     from html_to_markdown import (
@@ -39,7 +31,6 @@ _NO_TEXT = [
     *("[role=contentinfo]", "[role=dialog]", "[role=menu]"),
 ]
 _LOST = (WarningKind.DEPTH_LIMIT_EXCEEDED, WarningKind.TRUNCATED_INPUT)
-_MEMORY = 4 << 30  # bytes
 _HEAD = re.compile(r"</head|<body", re.IGNORECASE)
 _HEAD_CHARS = 100_000
 _LINK = re.compile("\x02([^\x02\x03]*)\x03")
@@ -79,10 +70,9 @@ def to_markdown(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tu
     """
     if not 0 < timeout_s < math.inf:
         raise InputError(f"timeout_s must be finite and over 0, got {timeout_s!r}")
-    reply = _process(os.getpid()).ask(html, timeout_s)
-    if isinstance(reply, str):
-        raise InputError(f"{name} must be an HTML page that can be read whole: {reply}")
-    return reply
+    named = f"{name} must be an HTML page that can be read whole"
+    title, text = ask(__file__, html, named, timeout_s)
+    return title, text
 
 
 def convert_page(html: str) -> tuple[str, str]:
@@ -154,87 +144,5 @@ def _linked(line: str) -> float:
     return linked / (len(_NO_LETTERS.sub("", line)) or 1)
 
 
-class _Process:
-    """A process that converts pages, one at a time; started when first asked."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: subprocess.Popen[str] | None = None
-        atexit.register(self.end)
-
-    def ask(self, page: str, timeout_s: float) -> tuple[str, str] | str:
-        """Title and Markdown, or one line on why not."""
-        with self._lock:
-            running = self._running = self._running or _started()
-            began = time.monotonic()
-            timer = threading.Timer(timeout_s, running.kill)
-            timer.start()
-            reply = _exchange(running, json.dumps(page))
-            timer.cancel()
-            timer.join()
-            late = time.monotonic() - began >= timeout_s
-            if late or not reply:
-                self.end()
-        if not reply:
-            return f"it takes over {timeout_s} s" if late else "it breaks the parser"
-        title, text, error = json.loads(reply)
-        return error or (title, text)
-
-    def end(self) -> None:
-        """Kill the process, if there is one; the next page starts another."""
-        if running := self._running:
-            self._running = None
-            with suppress(OSError), running:  # a page that was not sent yet
-                running.kill()
-
-
-def _started() -> subprocess.Popen[str]:
-    pipe, no = subprocess.PIPE, subprocess.DEVNULL
-    command = [sys.executable, "-P", __file__]  # -P: files beside this one are no modules
-    try:
-        running = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=no, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"no process to read HTML could be started: {error}") from error
-    if not _exchange(running, json.dumps("")):
-        with suppress(OSError), running:
-            running.kill()
-        raise SourceError("no process to read HTML could be started: it ended at once")
-    return running
-
-
-def _exchange(running: subprocess.Popen[str], line: str) -> str:
-    """The line that comes back; empty where the process ends before it is complete."""
-    assert running.stdin and running.stdout
-    try:
-        running.stdin.write(f"{line}\n")
-        running.stdin.flush()
-        reply = running.stdout.readline()
-    except OSError:
-        return ""
-    return reply if reply.endswith("\n") else ""
-
-
-@functools.cache
-def _process(owner: int, /) -> _Process:  # noqa: ARG001
-    """The one process of the process ``owner``, which must not share it with what it forks."""
-    return _Process()
-
-
-def _serve() -> None:
-    """Answer pages, a line of JSON each, on standard input until it ends."""
-    if sys.platform != "win32":
-        import resource  # not on Windows
-
-        with suppress(OSError, ValueError):  # a lower limit stands
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    for line in sys.stdin:
-        try:
-            reply = (*convert_page(json.loads(line)), "")
-        except (ValueError, MemoryError) as error:
-            reply = ("", "", one_line(error) or "it takes too much memory")
-        sys.stdout.write(f"{json.dumps(reply)}\n")
-        sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    _serve()
+    serve(convert_page)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
@@ -13,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
+from ragsieve.deadline import start
 from ragsieve.errors import InputError
 from ragsieve.inspector.page import page, policy
 from ragsieve.pipeline import System
@@ -78,10 +78,8 @@ def _lifespan(service: Service) -> Callable[[FastAPI], AbstractAsyncContextManag
         upstream = service.settings.upstream
         silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
         async with httpx.AsyncClient(timeout=silent, follow_redirects=False) as app.state.client:
-            warming = None
             if service.settings.warm:
-                warming = asyncio.get_running_loop().run_in_executor(None, service.warm_up)
-            app.state.warming = warming
+                start(service.warm_up)
             yield
         service.work.close()
 

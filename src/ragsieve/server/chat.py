@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -26,6 +27,9 @@ from ragsieve.server.strict import parse_body
 from ragsieve.text import safe
 
 logger = logging.getLogger(__name__)
+
+MAX_REPLY = 1 << 26
+"""Bytes of an upstream's reply, or of its events, at most: 64 MiB."""
 
 _NOT_PASSED = {  # of this connection alone, or this server's business
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
@@ -180,21 +184,27 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
     client: httpx.AsyncClient = request.app.state.client
     headers = _request_headers(request, settings, upstream)
     forwarded = client.build_request(request.method, url, headers=headers, content=content)
+    ends = asyncio.get_running_loop().time() + upstream.total_s
     try:
-        reply = await client.send(forwarded, stream=True)
-        if not 200 <= reply.status_code < 600:
-            await reply.aclose()
-            raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
-        kept_headers = _reply_headers(reply)
-        if reply.headers.get("content-type", "").startswith(_STREAMED):
-            return StreamingResponse(_relayed(reply), reply.status_code, kept_headers)
-        try:
-            body = b"".join([part async for part in reply.aiter_raw()])
-        finally:
-            await reply.aclose()
-    except httpx.HTTPError as error:
+        async with asyncio.timeout_at(ends):
+            reply = await client.send(forwarded, stream=True)
+            if not 200 <= reply.status_code < 600:
+                await reply.aclose()
+                raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
+            kept_headers = _reply_headers(reply)
+            if reply.headers.get("content-type", "").startswith(_STREAMED):
+                return StreamingResponse(_relayed(reply, ends), reply.status_code, kept_headers)
+            body = bytearray()
+            try:
+                async for part in reply.aiter_raw():
+                    body += part
+                    if len(body) > MAX_REPLY:
+                        raise Fault(502, "upstream_broke", f"its reply is over {MAX_REPLY} bytes")
+            finally:
+                await reply.aclose()
+    except (httpx.HTTPError, TimeoutError) as error:
         raise _broken(error) from error
-    return Response(body, reply.status_code, kept_headers)
+    return Response(bytes(body), reply.status_code, kept_headers)
 
 
 def _request_headers(
@@ -224,20 +234,28 @@ def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: line.encode("ascii", "replace").decode() for name, line in lines.items()}
 
 
-async def _relayed(reply: httpx.Response) -> AsyncIterator[bytes]:
+async def _relayed(reply: httpx.Response, ends: float) -> AsyncIterator[bytes]:
     """The upstream's events as they come; where it breaks off, an event that says so."""
+    parts, size = aiter(reply.aiter_raw()), 0
     try:
-        async for part in reply.aiter_raw():
+        while size <= MAX_REPLY:
+            async with asyncio.timeout_at(ends):
+                part = await anext(parts)
+            size += len(part)
             yield part
-    except httpx.HTTPError as error:
+    except StopAsyncIteration:
+        return
+    except (httpx.HTTPError, TimeoutError) as error:
         yield f"\n\ndata: {json.dumps(_broken(error).values)}\n\n".encode()
     finally:
         await reply.aclose()
 
 
-def _broken(error: httpx.HTTPError) -> Fault:
+def _broken(error: httpx.HTTPError | TimeoutError) -> Fault:
     """The fault of an upstream's failure; its address stays private."""
     kind = type(error).__name__
+    if isinstance(error, TimeoutError):
+        return Fault(504, "upstream_timeout", "the upstream's reply does not end")
     if isinstance(error, httpx.PoolTimeout):
         return Fault(503, "upstream_busy", "too many chats are at the upstream", retry_s=5)
     if isinstance(error, httpx.TimeoutException):

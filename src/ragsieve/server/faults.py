@@ -12,9 +12,16 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, RagsieveError, SourceError
+from ragsieve.errors import (
+    ContextOverflow,
+    InputError,
+    ModelError,
+    Overdue,
+    RagsieveError,
+    SourceError,
+)
 from ragsieve.inspector.views import clean
-from ragsieve.text import safe
+from ragsieve.text import json_text, safe
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +70,7 @@ def json_response(
 def as_json(values: Any) -> str:
     """``values`` as JSON on one line, in ASCII, so that no text in it can fail to be encoded."""
     try:
-        return json.dumps(values, allow_nan=False)
+        return json_text(values, allow_nan=False)
     except (TypeError, ValueError):  # a stage of somebody's own may trace anything
         return json.dumps(clean(values), allow_nan=False)
 
@@ -78,6 +85,8 @@ def fault_of(error: Exception) -> Fault:
         return Fault(422, "invalid_input", str(error))
     if isinstance(error, ContextOverflow):
         return Fault(413, "context_overflow", str(error))
+    if isinstance(error, Overdue):
+        return Fault(503, "timeout", str(error), retry_s=5)
     if isinstance(error, ModelError | SourceError):
         return Fault(502, "model_failed", str(error))
     if isinstance(error, RagsieveError):

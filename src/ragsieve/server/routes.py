@@ -17,10 +17,11 @@ from ragsieve.inspector import view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server import shapes
-from ragsieve.server.faults import Fault, as_json, fault_of, json_response
+from ragsieve.server.faults import as_json, fault_of, json_response
 from ragsieve.server.ranking import ranked
 from ragsieve.server.service import Service, plain_documents, result_dict
 from ragsieve.server.strict import StrictRoute
+from ragsieve.server.work import Work
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": shapes.ErrorOut, "description": why}
@@ -155,7 +156,7 @@ def _streamed(
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     limit = service.settings.limits.timeout_s
     return StreamingResponse(
-        _events(events, running, limit, service.work.late),
+        _events(events, running, limit, service.work),
         headers=headers,
         media_type="text/event-stream",
     )
@@ -165,7 +166,7 @@ async def _events(
     events: asyncio.Queue[tuple[str, dict[str, Any]]],
     running: Future[None],
     limit_s: float,
-    late: Callable[[], Fault],
+    threads: Work,
 ) -> AsyncIterator[str]:
     ends = time.monotonic() + limit_s
     event = ""
@@ -175,7 +176,7 @@ async def _events(
                 left = max(0.0, ends - time.monotonic())
                 event, values = await asyncio.wait_for(events.get(), left)
             except TimeoutError:
-                event, values = "error", late().values
+                event, values = "error", threads.late().values
             yield f"event: {event}\ndata: {as_json(values)}\n\n"
     finally:
-        running.cancel()  # of no use to anybody, if it has not begun
+        threads.give_up(running)

@@ -22,7 +22,7 @@ HEAD_BYTES = 65_536
 """Bytes of a request's head; over them 400."""
 
 HEAD_S = 10.0
-"""Seconds within which a request's head must have come; else the connection is closed."""
+"""Seconds until a connection is closed whose head is not whole, or that sends on after a reply."""
 
 
 class HeadLimited(H11Protocol):
@@ -47,7 +47,9 @@ class HeadLimited(H11Protocol):
             self._timer.cancel()
 
     def _watch(self) -> None:
-        waits = self.conn.their_state is h11.IDLE  # the head is not complete
+        sends = self.conn.their_state is h11.SEND_BODY
+        answered = self.cycle is not None and self.cycle.response_complete
+        waits = self.conn.their_state is h11.IDLE or (sends and answered)  # nothing is read of it
         if waits and not self._timer:
             self._timer = self.loop.call_later(HEAD_S, self.transport.close)
         elif not waits and self._timer:

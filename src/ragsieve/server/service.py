@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ragsieve.documents import AnyDocument, as_documents
+from ragsieve.deadline import check_time, deadline
+from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -20,7 +21,10 @@ from ragsieve.spec import entry
 
 logger = logging.getLogger(__name__)
 
-_UTF8 = 4  # bytes of a character at most; no tokenizer makes more tokens than there are bytes
+_BYTES = 8  # of a token, in the mean over a request, at most
+_FIELDS = {"id", "title", "text", "source", "metadata"}
+_PIECE = 1 << 16  # characters that are counted at a time
+_AT_ONCE = 8
 Keeping = Callable[[str, float], System]
 """A system by its name, and the probability with which the answer is to survive."""
 
@@ -130,16 +134,42 @@ class Service:
 
     def _documents(self, system: System, request: DocumentsRequest) -> list[AnyDocument] | None:
         """Documents of a request as `System.__call__` takes them; not more tokens than may be."""
-        if request.documents is None:
-            return None
-        plain = plain_documents(request.documents)
+        plain = None if request.documents is None else plain_documents(request.documents)
         most = self.settings.limits.max_tokens
-        texts = [document.text for document in as_documents(plain)]
-        tokens = sum(map(len, texts)) * _UTF8  # at most
-        if tokens > most and (tokens := sum(system.reader.count(texts))) > most:
-            message = f"max_tokens must be at most {most}, got {tokens} in the documents"
-            raise Fault(413, "too_many_tokens", message)
+        pieces = [t[i : i + _PIECE] for t in _strings([request.query, plain]) for i in _starts(t)]
+        size = sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
+        if size > _BYTES * most + _PIECE:
+            raise _over(most, f"{size} bytes")
+        tokens = 0
+        while size > most and pieces:  # a token has a byte or more
+            check_time(deadline())
+            tokens += sum(system.reader.count(pieces[:_AT_ONCE]))
+            del pieces[:_AT_ONCE]
+            if tokens > most:
+                raise _over(most, f"{tokens}{' or more' if pieces else ''}")
         return plain
+
+
+def _over(most: int, got: str) -> Fault:
+    message = f"max_tokens must be at most {most}, got {got} in question and documents"
+    return Fault(413, "too_many_tokens", message)
+
+
+def _starts(text: str) -> range:
+    return range(0, len(text), _PIECE)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All strings in a JSON value, names of unknown fields among them."""
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            left += [*value.values(), *(key for key in value if key not in _FIELDS)]
+        elif isinstance(value, Sequence):
+            left += value
 
 
 def plain_documents(documents: Sequence[Any]) -> list[AnyDocument]:

@@ -19,9 +19,10 @@ class Limits:
     Args:
         max_body_mb: Megabytes (10^6 bytes) of a request's body; over them 413.
         max_documents: Documents of a request; over them 413.
-        max_tokens: Tokens of a request's documents, as the generator counts them; over them 413.
-        timeout_s: Seconds until a request that waits or runs is answered with 503. What a model is
-            at cannot be stopped: it keeps its worker until it ends.
+        max_tokens: Tokens of a request's question and documents with all their fields, as the
+            generator counts them; over them, or over eight bytes for each, 413.
+        timeout_s: Seconds until a request that waits or runs is answered with 503, and its work
+            ends at its model's next window or token.
         workers: Requests that run at once; what they ask of a model is batched.
         queue: Requests that may wait beside; over them 503.
         per_client: Requests that one client (by its token, or its address) may have inside; over
@@ -53,6 +54,7 @@ class Upstream:
         base_url: Where it answers, mostly ending in ``/v1``.
         api_key: Its key; where empty, and the server has no tokens of its own, the client's.
         timeout_s: Seconds that it may stay silent.
+        total_s: Seconds of a reply in all, to its last byte or event.
 
     Raises:
         InputError: If one breaks its rule; a key is not shown.
@@ -61,6 +63,7 @@ class Upstream:
     base_url: str
     api_key: str = field(default="", repr=False)
     timeout_s: float = 120.0
+    total_s: float = 900.0
 
     def __post_init__(self) -> None:
         if not is_plain_url(self.base_url):
@@ -69,7 +72,7 @@ class Upstream:
             raise InputError(f"upstream must be http(s)://host[:port][/path], got {value}")
         if self.api_key and not _SECRET.fullmatch(self.api_key):
             raise InputError("the upstream's key must be printable ASCII without spaces")
-        check_positive(self, timeout_s=math.inf)
+        check_positive(self, timeout_s=math.inf, total_s=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)

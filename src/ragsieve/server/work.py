@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import math
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
+from ragsieve.deadline import Pool, until
 from ragsieve.server.faults import Fault, fault_of
 from ragsieve.server.settings import Limits
 
 T = TypeVar("T")
+
+
+_TRIM_S = 15.0  # a large body is worked on by then, or refused
+
+
+def _trim() -> None:
+    """Give memory back that nothing uses, where the C library keeps it."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Work:
@@ -25,13 +40,13 @@ class Work:
         self._limits = limits
         self.open()
         self._lock = threading.Lock()
+        self._ends: WeakKeyDictionary[Future[Any], list[float]] = WeakKeyDictionary()
         self.inside = 0
 
     def open(self) -> None:
         """Begin with no thread, also after `close`."""
-        workers = self._limits.workers
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ragsieve-serve")
-        self._parser = ThreadPoolExecutor(1, thread_name_prefix="ragsieve-parse")
+        self._pool = Pool(self._limits.workers)
+        self._parser = Pool(1)
 
     @property
     def running(self) -> int:
@@ -44,24 +59,32 @@ class Work:
         return self.inside - self.running
 
     def start(self, function: Callable[[], T]) -> Future[T]:
-        """Run ``function`` when a thread is free.
+        """Run ``function`` when a thread is free, under a deadline: the limit, or `give_up`.
 
         Raises:
             Fault: 503 where as many wait as may.
         """
         limits = self._limits
+        ends = [time.monotonic() + limits.timeout_s]
         with self._lock:
             if self.inside >= limits.workers + limits.queue:
                 waits = f"queue must be at most {limits.queue}, so many requests are waiting"
                 raise Fault(503, "queue_full", waits, retry_s=2)
             self.inside += 1
         try:
-            future = self._pool.submit(function)
+            with until(lambda: ends[0]):
+                future = self._pool.submit(function)
         except RuntimeError as error:  # the pool is closed
             self._left()
             raise Fault(503, "stopping", "the server is stopping", retry_s=10) from error
+        self._ends[future] = ends
         future.add_done_callback(self._left)
         return future
+
+    def give_up(self, running: Future[Any]) -> None:
+        """End what nobody waits for: before it begins, or at its model's next window."""
+        if not running.cancel() and (ends := self._ends.get(running)):
+            ends[0] = -math.inf
 
     async def run(self, function: Callable[[], T]) -> T:
         """Return the result of ``function``.
@@ -74,7 +97,10 @@ class Work:
 
     async def parse(self, function: Callable[[], T]) -> T:
         """The same for parsing a large body, which takes memory: one after another."""
-        return await self._result(self._parser.submit(function))
+        try:
+            return await self._result(self._parser.submit(function))
+        finally:
+            asyncio.get_running_loop().call_later(_TRIM_S, _trim)
 
     async def _result(self, running: Future[T]) -> T:
         try:
@@ -84,6 +110,8 @@ class Work:
             raise (self.late() if clock.expired() else fault_of(error)) from error
         except Exception as error:  # whatever it is, the client gets a fault
             raise fault_of(error) from error
+        finally:
+            self.give_up(running)
 
     def late(self) -> Fault:
         """Error of a request whose time is over."""
@@ -93,7 +121,7 @@ class Work:
     def close(self) -> None:
         """Begin nothing more."""
         for pool in (self._pool, self._parser):
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close()
 
     def _left(self, _: Any = None) -> None:
         with self._lock:

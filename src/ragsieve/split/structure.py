@@ -31,6 +31,8 @@ _ANSWER = re.compile(r"(?:\*\*)?A(?:nswer)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.I
 _CODE = re.compile(r"[{}();=<>$\\|&]|--|^\s*[#%>$@]|\w[./]\w+[(/]")
 ENDS = re.compile(r"[.!?…:;。！？]\W{0,3}$")
 
+_BLANK = re.compile(r"(?:[^\S\n]*+\n)++")
+
 Span = tuple[int, int]
 
 
@@ -69,9 +71,13 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> list[_Line]:
-    lines, start = [], 0
+    lines: list[_Line] = []
+    start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
+        if len(lines) > 1 and lines[-1].kind == lines[-2].kind == "blank":
+            run = _BLANK.match(text, start)  # millions of them cost as much as one
+            end = run.end() if run else end
         shown = text[start : min(end, start + SHOWN)].rstrip("\r\n")
         lines.append(_Line(start, end, _kind(shown), shown))
         start = end

@@ -21,8 +21,8 @@ with needs_extra("local"):
     import transformers
     from tokenizers import Tokenizer
 
+from ragsieve.deadline import deadline
 from ragsieve.models.base import Message, Nats, Prompt, check_fits
-from ragsieve.models.deadline import deadline
 from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe

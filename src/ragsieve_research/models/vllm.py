@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from ragsieve.errors import needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import Nats, Prompt, check_fits
-from ragsieve.models.openai import OpenAI, read_tokenizer
+from ragsieve.models.openai import OpenAI
+from ragsieve.models.tokenizer import read_tokenizer
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage

@@ -11,12 +11,14 @@ import math
 import re
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from ragsieve.deadline import check_time, deadline, seconds_left, start, until
 from ragsieve.errors import (
     InputError,
     NotFound,
@@ -27,7 +29,6 @@ from ragsieve.errors import (
 )
 from ragsieve.models import protocol
 from ragsieve.text import legacy_charset, safe
-from ragsieve_research.retrieve.threads import start
 
 with needs_extra("records"):
     import httpx
@@ -92,6 +93,7 @@ class Http:
             InputError: If ``path`` breaks its rule.
             NotFound: If there is nothing at ``path``.
             SourceError: If the host cannot be asked, must not be, or sends no JSON in time.
+            Overdue: At the deadline (`ragsieve.deadline.until`), where that is earlier.
         """
         query = urlencode(params, errors="replace") if params else ""
         return self._json("GET", path, query)
@@ -122,11 +124,13 @@ class Http:
         client = httpx.Client(verify=verify, trust_env=False, timeout=self.timeout_s)
         try:  # in a thread: each step has a timeout of its own, but bytes may drip in for ever
             whole = url.copy_with(query=query.encode() or None)
-            exchange = start(lambda: self._exchange(client, method, whole, content))
-            return exchange.result(self.timeout_s)
+            with until(time.monotonic() + self.timeout_s):
+                exchange = start(lambda: self._exchange(client, method, whole, content))
+                return exchange.result(seconds_left())
         except SourceError as error:
             raise type(error)(f"{url} failed: {error}") from None
         except (TimeoutError, httpx.TimeoutException):
+            check_time(deadline())
             raise SourceError(f"{url} failed: no reply within {self.timeout_s} s") from None
         except httpx.ProtocolError as error:  # its text may be what was sent, key and all
             raise SourceError(f"{url} failed: no whole HTTP ({type(error).__name__})") from None

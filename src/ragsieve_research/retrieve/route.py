@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from ragsieve.deadline import seconds_left, start, until
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, check_range, one_line
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
@@ -28,7 +31,6 @@ from ragsieve.trace import (
     warn,
 )
 from ragsieve.types import Document, Query, Segment, rounded
-from ragsieve_research.retrieve.threads import start
 
 MAX_LATE = 64
 """A source that is still busy with so many questions that gave up on it is not asked again."""
@@ -287,9 +289,14 @@ def _start(source: Named, query: Query) -> Future[_Outcome] | str:
     if len(source._late) >= MAX_LATE:
         return f"it is still busy with {MAX_LATE} questions that gave up on it"
     try:
-        return start(lambda: _searched(source, query))
+        with _limit(source, time.monotonic()):
+            return start(lambda: _searched(source, query))
     except RuntimeError as error:  # the system has no thread left
         return str(error)
+
+
+def _limit(source: Named, began: float) -> AbstractContextManager[object]:
+    return until(math.inf if source.timeout_s is None else began + source.timeout_s)
 
 
 def _searched(source: Named, query: Query) -> _Outcome:
@@ -307,12 +314,14 @@ def _evidence(source: Named, began: float, running: Future[_Outcome] | str) -> E
     if isinstance(running, str):
         return _left_out(source, running, began)
     limit = source.timeout_s
-    left = None if limit is None else max(0.0, began + limit - time.monotonic())
     try:
-        segments, error, trace, step = running.result(left)
+        with _limit(source, began):
+            segments, error, trace, step = running.result(seconds_left())
     except TimeoutError:
         source._late.add(running)
-        return _left_out(source, f"not done after {limit:g} s", began)
+        own = limit is not None and time.monotonic() >= began + limit
+        reason = f"not done after {limit:g} s" if own else "the time for a reply is over"
+        return _left_out(source, reason, began)
     events, warnings = _charge(source.name, [*trace.steps, step], trace.notes)
     if error:
         return _left_out(source, error, began, events)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ragsieve.deadline import until
 from ragsieve.errors import BadReply, Overdue
 from ragsieve.models.base import Embedder, Prompt
-from ragsieve.models.deadline import until
 from ragsieve.prompts import render, titled
 from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages
 from ragsieve.types import Answer, Query, Segment

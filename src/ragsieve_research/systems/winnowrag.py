@@ -81,8 +81,8 @@ class Winnow:
                 return self.answer(query, segments)
         debate = self.debate(query, segments)
         debate.cluster(self.embedder, self.clusters)
-        debate.answer()
         with debate.timed():
+            debate.answer()
             if self.rounds == 0:
                 return debate.pick()
             debate.unite()

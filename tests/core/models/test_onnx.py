@@ -6,6 +6,8 @@ import multiprocessing
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -69,3 +71,15 @@ def test_a_forked_process_reads_too() -> None:
         child.kill()
 
     assert [7, 8, 9, 10, 11] == parent == received
+
+
+@pytest.mark.parametrize("at", range(70, 130, 5))
+def test_a_damaged_net_prints_nothing(at: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is an error of the pruner alone, or reads: a command's output stays JSON."""
+    folder = resources.files("ragsieve") / "weights" / "pruner"
+    data = bytearray((folder / "model.onnx").read_bytes())
+    data[at] = 0x9D
+    with suppress(Exception):
+        Encoder(bytes(data))
+
+    assert ("", "") == tuple(capfd.readouterr())

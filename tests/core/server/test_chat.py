@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,7 @@ from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
 from ragsieve.trace import set_answerable
 from ragsieve.types import Query, Segment
+from tests.stalling import stalling
 
 from .conftest import failing
 
@@ -530,3 +532,27 @@ def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
     assert body == upstream.bodies[0]
     assert chunk("Se") + chunk("als") + b"data: [DONE]\n\n" == reply.content
     assert reply.headers["content-type"].startswith("text/event-stream")
+
+
+@pytest.mark.parametrize(
+    ("mode", "code"),
+    {
+        "silent": "upstream_timeout",
+        "trickling head": "upstream_timeout",
+        "trickling body": "upstream_timeout",
+        "trickling events": "upstream_timeout",
+        "endless body": "upstream_broke",
+        "closes at half": "upstream_broke",
+    }.items(),
+)
+def test_an_upstream_that_does_not_end_is_given_up(
+    client: MakeClient, mode: str, code: str
+) -> None:
+    """In bounded time and memory, with a fault, or with an event behind what came."""
+    with stalling(mode) as url:
+        asked = client(settings=Settings(upstream=Upstream(base_url=url, total_s=1)))
+        began = time.monotonic()
+        said = asked.post("/v1/chat/completions", json={"messages": []}).text
+
+    assert code in said
+    assert time.monotonic() - began < 5

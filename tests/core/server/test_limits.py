@@ -19,6 +19,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
+from ragsieve.deadline import check_time, deadline
 from ragsieve.errors import InputError, ModelError
 from ragsieve.pipeline import System
 from ragsieve.server import Limits, Settings, Upstream, create_app, running
@@ -79,7 +80,7 @@ def test_a_large_body_does_not_hold_up_others(system: System) -> None:
     [
         ({"max_body_mb": 0.0001}, "body_too_large", "max_body_mb must be at most 0.0001"),
         ({"max_documents": 2}, "too_many_documents", "max_documents must be at most 2, got 3"),
-        ({"max_tokens": 9}, "too_many_tokens", "max_tokens must be at most 9, got 23"),
+        ({"max_tokens": 9}, "too_many_tokens", "max_tokens must be at most 9, got 32"),
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/rerank"])
@@ -91,6 +92,44 @@ def test_too_much_is_refused(
 
     assert (413, code) == (reply.status_code, reply.json()["error"]["code"])
     assert message in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"query": "q " * 200},
+        {"documents": [{"text": "a", "title": "t " * 200}]},
+        {"documents": [{"text": "a", "id": "i " * 200}]},
+        {"documents": [{"text": "a", "metadata": {"x": [{"y": "z " * 200}]}}]},
+        {"documents": [{"text": "a", "m " * 200: 1}]},
+        {"documents": ["a" * 70_000], "query": "more bytes than are counted"},
+    ],
+)
+def test_every_field_counts(client: MakeClient, fields: Body) -> None:
+    """Not the documents' texts alone."""
+    asked = client(settings=Settings(limits=Limits(max_tokens=100)))
+    reply = asked.post("/v1/filter", json={"query": "q", "documents": ["a"], **fields})
+
+    assert (413, "too_many_tokens") == (reply.status_code, reply.json()["error"]["code"])
+
+
+def test_work_that_was_given_up_ends(client: MakeClient, system: System, body: Body) -> None:
+    """At its model's next window: its thread is free."""
+
+    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        while True:
+            time.sleep(0.01)
+            check_time(deadline())
+
+    limits = Limits(timeout_s=0.1, workers=1, queue=0)
+    asked = client({"slow": replace(system, stage=stage)}, Settings(limits=limits))
+    codes = [asked.post("/v1/filter", json=body).json()["error"]["code"]]
+    until(lambda: asked.app.state.service.work.inside == 0)  # type: ignore[attr-defined]
+    stream = asked.post("/v1/answer", json={**body, "stream": True}).text
+
+    assert ["timeout"] == codes
+    assert '"code": "timeout"' in stream
+    until(lambda: asked.app.state.service.work.inside == 0)  # type: ignore[attr-defined]
 
 
 def test_a_body_without_a_length_is_counted(client: MakeClient) -> None:
@@ -270,6 +309,24 @@ def test_half_a_head_is_not_waited_for(
 
     assert b"" == answer_of(host, b"") == answer_of(host, whole[:20]) == last
     assert first.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.server
+def test_a_body_that_goes_on_after_the_reply_is_not_read(
+    serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chunk of any announced size, byte by byte: its connection is closed."""
+    monkeypatch.setattr(running, "HEAD_S", 0.3)
+    settings = Settings(limits=Limits(timeout_s=0.2))
+    name, port = serve(create_app({"nearest": system}, settings=settings))[7:].split(":")
+    heads = "Host: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"
+    with socket.create_connection((name, int(port)), timeout=10) as connection:
+        connection.sendall(f"POST /v1/filter HTTP/1.1\r\n{heads}\r\n\r\nFFFFFFFFFFFF\r\n".encode())
+        with suppress(ConnectionError):
+            for _ in range(100):
+                connection.sendall(b"x")
+                time.sleep(0.05)
+            pytest.fail("it is read for 5 s")
 
 
 def test_requests_are_counted(client: MakeClient, body: Body) -> None:

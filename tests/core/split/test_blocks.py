@@ -260,3 +260,14 @@ def test_hostile_text_is_split_soon(name: str) -> None:
     took = time.process_time() - began
 
     assert took < 5
+
+
+@pytest.mark.parametrize("line", ["\n", " \n", "\t\r\n"])
+def test_millions_of_blank_lines_cost_nothing(line: str) -> None:
+    """They are as two, whatever stands before and behind."""
+    many, few = (f"a:\n- b\n{line * n}- c\n{line * n}d." for n in (10**6, 3))
+    began = time.monotonic()
+    words = [word for block in blocks(many) for word in block.split()]
+
+    assert time.monotonic() - began < 5
+    assert [word for block in blocks(few) for word in block.split()] == words

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from ragsieve.deadline import check_time, deadline, until
 from ragsieve.errors import Overdue
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
-from ragsieve.models.deadline import check_time, deadline, until
 from ragsieve.models.fake import ScriptedLLM
 
 PROMPT: Prompt = (Message("user", "Who sang?"),)

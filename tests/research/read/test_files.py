@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import resource
 import subprocess
 import sys
+import time
 from collections import Counter
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +21,7 @@ from ragsieve.errors import InputError
 from ragsieve.read import office
 from ragsieve.read.files import read_documents
 from ragsieve_research.retrieve.pooled import Sources
-from tests.office import pdf
+from tests.office import BOMBS, pdf
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])
@@ -268,15 +271,48 @@ def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
     assert "## Insects\n\nBees are here.\n\n| legs | six |\n\nCheese." == document.text
 
 
-def test_a_word_file_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A small file can fill the memory."""
-    monkeypatch.setattr(office, "MAX_UNPACKED", 10)
-    docx.Document().save(str(tmp_path / "a.docx"))
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_a_line_or_little_text(name: str, tmp_path: Path) -> None:
+    """In little time, and not in this process."""
+    ending, raw = BOMBS[name]
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(raw)
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        said = "".join(document.text for document in read_documents([str(path)]))
+    except InputError as error:
+        said = str(error)
+        assert said.startswith(str(path))
+        assert "\n" not in said
 
-    with pytest.raises(InputError, match=r"a.docx cannot be read .* at most 10 bytes, got "):
-        read_documents([str(tmp_path / "a.docx")])
+    assert len(said) < 500
+    assert "root:" not in said
+    assert time.monotonic() - began < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
+
+
+def test_devices_in_a_folder_are_left_out(tmp_path: Path) -> None:
+    """A pipe that nobody writes to, and what never ends."""
+    os.mkfifo(tmp_path / "a.txt")
+    (tmp_path / "b.txt").symlink_to("/dev/zero")
+    (tmp_path / "c.txt").write_text("Bees.")
+    others: Counter[str] = Counter()
+
+    assert ["Bees."] == [document.text for document in read_documents([str(tmp_path)], others)]
+    assert {".txt": 2} == others
+
+
+def test_a_file_has_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is given up, and the next one is read."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(*["Bees."] * 2000))
+    monkeypatch.setattr(office, "MAX_SECONDS", 0.05)
+    with pytest.raises(InputError, match=r"a.pdf cannot be read as PDF: it takes over 0.05 s"):
+        read_documents([str(path)])
+    monkeypatch.undo()
+    path.write_bytes(pdf("Bees."))
+
+    assert ["Bees."] == [document.text for document in read_documents([str(path)])]
 
 
 def question(id_: str, *documents: dict[str, object]) -> str:

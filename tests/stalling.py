@@ -1,0 +1,131 @@
+"""A server of this machine that keeps its callers waiting, one way or another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from ragsieve.deadline import start, until
+from ragsieve.errors import RagsieveError
+from ragsieve.many import in_order, in_thread
+from ragsieve.models.base import Message, Prompt
+from ragsieve.models.batcher import DynamicBatcher
+
+PROMPT: Prompt = (Message("user", "Who sang?"),)
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
+_LEFT = _HEAD % b"application/json" + b"Content-Length: 999999999\r\n\r\n{"
+_EVENT = b'data: {"choices": [{"delta": {"content": "a "}}]}\n\n'
+_EVENTS = _HEAD % b"text/event-stream" + b"\r\n"
+_WAIT = b"HTTP/1.1 %s\r\nRetry-After: %d\r\nContent-Length: 0\r\n\r\n"
+_BUSY, _LIMITED = b"503 Service Unavailable", b"429 Too Many Requests"
+_MOVED = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again/%d\r\nContent-Length: 0\r\n\r\n"
+_REFUSED = b"HTTP/1.1 500 Oops\r\nContent-Length: 99\r\n\r\n{"
+_MORE = b" " * 65_536
+
+MODES: dict[str, tuple[bytes, bytes, float]] = {  # what comes first, what again and again, pauses
+    "silent": (b"", b"", 0.1),
+    "trickling head": (b"HTTP/1.1 200 OK\r\nX: ", b"y", 0.1),
+    "trickling body": (_LEFT, b" ", 0.1),
+    "trickling events": (_EVENTS, _EVENT, 0.1),
+    "one event, then silent": (_EVENTS + _EVENT, b"", 0.1),
+    "endless body": (_LEFT, _MORE, 0),
+    "endless event": (_EVENTS + b"data: ", _MORE, 0),
+    "endless redirects": (_MOVED % 1, b"", -1),
+    "Retry-After: 119": (_WAIT % (_LIMITED, 119), b"", -1),
+    "Retry-After of a year": (_WAIT % (_BUSY, 31_536_000), b"", -1),
+    "closes at half": (_LEFT, b"", -1),
+    "closes at half of an error": (_REFUSED, b"", -1),
+}
+
+
+def stalling(mode: str) -> AbstractContextManager[str]:
+    """The address of a server of a mode."""
+    return sending(*MODES[mode])
+
+
+@contextmanager
+def sending(first: bytes, again: bytes, pause: float) -> Iterator[str]:
+    """The address of a server that treats every connection so; below a pause of 0 it closes."""
+    over = threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(1 << 20)
+            connection.sendall(first)
+            while pause >= 0 and not over.is_set():
+                connection.sendall(again)
+                time.sleep(pause)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=answer, args=[connection], daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+
+
+def callers(url: str, **options: Any) -> dict[str, Callable[[], object]]:
+    """What waits for a server, by name."""
+    from ragsieve.models.openai import OpenAI
+    from ragsieve.models.rerank import Rerank
+    from ragsieve.types import Query
+    from ragsieve_research.models.vllm import VLLM
+    from ragsieve_research.retrieve.fetch import Http
+    from ragsieve_research.retrieve.route import AskAll, Named, Routed
+
+    llm, vllm = (kind("m", base_url=url, **options) for kind in (OpenAI, VLLM))
+    seconds = options.get("total_s", 60)
+    http = Http(url, allow_private=True, timeout_s=seconds)
+    named = Named("api", "Facts.", lambda _: http.get_json("facts"), timeout_s=seconds)
+    return {
+        "complete": lambda: llm.complete([PROMPT] * 3),
+        "complete, batched": lambda: DynamicBatcher(llm).complete([PROMPT]),
+        "choose": lambda: llm.choose([PROMPT], [["yes", "no"]]),
+        "stream": lambda: [*llm.stream(PROMPT)],
+        "count": lambda: llm.count(["a text"]),
+        "loglik": lambda: vllm.loglik([PROMPT], ["yes"]),
+        "rerank": lambda: Rerank("m", base_url=url, **options).score([("a", "b")]),
+        "fetch": lambda: http.get_json("facts"),
+        "sources": lambda: Routed([named], AskAll())(Query("Who?")),
+        "map": lambda: [*in_order(lambda _: llm.complete([PROMPT]), [1, 2], 2)],
+        "acall": lambda: asyncio.run(in_thread(llm.complete, [PROMPT])),
+    }
+
+
+def waits(url: str, seconds: float, **options: Any) -> dict[str, tuple[float, str]]:
+    """Seconds that each caller takes, all at once, and its error, under a deadline."""
+    calls = callers(url, **options)  # imports take seconds
+    began = time.monotonic()
+
+    def wait(call: Callable[[], object]) -> tuple[float, str]:
+        error = ""
+        try:
+            with until(began + seconds):
+                call()
+        except RagsieveError as raised:
+            error = str(raised)
+        return time.monotonic() - began, error
+
+    found = {name: start(partial(wait, call)) for name, call in calls.items()}
+    return {name: future.result() for name, future in found.items()}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps([waits(sys.argv[1], float(sys.argv[2])), time.time()]))
