@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ragsieve.formats import entries, json_values, tables
+from ragsieve.formats import code, entries, json_values, tables
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 _MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
@@ -24,8 +24,8 @@ def outline(text: str) -> tuple[Node, ...]:
 @lru_cache(maxsize=1024)
 def _outline(text: str) -> tuple[Node, ...]:
     found = [*json_values.regions(text)]
-    if not found:
-        found = [*entries.regions(text)]
+    if not found or text[: found[0].start].strip():
+        found = [*entries.regions(text)] or [*code.regions(text)] or found
     if not found or found[-1].end < len(text.rstrip()):
         found += tables.regions(text)
     apart: list[Node] = []

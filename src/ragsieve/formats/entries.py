@@ -15,8 +15,8 @@ _SHOWN = 300  # characters of a line that are looked at
 _KEY = (
     r"(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
 )
-_YAML = re.compile(rf"(?:- )*(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")
-_ITEM = re.compile(r"-(?:[ \t]+(?P<value>.*)|$)")
+_YAML = re.compile(rf"(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")
+_ITEMS = re.compile(r"(?:-(?:[ ]+|$))*")
 _PAIR = re.compile(rf"(?:export )?(?P<key>{_KEY})[ \t]*[=:](?![=>])[ \t]*(?P<value>.*)")
 _SECTION = re.compile(r"\[\[?[^\[\]\n]{1,120}\]\]?[ \t]*(?:[#;].*)?$")
 _COMMENT = re.compile(r"[#;!]|---[ \t]*(?:#.*)?$|\.\.\.[ \t]*$|%YAML")
@@ -117,28 +117,41 @@ class _Reader:
         return self._entry(line)
 
     def _entry(self, line: _Line) -> bool:
-        section = self.pairs and _SECTION.match(line.text)
-        match = (_PAIR if self.pairs else _YAML).match(line.text)
-        item = None if self.pairs else _ITEM.match(line.text)
-        if not (section or match or item):
-            return self._continued(line)
-        level = -1.0 if section else line.indent + 0.5 * bool(item)
-        while self.stack[-1][0] >= level:
-            self.stack.pop()
-        start = line.start if self.comment < 0 else self.comment
-        self.comment = -1
-        node = Node(start, line.end, line.end, line.end, mark=_MARK)
         if len(self.stack) > DEEPEST:
             self._extend(line.end)
             return True
+        section = self.pairs and _SECTION.match(line.text)
+        items = "" if self.pairs else _ITEMS.match(line.text)[0]  # type: ignore[index]
+        rest = line.text[len(items) :]
+        match = (_PAIR if self.pairs else _YAML).match(rest)
+        if not (section or match or items):
+            return self._continued(line)
+        start = line.start if self.comment < 0 else self.comment
+        self.comment = -1
+        for place, sign in enumerate(items):
+            if sign == "-":
+                head = line.start + place + 1 if rest else line.end
+                first = start if place == 0 else line.start + place
+                self._push(line.indent + place + 0.5, Node(first, head, line.end, line.end))
+        start = line.start + len(items) if items else start
+        if match or section:
+            level = -1.0 if section else line.indent + len(items)
+            self._push(level, Node(start, line.end, line.end, line.end))
+            self.keys += 1
+            self.bare += bool(section or (match and _BARE.match(match["key"])))
+            self._value(match["value"] if match and not section else "", line.indent + len(items))
+        elif rest:
+            self._extend(line.end)
+        return True
+
+    def _push(self, level: float, node: Node) -> None:
+        """An entry below those that are indented less."""
+        while self.stack[-1][0] >= level:
+            self.stack.pop()
+        node.mark = _MARK
         self.stack[-1][1].children.append(node)
         self.stack.append((level, node))
         self.entries += 1
-        if match or section:
-            self.keys += 1
-            self.bare += bool(section or (match and _BARE.match(match["key"])))
-            self._value(match["value"] if match and not section else "", line.indent)
-        return True
 
     def _continued(self, line: _Line) -> bool:
         """A plain value that goes on below its key."""

@@ -16,6 +16,9 @@ _RULE = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]+$")
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _QUOTED = re.compile(r'"[^"]*+"')
+_LOG = re.compile(
+    r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
+)
 _TABLE = re.compile(r"<table\b.*?(?:</table\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _ROW = re.compile(r"<tr\b.*?(?:</tr\s*>|(?=<tr\b)|\Z)", re.IGNORECASE | re.DOTALL)
 _GAPS = re.compile(r"[ ]{2,}|\t+")
@@ -55,7 +58,8 @@ def _lines(text: str) -> Iterator[_Line]:
 
 def _paragraph(text: str, lines: Sequence[_Line]) -> Iterator[Node]:
     """The tables among lines without a blank one between them."""
-    if len(lines) < _LEAST or lines[-1].end - lines[0].start <= WHOLE:
+    logs = sum(bool(_LOG.match(line.text)) for line in lines[:9])
+    if len(lines) < _LEAST or lines[-1].end - lines[0].start <= WHOLE or 2 * logs > len(lines[:9]):
         return
     records = _records(text, lines)
     for cells in (_pipes, _tabs, _commas(","), _commas(";"), _columns):

@@ -178,7 +178,11 @@ def _cut_leaf(text: str, node: Node, kept: Kept) -> str:
 
 def _indent(text: str, start: int) -> str:
     before = text[text.rfind("\n", 0, start) + 1 : start]
-    return before if not before.strip() else ""
+    return (
+        " " * len(before)
+        if before.strip(" -") == "" and "-" in before
+        else (before if not before.strip() else "")
+    )
 
 
 def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
@@ -190,11 +194,12 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         if place == last + 1:
             out += text[end : child.start]
         else:
-            out += f"\n{indent}{node.mark}\n{indent}" if node.each else f"\n{indent}"
+            left = _indent(text, node.children[last + 1].start)
+            out += f"\n{left}{node.mark}\n{indent}" if node.each else f"\n{indent}"
         out += shown(text, child, kept)
         last, end = place, child.end
     if len(chosen) < len(node.children) and node.mark and (not node.each or _left(node, last)):
-        indent = _indent(text, node.children[0].start)
+        indent = _indent(text, node.children[last + 1 if node.each else -1].start)
         out += f"\n{indent}" + node.mark.format(f"{len(chosen)} of {len(node.children)} shown")
     if node.tail < node.end:
         gap = text[end : node.tail]

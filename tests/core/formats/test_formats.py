@@ -11,13 +11,14 @@ from configparser import ConfigParser
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ragsieve.formats import joined
 from ragsieve.split.blocks import Blocks
 from ragsieve.types import Document, Query, Segment
 
+PHASES = [Phase.explicit, Phase.generate]  # these values take minutes to shrink
 QUERY = Query("Which one is it?")
 WORDS = st.sampled_from(
     ["", "a, b: {c}", 'x [y] "q" \\ é', "word " * 12, "# no comment", "it's: so", "two\nlines\n"]
@@ -59,7 +60,7 @@ def part_of(kept: Any, source: Any) -> bool:
     return bool(kept == source)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None, phases=PHASES)
 @given(VALUES, CHOICES, st.sampled_from([None, 2]))
 def test_kept_json_is_json_and_part_of_its_source(
     value: Any, choices: list[bool], indent: int | None
@@ -72,7 +73,7 @@ def test_kept_json_is_json_and_part_of_its_source(
     assert part_of(json.loads(kept(text, choices)), value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None, phases=PHASES)
 @given(st.dictionaries(KEYS, VALUES, min_size=2, max_size=6), CHOICES)
 def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool]) -> None:
     """Entries stay under their heads; what is left out is a comment."""
@@ -84,7 +85,7 @@ def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool
     assert part_of(yaml.safe_load(kept(text, choices)), value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, phases=PHASES)
 @given(
     st.lists(st.lists(WORDS, min_size=5, max_size=5), min_size=12, max_size=30),
     CHOICES,
