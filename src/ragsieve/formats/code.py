@@ -19,7 +19,7 @@ _HASH = re.compile(
     r"@\w[\w.]*(?:\(|$)|(?:if|elif|for|while|with|except) .*:$|(?:try|else|finally|except):$|"
     r"self\.\w+ ?=|#!/|set -[eu]|\w+ ?\(\) ?\{$|if \[|(?:fi|done|do|esac|then)$|export \w+=|echo |"
     r"return\b|"
-    r"\w+ = (?:\w+\(|[\[{\"'\d])|(?:\w+\.)*\w+\(.*\)$"
+    r"[\w.]+ [-+*|]?= \S|(?:\w+\.)*\w+\(.*\)$"
 )
 _SLASH = re.compile(
     r"(?:export |default |async |pub(?:\(\w+\))? |public |private |protected |static |final |"
