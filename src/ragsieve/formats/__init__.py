@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ragsieve.formats import code, entries, json_values, tables
+from ragsieve.formats import code, entries, json_values, lines, tables
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 _MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
@@ -27,7 +27,7 @@ def _outline(text: str) -> tuple[Node, ...]:
     if not found or text[: found[0].start].strip():
         found = [*entries.regions(text)] or [*code.regions(text)] or found
     if not found or found[-1].end < len(text.rstrip()):
-        found += tables.regions(text)
+        found += [*tables.regions(text), *lines.regions(text)]
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:
