@@ -123,14 +123,14 @@ def test_neighbours_stand_as_they_stand_in_the_document() -> None:
     assert "One.\n\nTwo." == context(spans("One.\n\nTwo.", (0, 4), (6, 10)))
 
 
-def test_distant_spans_are_joined_by_a_space() -> None:
-    """What stood between them is gone, and none of it comes back."""
-    assert "One. Three." == context(spans("One. Two. Three.", (0, 4), (10, 16)))
+def test_distant_spans_are_joined_by_a_mark() -> None:
+    """A reader sees that something of the paragraph is left out."""
+    assert "One. … Three." == context(spans("One. Two. Three.", (0, 4), (10, 16)))
 
 
-def test_spans_out_of_order_are_joined_by_a_space() -> None:
+def test_spans_out_of_order_are_joined_by_a_mark() -> None:
     """The order given is the order read."""
-    assert "Two. One." == context(spans("One. Two.", (5, 9), (0, 4)))
+    assert "Two. … One." == context(spans("One. Two.", (5, 9), (0, 4)))
 
 
 def test_each_document_is_a_paragraph_behind_its_title() -> None:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from itertools import groupby
 from string import Template
 
+from ragsieve import formats
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.registry import points
@@ -57,8 +58,7 @@ def _turns(name: str) -> tuple[tuple[str, Template], ...]:
 def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
-    Spans that follow one another in a document stand as they stand there; others are joined by a
-    space. No span is changed.
+    See `ragsieve.formats.joined` for how spans are put together. No span is changed.
     """
     paragraphs = []
     for _, group in groupby(segments, key=lambda segment: segment.document.id):
@@ -70,15 +70,8 @@ def context(segments: Sequence[Segment]) -> str:
 
 def joined(segments: Sequence[Segment]) -> str:
     """Spans of one document, as `context` lays them out, without its title."""
-    text = ""
-    last: Segment | None = None
-    for segment in segments:
-        if last:
-            between = segment.document.text[last.end : segment.start]
-            text += between if last.end <= segment.start and not between.strip() else " "
-        text += segment.text
-        last = segment
-    return text
+    text = segments[0].document.text if segments else ""
+    return formats.joined(text, [(segment.start, segment.end) for segment in segments])
 
 
 def titled(segment: Segment) -> str:

@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragsieve.formats import outline, unread
+from ragsieve.formats.tree import Node, units
 from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
 from ragsieve.text import sentence_spans
+from ragsieve.trace import note
 
 _MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
 _INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
@@ -40,10 +43,16 @@ class Blocks(Sentences):
     """
 
     def _spans(self, text: str, code: str) -> list[Span]:
-        units = _Units(text, code, self.max_chars)
-        for block in blocks(text):
-            units.add(block)
-        return units.finish()
+        made = _Units(text, code, self.max_chars)
+        start = 0
+        if fault := unread(text):
+            note(fault)
+        for root in outline(text):
+            made.add_text(start, root.start)
+            made.add_tree(root)
+            start = root.end
+        made.add_text(start, len(text))
+        return made.finish()
 
 
 class _Units:
@@ -76,6 +85,18 @@ class _Units:
                 head = [self.spans.pop()]
         self.spans += self._joined(head, items, bool(whole), block.kind)
         self.prose = block.kind == "prose"
+
+    def add_text(self, start: int, end: int) -> None:
+        """The segments of what has no structure of a format."""
+        for kind, items in blocks(self.text[start:end]):
+            self.add(Block(kind, [(start + first, start + last) for first, last in items]))
+
+    def add_tree(self, root: Node) -> None:
+        """The units of a format's tree; the first one has the headings before it."""
+        head, self.head = self.head, []
+        items = units(root, self.text, self.max_chars)
+        self.spans += self._joined(head, items, False, "tree")
+        self.prose = False
 
     def finish(self) -> list[Span]:
         """All segments, headings that nothing follows among them."""

@@ -1,0 +1,89 @@
+"""Structured text: which units it has, and how what is kept of it is shown.
+
+A text is read once, as trees of its JSON, configuration, tables, code and traces; what is none of
+them is prose. `outline` finds them, `tree.units` cuts them, `joined` puts kept spans together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ragsieve.formats import code, entries, json_values, lines, tables
+from ragsieve.formats.tree import Kept, Node, Span, between, shown
+
+_MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
+
+
+def outline(text: str) -> tuple[Node, ...]:
+    """The structured regions of a text in order, none inside another."""
+    return _outline(text) if _MAY.search(text) else ()
+
+
+@lru_cache(maxsize=1024)
+def _outline(text: str) -> tuple[Node, ...]:
+    found = [*json_values.regions(text)]
+    if not found or text[: found[0].start].strip():
+        found = [*entries.regions(text)] or [*code.regions(text)] or found
+    if not found or found[-1].end < len(text.rstrip()):
+        found += [*tables.regions(text), *lines.regions(text)]
+    apart: list[Node] = []
+    for root in sorted(found, key=lambda one: (one.start, -one.end)):
+        if not apart or root.start >= apart[-1].end:
+            apart.append(root)
+    return tuple(apart)
+
+
+def unread(text: str) -> str:
+    """Where a text begins as JSON but cannot be read to its end, a sentence that says so."""
+    begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > json_values.SMALLEST
+    if not begins or not json_values.BEGINS.match(text.lstrip()[:200]):
+        return ""
+    roots = outline(text)
+    if not roots or text[: roots[0].start].strip():
+        return "a document begins as JSON but cannot be read as such: split as text"
+    early = json_values.broken(roots[0])
+    return f"JSON ends early, at character {roots[0].end:,}: its end is split as text" * early
+
+
+def joined(text: str, spans: Sequence[Span]) -> str:
+    """Kept spans of a text as they are read: in their order, each under the heads it needs.
+
+    Spans are joined by the white space that stood between them, by a blank line where one of them
+    ends a line, and by `` … `` where text of the same paragraph is left out. What is kept of JSON,
+    configuration, a table or code is shown inside its keys, header or signature, brackets closed,
+    with a mark that says how much is left out.
+    """
+    if len(spans) == 1 and spans[0][1] - spans[0][0] == len(text):
+        return text
+    roots = outline(text)
+    kept = Kept(text, spans) if roots else None
+    read: set[int] = set()
+    out, last = "", -1
+    for start, end, root in (part for span in spans for part in _parts(roots, *span)):
+        if root and root.start in read:
+            last = end
+            continue
+        if last >= 0:
+            out += between(text, last, start)
+        if root and kept:
+            read.add(root.start)
+            out += shown(text, root, kept)
+        else:
+            out += text[start:end]
+        last = end
+    return out
+
+
+def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:
+    """A span as what lies in each region, and in none."""
+    parts: list[tuple[int, int, Node | None]] = []
+    for root in roots:
+        if root.end <= start or root.start >= end:
+            continue
+        if start < root.start:
+            parts.append((start, root.start, None))
+        parts.append((max(start, root.start), min(end, root.end), root))
+        start = root.end
+    return [*parts, (start, end, None)] if start < end else parts

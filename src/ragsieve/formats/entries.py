@@ -1,0 +1,200 @@
+"""Configuration: YAML, TOML, INI, .env and properties, by their indentation and sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, stick
+
+SMALLEST = 3  # entries of a text that is configuration
+_WHOLE = 400  # characters of an entry with entries of its own that is not cut
+_MARK = "# … {}"
+_SHOWN = 300  # characters of a line that are looked at
+_KEY = (
+    r"(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
+)
+_YAML = re.compile(rf"(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")
+_ITEMS = re.compile(r"(?:-(?:[ ]+|$))*")
+_PAIR = re.compile(rf"(?:export )?(?P<key>{_KEY})[ \t]*[=:](?![=>])[ \t]*(?P<value>.*)")
+_SECTION = re.compile(r"\[\[?[^\[\]\n]{1,120}\]\]?[ \t]*(?:[#;].*)?$")
+_COMMENT = re.compile(r"[#;!]|---[ \t]*(?:#.*)?$|\.\.\.[ \t]*$|%YAML")
+_BLOCK = re.compile(r"(?:[&!]\S+[ \t]+)*[|>][-+\d]*[ \t]*(?:#.*)?$")
+_FRONT = re.compile(r"---[ \t]*\r?\n((?:.*\r?\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
+_BARE = re.compile(r"[\w$./@*+<>~\"'\[\]-]+$")
+
+
+class _Line(NamedTuple):
+    start: int  # its first character that is not white space
+    end: int  # one past its last
+    indent: int
+    text: str
+
+
+def regions(text: str) -> Iterator[Node]:
+    """The whole text where it is configuration, else its front matter."""
+    if "\n" not in text:
+        return
+    front = _FRONT.match(text)
+    if front:
+        if root := _read(text, front.start(1), front.end(1)):
+            stop = front.start() + len(front[0].rstrip())
+            yield Node(0, 3, stop - 3, stop, mark=_MARK, children=root.children)
+    elif root := _read(text, 0, len(text)):
+        yield root
+
+
+def _read(text: str, start: int, end: int) -> Node | None:
+    """The entries of lines; None on the first line that is none."""
+    lines = list(_lines(text, start, end))
+    sections = sum(bool(_SECTION.match(line.text)) for line in lines[:200])
+    reader = _Reader(text, pairs=bool(sections) or _mostly_pairs(lines))
+    if len(lines) < SMALLEST or not all(map(reader.add, lines)) or reader.depth:
+        return None
+    root = reader.root
+    if reader.keys < SMALLEST or 5 * reader.bare < 4 * reader.keys:
+        return None
+    if 4 * reader.keys < reader.entries and reader.bare < reader.keys:
+        return None  # lists below headings of prose
+    if not (reader.pairs or any(child.children for child in root.children)):
+        return None  # lines of `name: value` are a record
+    root.end = max(root.end, root.start)
+    _finish(text, root, 0)
+    root.whole = 0
+    return root
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        shown = text[start : min(stop, start + _SHOWN)]
+        if bare := shown.strip():
+            indent = len(shown) - len(shown.lstrip())
+            last = stop
+            while text[last - 1].isspace():
+                last -= 1
+            yield _Line(start + indent, last, indent, bare)
+        start = stop + 1
+
+
+def _mostly_pairs(lines: list[_Line]) -> bool:
+    """Whether lines are `key=value`."""
+    first = [line.text for line in lines[:200] if not _COMMENT.match(line.text)]
+    return all("=" in one.split(":")[0] or ":" not in one for one in first) and any(
+        "=" in one for one in first
+    )
+
+
+class _Reader:
+    """Makes a tree of lines: an entry holds the entries that are indented below it."""
+
+    def __init__(self, text: str, *, pairs: bool) -> None:
+        self.text, self.pairs = text, pairs
+        self.root = Node(-1, -1, -1, -1, mark=_MARK)
+        self.stack: list[tuple[float, Node]] = [(-2, self.root)]
+        self.comment = -1  # where a comment begins that belongs to the entry below
+        self.entries = self.keys = self.bare = 0
+        self.depth = 0  # brackets of a value that are still open
+        self.quoted = ""  # what ends a value of several lines
+        self.block = -1  # indentation of a key whose value is the lines below
+
+    def add(self, line: _Line) -> bool:
+        """Read a line; False where it is no entry."""
+        if self.root.start < 0:
+            self.root.start = self.root.head = line.start
+        self.root.tail = self.root.end = line.end
+        entry = self.stack[-1][1]
+        if self.depth or self.quoted or (self.block >= 0 and line.indent > self.block):
+            self._goes_on(line.text)
+            entry.head = entry.tail = entry.end = line.end
+            return True
+        self.block = -1
+        if _COMMENT.match(line.text):
+            self.comment = line.start if self.comment < 0 else self.comment
+            return True
+        return self._entry(line)
+
+    def _entry(self, line: _Line) -> bool:
+        if len(self.stack) > DEEPEST:
+            self._extend(line.end)
+            return True
+        section = self.pairs and _SECTION.match(line.text)
+        items = "" if self.pairs else _ITEMS.match(line.text)[0]  # type: ignore[index]
+        rest = line.text[len(items) :]
+        match = (_PAIR if self.pairs else _YAML).match(rest)
+        if not (section or match or items):
+            return self._continued(line)
+        start = line.start if self.comment < 0 else self.comment
+        self.comment = -1
+        for place, sign in enumerate(items):
+            if sign == "-":
+                head = line.start + place + 1 if rest else line.end
+                first = start if place == 0 else line.start + place
+                self._push(line.indent + place + 0.5, Node(first, head, line.end, line.end))
+        start = line.start + len(items) if items else start
+        if match or section:
+            level = -1.0 if section else line.indent + len(items)
+            self._push(level, Node(start, line.end, line.end, line.end))
+            self.keys += 1
+            self.bare += bool(section or (match and _BARE.match(match["key"])))
+            self._value(match["value"] if match and not section else "", line.indent + len(items))
+        elif rest:
+            self._extend(line.end)
+        return True
+
+    def _push(self, level: float, node: Node) -> None:
+        """An entry below those that are indented less."""
+        while self.stack[-1][0] >= level:
+            self.stack.pop()
+        node.mark = _MARK
+        self.stack[-1][1].children.append(node)
+        self.stack.append((level, node))
+        self.entries += 1
+
+    def _continued(self, line: _Line) -> bool:
+        """A plain value that goes on below its key."""
+        if len(self.stack) < 2 or line.indent <= self.stack[-1][0]:
+            return False
+        node = self.stack[-1][1]
+        if node.children:
+            return False
+        self._extend(line.end)
+        return True
+
+    def _extend(self, end: int) -> None:
+        node = self.stack[-1][1]
+        node.head = node.tail = node.end = end
+
+    def _value(self, value: str, indent: int) -> None:
+        """Whether a value goes on in the next lines."""
+        if not self.pairs and _BLOCK.match(value):
+            self.block = indent
+        elif self.pairs and value.endswith("\\"):
+            self.quoted = "\\"
+        elif value[:3] in ('"""', "'''") and value.count(value[:3]) == 1:
+            self.quoted = value[:3]
+        elif value[:1] in ("[", "{"):
+            self._goes_on(value)
+
+    def _goes_on(self, line: str) -> None:
+        if self.quoted == "\\":
+            self.quoted = "\\" if line.endswith("\\") else ""
+        elif self.quoted:
+            self.quoted = "" if self.quoted in line else self.quoted
+        elif self.block < 0:
+            plain = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|#.*", "", line)
+            opened = sum(plain.count(one) for one in "[{") - sum(plain.count(one) for one in "]}")
+            self.depth = max(0, self.depth + opened)
+
+
+def _finish(text: str, node: Node, level: int) -> int:
+    """Ends of entries, which are those of their last parts."""
+    for child in node.children:
+        node.end = max(node.end, _finish(text, child, level + 1))
+    node.tail = node.end
+    node.whole = _WHOLE if node.children else ALWAYS
+    if level:
+        stick(text, node.children)
+    return node.end

@@ -1,0 +1,147 @@
+"""JSON in a text: one value, several in a row, a value a line, or inside prose and fences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, stick
+
+SMALLEST = 200  # characters of a value that is cut, or seen inside prose
+_RECORD = 600  # characters of a record with lists of its own that is not cut
+_TOKEN = re.compile(
+    r'[ \t\r\n]*+(?:("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")|([\[{])|([\]}])|([,:])|([^\s\[\]{},:"]++))'
+)
+_ALLOWED = {  # the signs that may come next; x is a literal
+    "value": '"[{x',
+    "value?": '"[{x]',
+    "key": '"',
+    "key?": '"}',
+    "colon": ":",
+    "comma": ",]}",
+}
+_LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")
+BEGINS = re.compile(r'(?<![\w\])])[\[{](?=\s*[\[{"\]}\-\dtfn])')
+_CUT_OFF = re.compile(r'\s*(?:"[^"\n]*+|[\w.+-]*+)\Z')
+_NEXT = re.compile(r"[\s,]*(?=[\[{])")
+_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
+_CLOSED = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})(?=\s|\Z)")
+
+
+def regions(text: str) -> Iterator[Node]:
+    """The JSON of a text, value by value; runs of values are one region."""
+    at = 0
+    while match := BEGINS.search(text, at):
+        first = match.start()
+        values: list[Node] = []
+        at = first
+        while True:
+            value, at = read(text, at)
+            values += [value] if value else []
+            following = _NEXT.match(text, at)
+            if not value or not following or broken(value):
+                break
+            at = following.end()
+        at = max(at, first + 1)
+        if values and (region := _region(text, values)):
+            yield region
+
+
+def _region(text: str, values: list[Node]) -> Node | None:
+    start, end = values[0].start, values[-1].end
+    if end - start < SMALLEST and (text[:start].strip() or text[end:].strip()):
+        return None
+    root = values[0]
+    if len(values) > 1:
+        root = Node(start, start, end, end, "rows", SMALLEST, children=values)
+    else:
+        root.whole = min(root.whole, SMALLEST)
+    opened = _FENCE.search(text, max(0, text.rfind("\n", 0, max(0, start - 1)) - 40), start)
+    closed = _CLOSED.match(text, end)
+    if opened and closed:
+        fence = opened.start() + len(opened[0]) - len(opened[0].lstrip())
+        head = opened.start() + len(opened[0].rstrip())
+        tail = closed.start() + len(closed[0]) - len(closed[0].lstrip())
+        root = Node(fence, head, tail, closed.end(), whole=SMALLEST, children=[root])
+    return root if root.children else None
+
+
+def broken(node: Node) -> bool:
+    """Whether a container has no end: what could be read of it is there."""
+    return node.kind in ("array", "object") and node.tail == node.end
+
+
+def read(text: str, at: int) -> tuple[Node | None, int]:
+    """The value that begins at a place, and its end or where it cannot be read.
+
+    Of a container that cannot be read to its end, there is what was complete; None without any.
+    """
+    stack: list[Node] = []
+    value, at = _read(text, at, stack)
+    if value or not stack:
+        return value, at
+    early = _CUT_OFF.match(text, at)
+    inner: Node | None = None
+    for node in reversed(stack):
+        complete = node.children[:-1] if inner or early is None else node.children
+        if inner and inner.children:
+            complete = [*complete, inner]
+        node.children = [one for one in complete if one.end <= at or one is inner]
+        ends = [one.end for one in node.children]
+        node.tail = node.end = len(text.rstrip()) if early else max(ends, default=node.head)
+        _finish(text, node)
+        inner = node
+    return (stack[0] if stack[0].children else None), at
+
+
+def _read(text: str, at: int, stack: list[Node]) -> tuple[Node | None, int]:
+    expects, key = "value", -1
+    while match := _TOKEN.match(text, at):
+        kind = match.lastindex or 0
+        start, stop = match.span(kind)
+        sign = text[start] if kind < 5 else "x"
+        if sign not in _ALLOWED[expects] or (kind == 5 and not _LITERAL.fullmatch(match[5])):
+            return None, start
+        if kind == 3 and (sign == "]") != (stack[-1].kind == "array"):
+            return None, start
+        at = stop
+        if kind == 4:
+            expects = "value" if sign == ":" or stack[-1].kind == "array" else "key"
+        elif expects.startswith("key") and kind == 1:
+            key, expects = start, "colon"
+        elif kind == 2:
+            node = Node(start if key < 0 else key, at, at, at, "array" if sign == "[" else "object")
+            stack.append(_below(stack, node))
+            key, expects = -1, "value?" if sign == "[" else "key?"
+        else:
+            if kind == 3:
+                node = stack.pop()
+                node.tail, node.end = start, at
+                _finish(text, node)
+            else:
+                quotes = int(kind == 1)
+                whole = Node(start if key < 0 else key, start + quotes, at - quotes, at)
+                node, key = _below(stack, whole), -1
+            if not stack:
+                return node, at
+            expects = "comma"
+    return None, at
+
+
+def _below(stack: list[Node], node: Node) -> Node:
+    """The node, as a part of the container at hand."""
+    if 0 < len(stack) <= DEEPEST:
+        stack[-1].children.append(node)
+    return node
+
+
+def _finish(text: str, node: Node) -> None:
+    """Say where a container may be cut."""
+    nested = any(child.kind in ("array", "object") for child in node.children)
+    node.merge = MERGED
+    if node.kind == "array":
+        node.whole = SMALLEST if nested else ALWAYS
+    else:
+        node.whole = _RECORD if nested else ALWAYS
+        if len(node.children) > 1:
+            stick(text, node.children)

@@ -1,0 +1,173 @@
+"""What is told line by line: tracebacks, diffs, and lists too long for one unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragsieve.formats.tree import ALWAYS, Node
+
+_LONG = 1000  # characters of a list that may be cut
+_ITEMS = 4
+_FILE = 400  # characters of a file's changes that are not cut
+_LEAD = 300  # characters of a line that leads to a list
+_SHOWN = 300  # characters of a line that are looked at
+_RAISED = re.compile(r"Traceback \(most recent call last\)")
+_CHAINED = re.compile(r"During handling of the above|The above exception was")
+_FRAME = re.compile(r"\s+at \S|\s*Caused by: |\s*Suppressed: |\s+\.\.\. \d+ (?:more|common)")
+_FAILED = re.compile(r"ERROR|FATAL|CRITICAL|SEVERE|WARN|[Ee]xception|[Ff]ail|[Pp]anic")
+_ITEM = re.compile(r"(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
+_CHANGED = re.compile(r"diff --git |--- \S|Index: ")
+_HUNK = re.compile(r"@@ .*@@")
+_IN_DIFF = re.compile(
+    r"[-+ @\\]|diff |index |new file|deleted file|old mode|new mode|similarity|rename|Index: |===|$"
+)
+
+
+class _Line(NamedTuple):
+    start: int  # its first character that is not white space, or its end
+    end: int  # one past its last
+    indent: int
+    text: str
+
+
+def regions(text: str) -> Iterator[Node]:
+    """The tracebacks, diffs and long lists of a text."""
+    if "\n" not in text:
+        return
+    traced = bool(_RAISED.search(text)) or "\n\tat " in text or "\n    at " in text
+    changed = "\n@@ " in text or text.startswith("@@ ")
+    if not (traced or changed or len(text) > _LONG):
+        return
+    lines = list(_lines(text))
+    place = 0
+    while place < len(lines):
+        node, after = None, place + 1
+        if traced:
+            node, after = _traceback(lines, place)
+        if changed and not node and _CHANGED.match(lines[place].text):
+            node, after = _diff(lines, place)
+        if not node and _ITEM.match(lines[place].text):
+            node, after = _list(text, lines, place)
+        if node:
+            yield node
+        place = max(after, place + 1)
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    start = 0
+    while start < len(text):
+        stop = text.find("\n", start)
+        stop = len(text) if stop < 0 else stop
+        shown = text[start : min(stop, start + _SHOWN)]
+        bare = shown.lstrip()
+        end = stop - (stop > start and text[stop - 1] == "\r")
+        indent = len(shown) - len(bare) if bare else 0
+        yield _Line(start + indent if bare else end, end, indent, bare.rstrip() if bare else "")
+        start = stop + 1
+
+
+def _leaf(lines: Sequence[_Line]) -> Node:
+    end = lines[-1].end
+    return Node(lines[0].start, end, end, end)
+
+
+def _traceback(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
+    """A traceback whole, or its frames below its first lines, above what was raised."""
+    first, after = place, place + 1
+    if _RAISED.search(lines[place].text):
+        after = place
+        while after >= 0:
+            after = _python(lines, after)
+        after = -after
+    elif after < len(lines) and lines[after].indent and _FRAME.match(" " + lines[after].text):
+        while after < len(lines) and _FRAME.match(" " * lines[after].indent + lines[after].text):
+            after += 1
+    else:
+        return None, place + 1
+    if first and lines[first - 1].text and _FAILED.search(lines[first - 1].text):
+        first -= 1
+    body = lines[place + 1 : after - 1]
+    if not body:
+        return None, after
+    frames = [n for n, one in enumerate(body) if not n or one.text.startswith(("File ", "at "))]
+    spans = zip(frames, [*frames[1:], len(body)], strict=True)
+    node = Node(
+        lines[first].start,
+        lines[place].end,
+        lines[after - 1].start,
+        lines[after - 1].end,
+        mark="…",
+        merge=300,
+    )
+    node.each = True
+    node.children = [_leaf(body[a:b]) for a, b in spans]
+    return node, after
+
+
+def _python(lines: Sequence[_Line], place: int) -> int:
+    """Minus the line behind a traceback of Python; or the line where one begins that follows it."""
+    base, after = lines[place].indent, place + 1
+    while after < len(lines) and (lines[after].indent > base or not lines[after].text):
+        after += 1
+    after = min(after + 1, len(lines))  # what was raised
+    further = after
+    while further < len(lines) and not lines[further].text:
+        further += 1
+    if further < len(lines) and _CHAINED.match(lines[further].text):
+        for again in range(further + 1, min(further + 4, len(lines))):
+            if _RAISED.search(lines[again].text):
+                return again
+    return -after
+
+
+def _diff(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
+    """The changes of one file, hunk by hunk below its names."""
+    after = place + 1
+    begins: list[int] = []
+    while after < len(lines):
+        line = lines[after]
+        raw = " " * bool(line.indent) + line.text
+        if begins and (_CHANGED.match(raw) or not _IN_DIFF.match(raw) or not raw):
+            break
+        if not begins and not _IN_DIFF.match(raw):
+            return None, place + 1
+        if _HUNK.match(raw):
+            begins.append(after)
+        after += 1
+    if not begins:
+        return None, place + 1
+    spans = zip(begins, [*begins[1:], after], strict=True)
+    hunks = [_leaf(lines[a:b]) for a, b in spans]
+    head, end = lines[begins[0] - 1].end, hunks[-1].end
+    node = Node(lines[place].start, head, end, end, whole=_FILE, mark="…", each=True)
+    node.children = hunks
+    return node, after
+
+
+def _list(text: str, lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
+    """A list that is too long for one unit, below the line that leads to it."""
+    base, after = lines[place].indent, place
+    begins: list[int] = []
+    while after < len(lines):
+        line = lines[after]
+        if _ITEM.match(line.text) and line.indent <= base + 1:
+            begins.append(after)
+        elif line.text and line.indent <= base and not lines[after - 1].text:
+            break
+        after += 1
+    while not lines[after - 1].text:
+        after -= 1
+    if len(begins) < _ITEMS or lines[after - 1].end - lines[place].start <= _LONG:
+        return None, after
+    ends = [*begins[1:], after]
+    items = [
+        _leaf([one for one in lines[a:b] if one.text]) for a, b in zip(begins, ends, strict=True)
+    ]
+    lead = next((one for one in reversed(lines[max(0, place - 2) : place]) if one.text), None)
+    start = head = items[0].start
+    if lead and lead.end - lead.start <= _LEAD and lead.text.endswith((":", "：")):
+        start, head = max(lead.start, text.rfind(". ", lead.start, lead.end) + 2), lead.end
+    end = items[-1].end
+    return Node(start, head, end, end, mark="…", merge=ALWAYS, each=True, children=items), after

@@ -1,0 +1,197 @@
+"""Tables: rows between pipes, tabs, commas, columns of spaces or HTML's tags, below a header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragsieve.formats.tree import Node
+
+WHOLE = 300  # characters of a table that is not cut
+_LEAST = 3  # rows, with the header
+_MARK = "… {}"
+_SHOWN = 2000  # characters of a row that are looked at
+_RULE = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]+$")
+_CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
+_QUOTED = re.compile(r'"[^"]*+"')
+_LOG = re.compile(
+    r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
+)
+_TABLE = re.compile(r"<table\b.*?(?:</table\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_ROW = re.compile(r"<tr\b.*?(?:</tr\s*>|(?=<tr\b)|\Z)", re.IGNORECASE | re.DOTALL)
+_GAPS = re.compile(r"[ ]{2,}|\t+")
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int  # without its line break
+    text: str
+
+
+def regions(text: str) -> Iterator[Node]:
+    """The tables of a text that are long enough to be cut."""
+    if "<t" in text or "<T" in text:
+        yield from _html(text)
+    if "\n" not in text:
+        return
+    lines: list[_Line] = []
+    for line in _lines(text):
+        if line.text.strip():
+            lines.append(line)
+        else:
+            yield from _paragraph(text, lines)
+            lines = []
+    yield from _paragraph(text, lines)
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    start = 0
+    while start <= len(text):
+        stop = text.find("\n", start)
+        stop = len(text) if stop < 0 else stop
+        end = stop - (stop > start and text[stop - 1] == "\r")
+        yield _Line(start, end, text[start : min(end, start + _SHOWN)])
+        start = stop + 1
+
+
+def _paragraph(text: str, lines: Sequence[_Line]) -> Iterator[Node]:
+    """The tables among lines without a blank one between them."""
+    logs = sum(bool(_LOG.match(line.text)) for line in lines[:9])
+    if len(lines) < _LEAST or lines[-1].end - lines[0].start <= WHOLE or 2 * logs > len(lines[:9]):
+        return
+    records = _records(text, lines)
+    for cells in (_pipes, _tabs, _commas(","), _commas(";"), _columns):
+        lines = records if cells is not _pipes else lines
+        counts = [cells(line.text) for line in lines]
+        first, found = 0, False
+        while first < len(lines):
+            after = first
+            while (
+                after < len(lines)
+                and counts[after] > 1
+                and (cells is _pipes or counts[after] == counts[first] or _ruled(lines[after]))
+            ):
+                after += 1
+            if after - first >= _LEAST and _fits(cells, lines[first:after]):
+                found = True
+                yield from _table(lines[first:after], lines[:first][-1:])
+            first = max(after, first + 1)
+        if found:
+            return
+
+
+def _records(text: str, lines: Sequence[_Line]) -> Sequence[_Line]:
+    """Lines, those joined between which quotes are open; as they are where one never closes."""
+    records: list[_Line] = []
+    opened = False
+    for line in lines:
+        if opened:
+            start = records[-1].start
+            records[-1] = _Line(start, line.end, text[start : min(line.end, start + _SHOWN)])
+        else:
+            records.append(line)
+        opened ^= line.text.count('"') % 2 == 1
+    return lines if opened else records
+
+
+def _ruled(line: _Line) -> bool:
+    return bool(_RULE.match(line.text))
+
+
+def _pipes(line: str) -> int:
+    """Cells between pipes; rules count as rows."""
+    bare = line.strip()
+    ruled = bare.startswith(("+-", "+=", "|-", "├", "┌", "└")) or (
+        "-+-" in bare and bool(_RULE.match(bare))
+    )
+    return (
+        2
+        if ruled
+        else bare.count("|") + bare.count("│")
+        if bare[:1] in "|│"
+        else (bare.count(" | ") + 1)
+    )
+
+
+def _tabs(line: str) -> int:
+    return line.count("\t") + 1
+
+
+def _commas(mark: str):  # type: ignore[no-untyped-def]
+    pattern = re.compile(rf'(?:"(?:[^"]|"")*+"|[^{mark}"]*+)')
+
+    def cells(line: str) -> int:
+        if '"' not in line:
+            return line.count(mark) + 1
+        at, number = 0, 1
+        while (match := pattern.match(line, at)) and line[match.end() : match.end() + 1] == mark:
+            at, number = match.end() + 1, number + 1
+        return number if match and match.end() == len(line) else 0
+
+    cells.mark = mark  # type: ignore[attr-defined]
+    return cells
+
+
+def _columns(line: str) -> int:
+    """Cells between at least two spaces; a rule has as many as the row above."""
+    return len(_GAPS.split(line.strip()))
+
+
+def _fits(cells: object, lines: Sequence[_Line]) -> bool:
+    """Whether rows of equal length are a table, and no lines of prose."""
+    mark = getattr(cells, "mark", "")
+    if mark:
+        plain = [_QUOTED.sub("", line.text) for line in lines]
+        spaced = sum(line.count(f"{mark} ") for line in plain)
+        marks = sum(line.count(mark) for line in plain)
+        return spaced * 10 <= marks and len(lines) > 3
+    if cells is _columns:
+        return len(lines) > 3 and sum(line.text.rstrip().endswith(".") for line in lines) < 2
+    return True
+
+
+def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
+    ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
+    heads = ruled + 1 if ruled else 1
+    if not ruled and sum(bool(_NUMBER.match(one)) for one in re.split(r"[|\t,;]", lines[0].text)):
+        heads = 0  # numbers: there is no header
+    first = lines[0]
+    if before and (_CAPTION.match(before[0].text) or before[0].text.rstrip().endswith(":")):
+        first = before[0]
+    rows = [line for line in lines[heads:] if not _ruled(line)]
+    if len(rows) < 2 or lines[-1].end - first.start <= WHOLE:
+        return
+    head = lines[heads - 1].end if heads else first.start
+    start = first.start + len(first.text) - len(first.text.lstrip())
+    children = [
+        Node(line.start + len(line.text) - len(line.text.lstrip()), line.end, line.end, line.end)
+        for line in rows
+    ]
+    end = children[-1].end
+    yield Node(start, max(head, start), end, end, whole=WHOLE, mark=_MARK, children=children)
+
+
+def _html(text: str) -> Iterator[Node]:
+    for match in _TABLE.finditer(text):
+        rows = [
+            Node(at, end, end, end)
+            for row in _ROW.finditer(text, *match.span())
+            for at, end in [(row.start(), row.start() + len(row[0].rstrip()))]
+        ]
+        heads = [n for n, row in enumerate(rows[:3]) if "<th" in text[row.start : row.end].lower()]
+        first = heads[-1] + 1 if heads else 0
+        if len(rows) - first < 2 or match.end() - match.start() <= WHOLE:
+            continue
+        head = rows[first - 1].end if first else match.start() + text[match.start() :].find(">") + 1
+        tail = rows[-1].end + len(text[rows[-1].end :]) - len(text[rows[-1].end :].lstrip())
+        yield Node(
+            match.start(),
+            head,
+            min(tail, match.end()),
+            match.end(),
+            whole=WHOLE,
+            mark="<!-- … {} -->",
+            children=rows[first:],
+        )

@@ -1,0 +1,242 @@
+"""A structured text as a tree: what is a unit, what goes with it, and what is shown of it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]
+
+ALWAYS = 10**9  # characters: a node that is whole wherever a segment may be that long
+MERGED = 250  # characters of neighbouring scalars that make one unit
+DEEPEST = 40  # levels that have nodes of their own
+_STICKY = re.compile(
+    r"[\"']?(?:\w*_)?(?:id|name|title|key|type|kind|date|unit|units|currency|total\w*|count\w*|size|"
+    r"page\w*|next\w*|prev\w*|cursor|offset|limit|has_?more|more|truncated|error\w*|status|code|"
+    r"message|warnings?|fault|success|ok)[\"']?\s*[:=]",
+    re.IGNORECASE,
+)
+_STICKY_CHARS = 160
+_END = re.compile(r"[\s,;]*")
+
+
+@dataclass(slots=True)
+class Node:
+    """A span of a text that holds others.
+
+    Args:
+        start: First character that is not white space.
+        head: One past what is shown with every part: a key, a bracket, a header, a signature.
+        tail: First character of what closes it; ``end`` where nothing does.
+        end: One past the last character that is not white space.
+        kind: How parts are put together: ``lines``, ``array``, ``object`` or ``rows`` (of JSON).
+        whole: Up to so many characters it is not cut.
+        mark: What stands where parts are left out, with ``{}`` for "2 of 8".
+        merge: Characters of neighbouring leaves that make one unit.
+        each: Whether every gap has its mark, or one at the end counts.
+        sticky: Whether it is shown with whatever is kept beside it.
+        children: Its parts in order.
+    """
+
+    start: int
+    head: int
+    tail: int
+    end: int
+    kind: str = "lines"
+    whole: int = ALWAYS
+    mark: str = ""
+    merge: int = 0
+    each: bool = False
+    sticky: bool = False
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Its characters."""
+        return self.end - self.start
+
+
+def stick(text: str, children: Sequence[Node]) -> None:
+    """Mark what names or counts the parts beside it: identifiers, totals, cursors, errors."""
+    for child in children:
+        if not child.children and child.size <= _STICKY_CHARS:
+            child.sticky = bool(_STICKY.match(text, child.start, child.end))
+
+
+def units(root: Node, text: str, max_chars: int) -> list[Span]:
+    """The spans of a tree's units, which leave out nothing but white space.
+
+    The first unit of a node has its head; each has the commas and brackets behind it.
+    """
+    cores: list[list[int]] = []  # start, end, one past what closes it
+
+    def walk(node: Node, joins: int) -> None:
+        if not node.children or node.size <= min(node.whole, max_chars):
+            small = bool(cores) and joins > 0 and node.end - cores[-1][0] <= min(joins, max_chars)
+            if small and not node.children:
+                cores[-1][1:] = [node.end, node.end]
+            else:
+                cores.append([node.start, node.end, node.end])
+            return
+        for place, child in enumerate(node.children):
+            leaf = place and not node.children[place - 1].children
+            walk(child, node.merge if leaf else 0)
+        cores[-1][2] = max(cores[-1][2], node.end)
+
+    walk(root, 0)
+    spans, start = [], root.start
+    for _, _, closed in cores[:-1]:
+        match = _END.match(text, closed)
+        stop = match.end() if match else closed
+        spans.append((start, _trimmed(text, start, stop)))
+        start = stop
+    return [*spans, (start, root.end)]
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end
+
+
+class Kept:
+    """What is kept of a text, as merged spans."""
+
+    def __init__(self, text: str, spans: Iterable[Span]) -> None:
+        self.text = text
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for start, end in sorted(spans):
+            if self.ends and not text[self.ends[-1] : start].strip():
+                self.ends[-1] = max(self.ends[-1], end)
+            else:
+                self.starts.append(start)
+                self.ends.append(end)
+
+    def whole(self, start: int, end: int) -> bool:
+        """Whether all of it is kept."""
+        place = bisect_right(self.starts, start) - 1
+        return place >= 0 and self.ends[place] >= end
+
+    def within(self, start: int, end: int) -> Iterator[Span]:
+        """The kept parts of it."""
+        place = max(0, bisect_right(self.starts, start) - 1)
+        while place < len(self.starts) and self.starts[place] < end:
+            if self.ends[place] > start:
+                yield max(start, self.starts[place]), min(end, self.ends[place])
+            place += 1
+
+
+def between(text: str, end: int, start: int) -> str:
+    """What joins a kept span to the next: the white space there, a blank line, or a mark."""
+    low, high = min(end, start), max(end, start)
+    gap = text[low:high]
+    if end <= start and not gap.strip():
+        return gap
+    begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    blank = re.search(r"\n[ \t\r]*\n", gap)
+    return "\n\n" if "\n" in gap and (begins or blank) else " … "
+
+
+def shown(text: str, node: Node, kept: Kept) -> str:
+    """What is shown of a node: its kept parts, each below the heads that lead to it."""
+    if kept.whole(node.start, node.end) or not next(kept.within(node.start, node.end), None):
+        return text[node.start : node.end]
+    if not node.children:
+        return _cut_leaf(text, node, kept)
+    chosen = [
+        place for place, child in enumerate(node.children) if child.sticky or _reached(child, kept)
+    ]
+    if node.kind == "lines":
+        return _lines(text, node, kept, chosen)
+    return _json(text, node, kept, chosen)
+
+
+def _reached(node: Node, kept: Kept) -> bool:
+    """Whether something of it is kept beside the heads of what follows it."""
+    if not node.children:
+        return next(kept.within(node.start, node.end), None) is not None
+    return any(_reached(child, kept) for child in node.children) if _hit(node, kept) else False
+
+
+def _hit(node: Node, kept: Kept) -> bool:
+    return next(kept.within(node.start, node.end), None) is not None
+
+
+def _cut_leaf(text: str, node: Node, kept: Kept) -> str:
+    shown, last = text[node.start : node.head], node.head
+    for start, end in kept.within(node.head, node.tail):
+        inside = text[last:start]
+        shown += inside if not inside.strip() else " … " if last > node.head else "… "
+        shown += text[start:end]
+        last = end
+    shown += " …" if text[last : node.tail].strip() else ""
+    return shown + text[node.tail : node.end]
+
+
+def _indent(text: str, start: int) -> str:
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    return (
+        " " * len(before)
+        if before.strip(" -") == "" and "-" in before
+        else (before if not before.strip() else "")
+    )
+
+
+def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
+    out, last = text[node.start : node.head], -1
+    end = node.head
+    for place in chosen:
+        child = node.children[place]
+        indent = _indent(text, child.start)
+        if place == last + 1:
+            out += text[end : child.start]
+        else:
+            left = _indent(text, node.children[last + 1].start)
+            out += f"\n{left}{node.mark}\n{indent}" if node.each else f"\n{indent}"
+        out += shown(text, child, kept)
+        last, end = place, child.end
+    if len(chosen) < len(node.children) and node.mark and (not node.each or _left(node, last)):
+        indent = _indent(text, node.children[last + 1 if node.each else -1].start)
+        out += f"\n{indent}" + node.mark.format(f"{len(chosen)} of {len(node.children)} shown")
+    if node.tail < node.end:
+        gap = text[end : node.tail]
+        out += (gap if not gap.strip() else "\n" + _indent(text, node.tail)) + text[
+            node.tail : node.end
+        ]
+    return out if node.head > node.start else out.lstrip("\n")
+
+
+def _left(node: Node, last: int) -> bool:
+    return last < len(node.children) - 1
+
+
+def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
+    children = node.children
+    out, last, end = text[node.start : node.head], -1, node.head
+    comma = "" if node.kind == "rows" else ","
+    for place in chosen:
+        child = children[place]
+        if place == last + 1:
+            out += text[end : child.start]
+        else:
+            out += comma + _space(text, child.start) if last >= 0 else text[end : children[0].start]
+        out += shown(text, child, kept)
+        last, end = place, child.end
+    if len(chosen) < len(children):
+        said = f"{len(chosen)} of {len(children)} shown"
+        mark = f'"…": "{said}"' if node.kind == "object" else f'"… {said}"'
+        out += (comma if chosen else "") + (_space(text, children[-1].start) or " ") + mark
+    if node.tail == node.end and node.kind != "rows":  # it ends early
+        return out + ("]" if node.kind == "array" else "}")
+    return out + _space(text, node.tail) + text[node.tail : node.end]
+
+
+def _space(text: str, start: int) -> str:
+    """The white space before a place."""
+    first = start
+    while first and text[first - 1] in " \t\r\n":
+        first -= 1
+    return text[first:start]

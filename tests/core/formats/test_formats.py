@@ -1,0 +1,331 @@
+"""What is kept of a structured text reads as what the text says."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from configparser import ConfigParser
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from ragsieve.formats import joined, outline
+from ragsieve.split.blocks import Blocks
+from ragsieve.trace import Trace, step
+from ragsieve.types import Document, Query, Segment
+
+PHASES = [Phase.explicit, Phase.generate]  # these values take minutes to shrink
+QUERY = Query("Which one is it?")
+WORDS = st.sampled_from(
+    ["", "a, b: {c}", 'x [y] "q" \\ é', "word " * 12, "# no comment", "it's: so", "two\nlines\n"]
+)
+SCALARS = st.one_of(st.integers(), st.booleans(), st.none(), WORDS)
+KEYS = st.from_regex(r"[a-h]{1,6}[0-9]{1,2}", fullmatch=True)
+RECORDS = st.dictionaries(KEYS, SCALARS, min_size=1, max_size=6)
+VALUES = st.recursive(
+    st.one_of(SCALARS, RECORDS),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(KEYS, inner, max_size=6),
+    max_leaves=40,
+)
+CHOICES = st.lists(st.booleans(), min_size=1, max_size=12)
+INCIDENTS = [
+    {"id": f"INC-{n}", "text": "It rained " * 4, "owner": {"name": f"P{n}"}} for n in "123"
+]
+
+
+def spans(text: str, **options: Any) -> list[Segment]:
+    return Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])
+
+
+def kept(text: str, choices: Sequence[bool]) -> str:
+    """The text of some units; of the first where none is chosen."""
+    units = spans(text)
+    chosen = [unit for n, unit in enumerate(units) if choices[n % len(choices)]] or units[:1]
+    return joined(text, [(unit.start, unit.end) for unit in chosen])
+
+
+def part_of(kept: Any, source: Any) -> bool:
+    """Whether each value stands under its own keys, and each record in its own list."""
+    if isinstance(kept, dict) and isinstance(source, dict):
+        named = {key: value for key, value in kept.items() if key != "…"}
+        return all(key in source and part_of(value, source[key]) for key, value in named.items())
+    if isinstance(kept, list) and isinstance(source, list):
+        rest = iter(source)
+        values = [v for v in kept if not (isinstance(v, str) and v.startswith("… "))]
+        return all(any(part_of(value, one) for one in rest) for value in values)
+    return bool(kept == source)
+
+
+@settings(max_examples=60, deadline=None, phases=PHASES)
+@given(VALUES, CHOICES, st.sampled_from([None, 2]))
+def test_kept_json_is_json_and_part_of_its_source(
+    value: Any, choices: list[bool], indent: int | None
+) -> None:
+    """Whatever units stay, in one line or many."""
+    text = json.dumps(value, indent=indent)
+    if not isinstance(value, dict | list) or not value:
+        return
+
+    assert part_of(json.loads(kept(text, choices)), value)
+
+
+@settings(max_examples=60, deadline=None, phases=PHASES)
+@given(st.dictionaries(KEYS, VALUES, min_size=2, max_size=6), CHOICES)
+def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool]) -> None:
+    """Entries stay under their heads; what is left out is a comment."""
+    yaml = pytest.importorskip("yaml")
+    text = yaml.safe_dump(value, sort_keys=False)
+    if text.count("\n") < 4 or not any(isinstance(v, dict) and v for v in value.values()):
+        return
+
+    assert part_of(yaml.safe_load(kept(text, choices)), value)
+
+
+@settings(max_examples=60, deadline=None, phases=PHASES)
+@given(
+    st.lists(st.lists(WORDS, min_size=5, max_size=5), min_size=12, max_size=30),
+    CHOICES,
+    st.sampled_from(",;\t"),
+)
+def test_kept_rows_stand_below_their_header(
+    cells: list[list[str]], choices: list[bool], mark: str
+) -> None:
+    """A row is whole, whatever its quotes hold, and the header stands once above all."""
+    rows = [[f"{cell.strip()}{n}" for n, cell in enumerate(row)] for row in cells]
+    header = ["name", "depth", "crane", "owner", "note"]
+    file = io.StringIO()
+    csv.writer(file, delimiter=mark, lineterminator="\n").writerows([header, *rows])
+    read = list(csv.reader(io.StringIO(kept(file.getvalue(), choices), newline=""), delimiter=mark))
+    shown = [row for row in read if row and not row[0].startswith("… ")]
+
+    assert header == shown[0]
+    assert part_of(shown[1:], rows)
+
+
+def ini(text: str) -> Any:
+    parser = ConfigParser()
+    parser.read_string(text)
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+def lines(text: str) -> Any:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def env(text: str) -> Any:
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] != "#")
+    return dict(pairs)
+
+
+PARSED: list[tuple[str, Callable[[str], Any], str]] = [
+    ("JSON Lines", lines, "\n".join(map(json.dumps, INCIDENTS))),
+    (
+        "TOML",
+        tomllib.loads,
+        "title = 'x'\n\n[a]\nb = 1\nc = [\n  1,\n  2,\n]\n\n[a.d]\ne = '''\nf\n'''\n",
+    ),
+    ("INI", ini, "[a]\nb = 1\n; said\nc = 2\n\n[d]\nb = 3\n\n[e]\nb = 4\n"),
+    (
+        ".env",
+        env,
+        "# said\nHOST=10.0.0.9\nPORT=5432\nexport KEY='a b'\nNAME=x=y\nURL=http://a/?b=c\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "parse", "text"), PARSED, ids=[kind for kind, *_ in PARSED])
+def test_each_unit_alone_parses(kind: str, parse: Callable[[str], Any], text: str) -> None:
+    """Every single unit, and every pair of neighbours, reads as a part of the whole."""
+    units = spans(text)
+
+    assert len(units) > 2
+    for first in range(len(units)):
+        for last in (first + 1, first + 2):
+            some = joined(text, [(unit.start, unit.end) for unit in units[first:last]])
+
+            assert part_of(parse(some), parse(text)), (kind, some)
+
+
+PYTHON = '''"""Fees."""
+
+import math
+
+
+class Berth:
+    """A berth.
+
+    It has a number. It may be long.
+    """
+
+    def __init__(self, number):
+        self.number = number
+
+    def fee(self, nights, late):
+        """What a ship pays."""
+        if late:
+            return nights * 14 + 25
+        else:
+            total = nights * 14
+        return total
+
+
+def find(berths, number):
+    # the first one
+    for berth in berths:
+        if berth.number == number:
+            return berth
+    raise KeyError(
+        number,
+    )
+'''
+SOURCES = {
+    "Go": "package main\n\nimport (\n\t\"fmt\"\n)\n\n"
+    "// Add adds.\nfunc Add(a int) int {\n\treturn a\n}\n\n"
+    "type T struct {\n\tA int\n}\n",
+    "Rust": "use std::fs;\n\n#[derive(Debug)]\npub struct Port {\n    name: String,\n}\n\n"
+    "impl Port {\n"
+    "    fn len(&self) -> usize {\n        1\n    }\n}\n",
+    "Java": "package a.b;\n\npublic class Port {\n    private int n;\n\n    @Override\n"
+    "    public String toString() {\n        return \"\";\n    }\n}\n",
+    "C": "#include <stdio.h>\n\n/* adds */\nstatic int add(int a)\n{\n    return a;\n}\n\n"
+    "int main(void)\n{\n    return add(1);\n}\n",
+    "TypeScript": "import x from 'y';\n\nexport function f(a: number): string {\n  if (a > 1) {\n"
+    "    return `x ${a}\n y`;\n  } else {\n    return '';\n  }\n}\n\nclass A {\n  go() {}\n}\n",
+    "SQL": "-- ports\nCREATE TABLE ports (\n  id INT,\n  name TEXT\n);\n\nSELECT name\nFROM ports\n"
+    "WHERE id = 1;\nINSERT INTO ports VALUES (1, 'a');\n",
+    "shell": "#!/bin/bash\nset -e\n\n# sends\nsend() {\n  if [ -z \"$1\" ]; then\n    "
+    "exit 1\n  fi\n}\n\nfor f in *.txt; do\n  send \"$f\"\ndone\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("max_chars", [100, 160, 1000])
+@settings(max_examples=30, deadline=None)
+@given(choices=CHOICES)
+def test_kept_python_parses(max_chars: int, choices: list[bool]) -> None:
+    """A statement stands below its signature and conditions, whatever is left out beside it."""
+    units = spans(PYTHON, max_chars=max_chars)
+    chosen = [unit for n, unit in enumerate(units) if choices[n % len(choices)]] or units[:1]
+    text = joined(PYTHON, [(unit.start, unit.end) for unit in chosen])
+
+    ast.parse(text)
+    for unit in chosen:
+        assert unit.text.strip('"').strip()
+    for line in text.splitlines():
+        assert line in PYTHON.splitlines() or "…" in line
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_code_is_cut_between_its_functions(language: str) -> None:
+    """Brackets of every unit are closed, but for strings of several lines."""
+    text = SOURCES[language]
+    units = [unit.text for unit in spans(text)]
+
+    assert len(units) > 1
+    for unit in units:
+        assert [unit.count(one) for one in "({["] == [unit.count(one) for one in ")}]"], unit
+
+
+FRAMES = "".join(f'  File "/a/m{n}.py", line {n}, in run\n    go({n})\n' for n in range(30))
+TRACE = f"Traceback (most recent call last):\n{FRAMES}ValueError: no pier"
+ROWS = "".join(f"| berth {n} | {n} m | type {n % 3} |\n" for n in range(20))
+PIPES = f"Table 2: Berths in metres.\n| Name | Depth | Crane |\n|---|---|---|\n{ROWS}"
+HUNKS = "".join(
+    f"@@ -{n},2 +{n},2 @@\n-old line of text {n}\n+new line of text {n}\n" for n in range(20)
+)
+STEPS = "".join(
+    f"{n}. Turn valve {n} to the left until the lamp lights up.\n" for n in range(1, 30)
+)
+COLUMNS = "NAME      READY   STATUS\n" + "".join(
+    f"pod-{n:03}   1/1     Running\n" for n in range(30)
+)
+CELLS = "".join(f"<tr><td>berth {n}</td><td>{n} m</td></tr>\n" for n in range(20))
+HEADED = [
+    ("a traceback", f"12:00:01 ERROR failed\n{TRACE}\n12:00:02 INFO on\n", "ValueError: no pier"),
+    ("a Java traceback", "E: failed\n" + "\tat a.B.c(B.java:1)\n" * 80, "E: failed"),
+    ("a pipe table", f"They vary.\n\n{PIPES}\nDone.", "Table 2: Berths in metres.\n| Name | Depth"),
+    ("an HTML table", f"<table>\n<tr><th>Name</th></tr>\n{CELLS}</table>", "<th>Name</th>"),
+    ("columns of spaces", COLUMNS, "NAME      READY   STATUS"),
+    ("a diff", f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{HUNKS}", "+++ b/x"),
+    ("steps", f"It is blue.\n\nTo start it:\n\n{STEPS}\nTo stop it:\n\n{STEPS}", "To start it:"),
+    ("front matter",
+     "---\ntitle: Pier\ntags:\n  - a\nurl: /x\n---\n\nIt is old. It rains.", "title: Pier"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "head"), HEADED, ids=[kind for kind, *_ in HEADED])
+def test_a_part_stands_below_its_head(kind: str, text: str, head: str) -> None:
+    """Header, caption, lead-in, names: once, above whatever is kept of what they head."""
+    units = spans(text)
+    inside = next(unit for unit in units[1:] if units[0].start < text.index(head) or unit)
+    chosen = [unit for unit in units if unit.start > text.index(head)][:6:2] or [inside]
+    shown = joined(text, [(unit.start, unit.end) for unit in chosen])
+
+    assert all(unit.text in shown for unit in chosen if len(unit.text) < 900)
+    assert shown.count(head) <= 1
+    if kind not in ("front matter", "a traceback"):
+        assert shown.count(head) == 1
+        assert "…" in shown
+
+
+JOINS = [
+    ("One. Two. Three.", [(0, 4), (10, 16)], "One. … Three."),
+    ("One. Two.", [(0, 4), (5, 9)], "One. Two."),
+    ("One. Two.", [(5, 9), (0, 4)], "Two. … One."),
+    ("One.\n\nTwo.\n\nThree.", [(0, 4), (12, 18)], "One.\n\nThree."),
+    ("One. It\nrained. Three.", [(0, 4), (16, 22)], "One. … Three."),
+    ("One. Two.\nThree.", [(0, 4), (10, 16)], "One.\n\nThree."),
+    ("一。二。三。", [(0, 2), (2, 4)], "一。二。"),
+    ("- a\n- b\n- c", [(0, 3), (8, 11)], "- a\n\n- c"),
+]
+
+
+@pytest.mark.parametrize(("text", "bounds", "shown"), JOINS)
+def test_spans_are_joined_as_they_stood(
+    text: str, bounds: list[tuple[int, int]], shown: str
+) -> None:
+    """White space stays, a line break makes a paragraph, a cut in one is marked."""
+    assert shown == joined(text, bounds)
+
+
+LARGE = {
+    "objects": '{"a": [' + '{"b": "c"}, ' * 40_000 + "{}]}",
+    "brackets": "[" * 100_000 + "]" * 100_000,
+    "open brackets": '{"a":' * 100_000,
+    "quotes": 'a,"\n' * 60_000,
+    "entries": "a:\n  b: 1\n" * 40_000,
+    "functions": "def f(x):\n    return x\n\n" * 20_000,
+    "hunks": "+++ b\n@@ -1 +1 @@\n" * 20_000,
+    "raised": "Traceback (most recent call last):\n" * 20_000,
+    "tags": "<table><tr>" * 40_000,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_time_grows_with_the_text(kind: str) -> None:
+    """Four times as much text takes no more than some ten times as long."""
+    text = LARGE[kind]
+    times = []
+    for share in (4, 1):
+        begun = time.process_time()
+        outline(text[: len(text) // share] + " " * share)
+        times.append(time.process_time() - begun)
+
+    assert times[1] < 10 * times[0] + 1.5
+
+
+def test_json_that_ends_early_is_said() -> None:
+    """What could be read is cut by records; the trace says where it ends."""
+    text = json.dumps(INCIDENTS * 3)[:-40]
+    trace = Trace()
+    with trace.recording(), step("split", []):
+        units = spans(text)
+
+    assert all(unit.text.lstrip("[").startswith("{") for unit in units)
+    assert any("ends early" in note for record in trace.steps for note in record.notes)
