@@ -26,7 +26,8 @@ def finefilter_one_pass(
 
         documents ─ blocks ─▶ sentence pruner: a probability each ─▶ promised threshold ─▶ reader
 
-    Lists, steps, code and tables are kept or dropped whole. Where question or document is not
+    Lists and steps are kept or dropped whole; JSON, configuration, tables and code by records,
+    entries, rows and statements, which are shown under their keys, heads and headers. Where question or document is not
     English, shared character n-grams decide instead, and more is kept.
 
     Args:
