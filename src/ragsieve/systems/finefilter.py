@@ -27,8 +27,8 @@ def finefilter_one_pass(
         documents ─ blocks ─▶ sentence pruner: a probability each ─▶ promised threshold ─▶ reader
 
     Lists and steps are kept or dropped whole; JSON, configuration, tables and code by records,
-    entries, rows and statements, which are shown under their keys, heads and headers. Where question or document is not
-    English, shared character n-grams decide instead, and more is kept.
+    entries, rows and statements, which are shown under their keys, heads and headers. Where
+    question or document is not English, shared character n-grams decide instead, and more is kept.
 
     Args:
         llm: The generator; it is not asked before it answers.
