@@ -33,7 +33,7 @@ class Kept(NamedTuple):
         document: The document as the system knows it.
         place: Which of the framework's documents it is, from 0; None where a model wrote it, or a
             stage found it.
-        text: The kept spans as the reader reads them: those that do not touch, joined by a space.
+        text: The kept spans as the reader reads them: see `ragsieve.formats.joined`.
         score: The best of the spans' last scores; None where nothing scored them.
         about: JSON values for the metadata: ``spans``, each with ``start``, ``end`` and ``scores``
             by name; ``answerable``, the probability that some document answers the question, None

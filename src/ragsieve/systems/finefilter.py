@@ -28,8 +28,9 @@ def finefilter_one_pass(
 
         documents ─ blocks ─▶ sentence pruner: probabilities ─▶ no copies ─▶ threshold ─▶ reader
 
-    Lists, steps, code and tables are kept or dropped whole. Where question or document is not
-    English, shared character n-grams decide instead, and more is kept.
+    Lists and steps are kept or dropped whole; JSON, configuration, tables and code by records,
+    entries, rows and statements, which are shown under their keys, heads and headers. Where
+    question or document is not English, shared character n-grams decide instead, and more is kept.
 
     Args:
         llm: The generator; it is not asked before it answers.
