@@ -13,15 +13,17 @@ from functools import lru_cache
 from ragsieve.formats import code, entries, json_values, lines, tables
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
+_REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
 _MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
 
 
 def outline(text: str) -> tuple[Node, ...]:
     """The structured regions of a text in order, none inside another."""
-    return _outline(text) if _MAY.search(text) else ()
+    if not _MAY.search(text):
+        return ()
+    return _remembered(text) if len(text) <= _REMEMBERED else _outline(text)
 
 
-@lru_cache(maxsize=1024)
 def _outline(text: str) -> tuple[Node, ...]:
     found = [*json_values.regions(text)]
     if not found or text[: found[0].start].strip():
@@ -33,6 +35,9 @@ def _outline(text: str) -> tuple[Node, ...]:
         if not apart or root.start >= apart[-1].end:
             apart.append(root)
     return tuple(apart)
+
+
+_remembered = lru_cache(maxsize=256)(_outline)
 
 
 def unread(text: str) -> str:

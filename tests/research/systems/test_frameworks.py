@@ -9,6 +9,7 @@ import pytest
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
+from ragsieve.text import safe
 from ragsieve.types import Document, Segment
 from ragsieve_research.retrieve.records import RECORD
 from ragsieve_research.systems.hyde import hyde
@@ -126,7 +127,7 @@ def test_odd_replies_lose_no_answer(make: Any, reply: str) -> None:
     system: System = make(ScriptedLLM(lambda _: reply), HashingEmbedder(), k=2)
     result = system.ask(QUESTION, [*DOCUMENTS, "\ud800 hostile [Relevant]", ""])
 
-    assert reply.strip() == answer(result)
+    assert safe(reply).strip() == answer(result)
     assert 2 == len(result.kept)
     assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
 
