@@ -133,6 +133,7 @@ class Pool:
                 threading.Thread(target=self._run, daemon=True).start()
                 self._threads += 1
             self._waiting.append(job)
+        future.add_done_callback(self._ended)
         return future
 
     def close(self) -> None:
@@ -144,6 +145,12 @@ class Pool:
         for future in left:
             if future.cancel():
                 future.set_running_or_notify_cancel()
+
+    def _ended(self, future: Future[Any]) -> None:
+        """Forget what was cancelled, and all that it holds."""
+        if future.cancelled():
+            with self._lock:
+                self._waiting = deque(job for job in self._waiting if job[0] is not future)
 
     def _run(self) -> None:
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import pytest
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
+from ragsieve.deadline import Pool
 from ragsieve.errors import InputError
 from ragsieve.many import Question
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
@@ -123,3 +125,21 @@ def test_the_event_loop_goes_on(system: System) -> None:
         return [one.query.text for one in (result, answered, *many)]
 
     assert [PAIRS[n][0] for n in (0, 1, 0, 1)] == asyncio.run(both())
+
+
+def test_cancelled_work_is_forgotten() -> None:
+    """Also while all threads are busy: what it holds is free at once."""
+    busy, pool = threading.Event(), Pool(1)
+    running = pool.submit(busy.wait, 10)
+    held = {1, 2}
+    gone = weakref.ref(held)
+    waiting = pool.submit(len, held)
+    del held
+    cancelled = waiting.cancel()
+    left = gone()
+    busy.set()
+
+    assert cancelled
+    assert left is None
+    assert running.result(5)
+    assert 3 == pool.submit(len, "abc").result(5)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message
-from ragsieve.prompts import context, numbered, render
+from ragsieve.prompts import context, numbered, render, titled
 from ragsieve.types import Document, Segment
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
@@ -163,3 +163,10 @@ def test_no_text_opens_a_line(texts: list[str]) -> None:
     lines = numbered(texts).splitlines()
 
     assert [f"[{n}]" for n in range(1, len(texts) + 1)] == [line.split(" ")[0] for line in lines]
+
+
+def test_a_title_is_not_repeated_at_any_length() -> None:
+    """A megabyte of it before each of a thousand sentences would be a gigabyte."""
+    document = Document("d", "Seals sang.", "t" * 1_000_000)
+
+    assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))

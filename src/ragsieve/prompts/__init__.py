@@ -55,6 +55,9 @@ def _turns(name: str) -> tuple[tuple[str, Template], ...]:
     )
 
 
+_TITLE = 500
+
+
 def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
@@ -75,8 +78,11 @@ def joined(segments: Sequence[Segment]) -> str:
 
 
 def titled(segment: Segment) -> str:
-    """The segment behind its document's title, which says what its pronouns speak of."""
-    title = segment.document.title
+    """The segment behind its document's title, which says what its pronouns speak of.
+
+    Of a title over 500 characters these alone, since every sentence of the document has it.
+    """
+    title = segment.document.title[:_TITLE]
     return f"{title}: {segment.text}" if title else segment.text
 
 
