@@ -14,12 +14,13 @@ from ragsieve.formats import code, entries, json_values, lines, tables
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 _REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
+_SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
 
 
 def outline(text: str) -> tuple[Node, ...]:
     """The structured regions of a text in order, none inside another."""
-    if not _MAY.search(text):
+    if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
         return ()
     return _remembered(text) if len(text) <= _REMEMBERED else _outline(text)
 

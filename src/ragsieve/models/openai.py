@@ -98,6 +98,7 @@ class OpenAI(Server, LLM):
     backend: ClassVar[str] = "openai"
     own_url: ClassVar[str] = "https://api.openai.com/v1"
     size: ClassVar[str] = "context"
+    tells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         default = os.environ.get("OPENAI_BASE_URL") or self.own_url

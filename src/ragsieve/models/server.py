@@ -79,6 +79,7 @@ class Server(Reopened):
 
     backend: ClassVar[str]
     size: ClassVar[str]  # the option that limits a request
+    tells: ClassVar[bool] = False  # whether such servers may tell their slots and context
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
@@ -121,7 +122,7 @@ class Server(Reopened):
 
         llama.cpp tells both at ``/props``, vLLM and others the context in their list of models.
         """
-        if "api.openai.com" in self.base_url:
+        if not self.tells or "api.openai.com" in self.base_url:
             return protocol.Limits()
         client = self._client.with_options(max_retries=0, timeout=min(5.0, self.timeout_s))
         replies = []

@@ -39,8 +39,8 @@ def test_an_example_prints_the_sentence_that_answers(
     ("name", "needs", "line"),
     [
         ("langchain_agent", "langchain", "1088 characters were returned: Maurice Koechlin."),
-        ("langgraph_rag", "langgraph", "kept 78 of 265 tokens"),
-        ("openai_agent", "agents", "the model has 284 characters of outputs"),
+        ("langgraph_rag", "langgraph", "kept 90 of 300 tokens"),
+        ("openai_agent", "agents", "the model has 187 characters of outputs"),
         ("mcp_client", "mcp", "The sculptor Frédéric Auguste Bartholdi designed it."),
     ],
 )
