@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 from ragsieve.deadline import Pool, check_time, deadline, in_time, seconds_left, start, until
@@ -34,6 +34,8 @@ with needs_extra("openai"):
 
 MAX_REPLY = 1 << 25
 """Bytes of a reply's body at most: 32 MiB."""
+
+_PROBE_S = 5.0  # in which a server tells its limits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -76,6 +78,7 @@ class Server(Reopened):
     total_s: float = field(default=180.0, kw_only=True)
     concurrency: int = field(default=8, kw_only=True)
     _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _told: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     backend: ClassVar[str]
     size: ClassVar[str]  # the option that limits a request
@@ -116,43 +119,53 @@ class Server(Reopened):
             ),
         )
 
-    @cached_property
+    @property
     def limits(self) -> protocol.Limits:
         """The slots and the context that the server tells, asked once; a server that is away none.
 
         llama.cpp tells both at ``/props``, vLLM and others the context in their list of models.
         """
-        if not self.tells or "api.openai.com" in self.base_url:
-            return protocol.Limits()
-        client = self._client.with_options(max_retries=0, timeout=min(5.0, self.timeout_s))
-        replies = []
-        for path in (f"{self.base_url.removesuffix('/v1')}/props", "models"):
-            try:
-                with until(time.monotonic() + min(5.0, self.timeout_s)):
-                    replies.append(client.get(path, cast_to=object))
-            except (openai.OpenAIError, RagsieveError, ValueError, RecursionError, _Ended):
-                replies.append(None)
-            if (told := protocol.limits(replies, self.model)).context:
-                return told
-        return told
+        return self._asked()[0]
 
-    @cached_property
-    def _slots(self) -> threading.BoundedSemaphore | None:
-        slots = self.limits.slots
-        return threading.BoundedSemaphore(slots) if slots else None
+    def _asked(self) -> tuple[protocol.Limits, threading.BoundedSemaphore | None]:
+        if not self._told:  # who asks meanwhile does not wait: it would have no end in time
+            limits = self._probed() if self.tells else protocol.Limits()
+            slots = threading.BoundedSemaphore(limits.slots) if limits.slots else None
+            self._told.append((limits, slots))
+        return self._told[0]
+
+    def _probed(self) -> protocol.Limits:
+        told = protocol.Limits()
+        if "api.openai.com" in self.base_url:
+            return told
+        client = self._client.with_options(max_retries=0)
+        replies: list[object] = []
+        with until(time.monotonic() + min(_PROBE_S, self.timeout_s, self.total_s)):
+            for path in (f"{self.base_url.removesuffix('/v1')}/props", "models"):
+                running = start(partial(client.get, path, cast_to=object))
+                try:
+                    replies.append(running.result(seconds_left()))
+                except TimeoutError:
+                    break
+                except (openai.OpenAIError, RagsieveError, ValueError, RecursionError, _Ended):
+                    replies.append(None)
+                if (told := protocol.limits(replies, self.model)).context:
+                    break
+        return told
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
         """Hold one of the server's slots, where it tells them; its request has not begun before."""
-        if self._slots is None:
+        slots = self._asked()[1]
+        if slots is None:
             yield
             return
-        if not self._slots.acquire(timeout=seconds_left()):
+        if not slots.acquire(timeout=seconds_left()):
             check_time(deadline())
         try:
             yield
         finally:
-            self._slots.release()
+            slots.release()
 
     def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
         """Ended futures, one an item; those not begun when one failed are cancelled.
