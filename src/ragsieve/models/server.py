@@ -40,6 +40,8 @@ _PROBE_S = 5.0  # in which a server tells its limits
 T = TypeVar("T")
 R = TypeVar("R")
 
+_Told = tuple[protocol.Limits, threading.BoundedSemaphore | None]  # and what holds its slots
+
 
 class _Late(ModelError):
     """A request had no reply in its time, at any attempt."""
@@ -78,7 +80,7 @@ class Server(Reopened):
     total_s: float = field(default=180.0, kw_only=True)
     concurrency: int = field(default=8, kw_only=True)
     _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    _told: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    _told: list[_Told] = field(default_factory=list, init=False, repr=False, compare=False)
 
     backend: ClassVar[str]
     size: ClassVar[str]  # the option that limits a request
@@ -127,7 +129,7 @@ class Server(Reopened):
         """
         return self._asked()[0]
 
-    def _asked(self) -> tuple[protocol.Limits, threading.BoundedSemaphore | None]:
+    def _asked(self) -> _Told:
         if not self._told:  # who asks meanwhile does not wait: it would have no end in time
             limits = self._probed() if self.tells else protocol.Limits()
             slots = threading.BoundedSemaphore(limits.slots) if limits.slots else None
