@@ -228,7 +228,9 @@ def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[S
     ends = [match.end() for match in _WORDS.finditer(segment.text)]
 
     def begun(end: int) -> list[Segment]:
-        some = _inside(segment, [(0, end), (end, len(segment.text))])
+        text = segment.text
+        first, rest = len(text[:end].rstrip()), end + len(text[end:]) - len(text[end:].lstrip())
+        some = _inside(segment, [(0, first), (rest, len(text))])
         layout.add(segment, some)
         return some
 

@@ -57,8 +57,8 @@ def repaired(text: str, ends: Sequence[int], split: Split) -> list[int]:
 
 def _inside(text: str, end: int) -> bool:
     """Whether a sentence goes on behind an end."""
-    if _OPENS.match(text, end):
-        return False
+    if text[max(0, end - 2) : end + 1].isspace() or _OPENS.match(text, end):
+        return False  # blank lines end what stands before them
     before = text[max(0, end - SEEN) : end]
     stripped = before.rstrip()
     behind = before[len(stripped) :] + text[end : end + SEEN]

@@ -19,7 +19,9 @@ class FinefilterOnePassOptions(TypedDict, total=False):
     keep_answer: float
     cut: Cut | None
     min_keep: int
+    min_answerable: float
     order: Literal["document", "score", "ends"]
+    distinct: bool
     max_tokens: int | None
 
 class FinefilterOptions(TypedDict, total=False):

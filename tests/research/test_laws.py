@@ -24,7 +24,7 @@ import ragsieve_research.split
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import MissingExtra
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import PASSAGE, Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.select.cut import Odds
 from ragsieve.types import Document, Query, Segment
@@ -115,6 +115,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Surprisal": lambda: Surprisal(ScriptedLLM(["unused"])),
     "score.Relevance": lambda: Relevance(ScriptedLLM(["unused"], choices=fewer)),
     "select.Adaptive": Adaptive,
+    "select.Answerable": lambda: select.Answerable(0.5),
     "select.Budget": lambda: select.Budget(12, Reader(ScriptedLLM(["unused"]))),
     "select.Cut": lambda: select.Cut(Odds(((-1.0, 0.0), (1.0, 0.0), (0.5, 0.5)), (0.0, 0.0, 0.5))),
     "select.Distinct": lambda: Distinct(),
@@ -341,13 +342,22 @@ def test_a_splitter_stays_inside_what_it_splits(name: str, segments: list[Segmen
 @settings(max_examples=60, deadline=None)
 @given(segments=evidence())
 def test_a_scorer_only_adds_a_finite_score(name: str, segments: list[Segment]) -> None:
-    """Identity and order stay; one score is new, finite, and the one that counts."""
+    """Identity and order stay; one score is new, finite, and the one that counts.
+
+    A pruner also says how its passage does, and a judge that it could not be read.
+    """
     stage = stage_of(name)
     scored = stage(QUERY, segments)
 
     assert [s.key for s in segments] == [s.key for s in scored]
     for before, after in zip(segments, scored, strict=True):
-        assert {**before.scores, stage.name: after.score} == after.scores
+        new = {k: v for k, v in after.scores.items() if before.scores.get(k) != v}
+
+        assert new.keys() <= {stage.name, PASSAGE, "unread"}
+        assert (
+            before.scores.items()
+            <= {**after.scores, **{k: before.scores.get(k) for k in new}}.items()
+        )
         assert math.isfinite(after.score)
 
 

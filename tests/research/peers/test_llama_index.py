@@ -37,7 +37,7 @@ def test_the_nearest_half_of_the_sentences_stays() -> None:
     text = "It rained. Ann sang it. Who sang it? Bob left."
     result = optimizer(context=0)(QUESTION, [{"text": text, "title": "T"}])
 
-    assert "T: Who sang it? Ann sang it." == result.text
+    assert "T: Who sang it? … Ann sang it." == result.text
 
 
 def test_neighbours_of_two_sentences_come_twice() -> None:
@@ -55,7 +55,7 @@ def test_sentences_are_never_taken_for_inventions() -> None:
     text = "Bob left Dr. Ann sang it there. Cat slept."
     result = optimizer(context=0, percentile_cutoff=0.7)("Bob left Cat?", [text])
 
-    assert "Bob left Dr. Cat slept." == result.text
+    assert "Bob left Dr. … Cat slept." == result.text
     assert [("0", 0, 12), ("0", 32, 42)] == [s.key for s in result.kept]
 
 

@@ -274,7 +274,7 @@ def test_pruned_spans_of_a_document_are_one_passage() -> None:
     def ends(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return [Segment(s.document, *span) for s in segments for span in [(0, 4), (8, s.end)]]
 
-    llm = scripted({"Ann  it.": Marks(), "Ann it.": Marks(says={"": "Ann did."})})
+    llm = scripted({"Ann  … it.": Marks(), "Ann … it.": Marks(says={"": "Ann did."})})
     result = asked(llm, [A], prune=ends)
 
     assert ["Ann ", " it."] == [s.text for s in result.kept]

@@ -57,8 +57,8 @@ def test_a_trained_filter_is_a_folder_that_loads(done: Run) -> None:
     values = json.loads((folder / "filter.json").read_text())
 
     assert result.answer is not None
-    assert ["Blocks", "Pruner", "Copies", "Cut", "Order"] == [
-        step.stage.split("(")[0] for step in result.trace.steps[:5]
+    assert ["Blocks", "Pruner", "Copies", "Answerable", "Cut", "Order"] == [
+        step.stage.split("(")[0] for step in result.trace.steps[:6]
     ]
     assert {"before", "after", "mean", "mine"} == set(values["figures"])
     assert values["figures"]["after"]["questions"] == 6
