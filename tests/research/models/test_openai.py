@@ -632,7 +632,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 def test_a_real_server_completes_counts_and_chooses(smol: tuple[str, Path]) -> None:
     """``transformers serve`` gives no logprobs and ignores schemas: choices fall back to text."""
     url, folder = smol
-    llm = OpenAI(str(folder), base_url=url, tokenizer=folder, max_retries=0)
+    llm = OpenAI(str(folder), base_url=url, tokenizer=folder, max_retries=2)
     ask = prompt("What is the capital of France? Answer in one word.")
     with step("read") as current:
         replies = llm.complete([ask, ask], max_tokens=8)
