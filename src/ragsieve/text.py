@@ -245,7 +245,7 @@ def repeats(text: str, question: str) -> bool:
     """Whether a text says little but the question.
 
     It then has at least 60% of the question's different words and three of them, and these are half
-    of its own. Of sentences with the answer, as data sets mark them, 0.7% do so.
+    of its own.
     """
     asked, said = word_counts(question).keys(), word_counts(text).keys()
     same = len(asked & said)

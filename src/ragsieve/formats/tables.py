@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ragsieve.formats.tree import Node
@@ -62,7 +63,7 @@ def _paragraph(text: str, lines: Sequence[_Line]) -> Iterator[Node]:
     if len(lines) < _LEAST or lines[-1].end - lines[0].start <= WHOLE or 2 * logs > len(lines[:9]):
         return
     records = _records(text, lines)
-    for cells in (_pipes, _tabs, _commas(","), _commas(";"), _columns):
+    for cells in (_pipes, _tabs, _Commas(","), _Commas(";"), _columns):
         lines = records if cells is not _pipes else lines
         counts = [cells(line.text) for line in lines]
         first, found = 0, False
@@ -119,19 +120,20 @@ def _tabs(line: str) -> int:
     return line.count("\t") + 1
 
 
-def _commas(mark: str):  # type: ignore[no-untyped-def]
-    pattern = re.compile(rf'(?:"(?:[^"]|"")*+"|[^{mark}"]*+)')
+@dataclass(frozen=True)
+class _Commas:
+    """Cells between marks, of which those in quotes are text; 0 where a quote stays open."""
 
-    def cells(line: str) -> int:
+    mark: str
+
+    def __call__(self, line: str) -> int:
         if '"' not in line:
-            return line.count(mark) + 1
+            return line.count(self.mark) + 1
+        pattern = re.compile(rf'(?:"(?:[^"]|"")*+"|[^{self.mark}"]*+)')
         at, number = 0, 1
-        while (match := pattern.match(line, at)) and line[match.end() : match.end() + 1] == mark:
-            at, number = match.end() + 1, number + 1
-        return number if match and match.end() == len(line) else 0
-
-    cells.mark = mark  # type: ignore[attr-defined]
-    return cells
+        while (m := pattern.match(line, at)) and line[m.end() : m.end() + 1] == self.mark:
+            at, number = m.end() + 1, number + 1
+        return number if m and m.end() == len(line) else 0
 
 
 def _columns(line: str) -> int:
