@@ -38,6 +38,8 @@ def wheels(folder: Path) -> Path:
 
     The wheel of the core, which built once more has the same bytes.
     """
+    for built in (ROOT / "build" / "lib", ROOT / "research" / "build"):  # may hold deleted modules
+        shutil.rmtree(built, ignore_errors=True)
     torch = f"torch=={version('torch').partition('+')[0]}"
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check")
     run(*pip, "--no-deps", "--wheel-dir", folder, str(ROOT), str(ROOT / "research"), torch)
