@@ -1,4 +1,4 @@
-"""What a budget of tokens keeps: the best segments that fit, the best of all cut where it must be.
+"""What a budget keeps: the best segments that fit, the best of all cut where it must be.
 
 A table is cut into rows, which need its header; steps from the last one; lists, records and prose
 into items, lines and sentences that share most with the question.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
+from ragsieve.errors import check_range
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Query, Segment, rounded
 
@@ -28,8 +30,10 @@ _HEAD = re.compile(r" {0,3}#{1,6}[ \t]|\s*(?:\*\*|__).{1,200}(?:\*\*|__):?\s*$|.
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _WORDS = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+")
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
+_UNITS = ("tokens", "characters")
 
 Span = tuple[int, int]
+Size = tuple[int, int]
 Key = tuple[str, int, int]
 
 
@@ -51,33 +55,123 @@ def best_first(segments: Sequence[Segment]) -> list[Segment]:
     return sorted(segments, key=lambda s: -rounded(s.score) if s.scores else math.inf)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ContextBudget:
+    """Limits of a context, all of which hold; None is no limit.
+
+    Args:
+        max_tokens: Tokens of the whole context, in the reader's own tokenizer; not negative.
+        max_chars: Characters of the whole context, in Unicode code points; not negative.
+        max_tokens_per_document: Tokens of what the context has of one document, with its title.
+        max_chars_per_document: Characters of the same.
+
+    Raises:
+        InputError: If a limit is negative.
+    """
+
+    max_tokens: int | None = None
+    max_chars: int | None = None
+    max_tokens_per_document: int | None = None
+    max_chars_per_document: int | None = None
+
+    def __post_init__(self) -> None:
+        check_range(self, **dict.fromkeys(LIMITS, (0, None)))
+
+    def __repr__(self) -> str:
+        known = {name: getattr(self, name) for name in LIMITS}
+        shown = {n: value for n, value in known.items() if value is not None or n == LIMITS[0]}
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+    def passed(
+        self, segments: Sequence[Segment], reader: ReaderLike
+    ) -> tuple[Sequence[Segment], _Limits] | None:
+        """Segments that are over limits, and the limits: of a document first; None where none."""
+        inner = _Limits(self.max_tokens_per_document, self.max_chars_per_document, "_per_document")
+        documents: dict[str, list[Segment]] = {}
+        for segment in segments if inner.any else ():
+            documents.setdefault(segment.document.id, []).append(segment)
+        whole = _Limits(self.max_tokens, self.max_chars)
+        for some, limits in (*((one, inner) for one in documents.values()), (segments, whole)):
+            if some and limits.any and limits.over(reader.context(some), reader):
+                return some, limits
+        return None
+
+
+LIMITS = tuple(field.name for field in fields(ContextBudget))
+"""Names of the limits of a budget."""
+
+
+class _Limits(NamedTuple):
+    """Limits of one text in tokens and characters, and the end of their names."""
+
+    tokens: int | None
+    chars: int | None = None
+    suffix: str = ""
+
+    @property
+    def any(self) -> bool:
+        return self.tokens is not None or self.chars is not None
+
+    @property
+    def room(self) -> bool:
+        """Whether anything can fit."""
+        return self.tokens != 0 and self.chars != 0
+
+    def sizes(self, texts: Sequence[str], reader: ReaderLike) -> list[Size]:
+        """Tokens, 0 where they do not count, and characters of each text."""
+        counts = [0] * len(texts) if self.tokens is None else reader.count(texts)
+        return [*zip(counts, map(len, texts), strict=True)]
+
+    def over(self, text: str, reader: ReaderLike) -> bool:
+        """Whether a text is longer than one of them."""
+        return self.broken(self.sizes([text], reader)[0]) is not None
+
+    def broken(self, size: Size) -> int | None:
+        """The place of the first limit that a size passes."""
+        limits = zip(size, (self.tokens, self.chars), strict=True)
+        return next((n for n, (a, b) in enumerate(limits) if b is not None and a > b), None)
+
+    def named(self, place: int | None) -> tuple[int, str]:
+        """The limit at a place, the first one where None: its place, and in words."""
+        unit = place if place is not None else int(self.tokens is None)
+        name = ("tokens", "chars")[unit]
+        return unit, f"max_{name}{self.suffix}={self[unit]}"
+
+
 class _Layout:
     """Segments best first, and the lengths of some of them in a reader's context."""
 
-    def __init__(self, segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> None:
-        self.max_tokens, self.reader = max_tokens, reader
+    def __init__(self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike) -> None:
+        self.limits, self.reader = limits, reader
         self.ranked = list({s.key: s for s in best_first(segments)}.values())
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
+        sizes = limits.sizes([s.text for s in segments], reader)
+        self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}
 
     def add(self, segment: Segment, parts: Sequence[Segment]) -> None:
         """Let parts of a segment stand where it stands."""
         place, _ = self.place[segment.key]
         self.place |= {part.key: (place, n) for n, part in enumerate(parts, 1)}
 
-    def length(self, some: Iterable[Segment]) -> int:
-        """Tokens of the context of some of them."""
+    def size(self, some: Iterable[Segment]) -> Size:
+        """Tokens and characters of the context of some of them."""
         ordered = sorted(some, key=lambda s: self.place[s.key])
-        return self.reader.count([self.reader.context(ordered)])[0] if ordered else 0
+        text = self.reader.context(ordered) if ordered else ""
+        return self.limits.sizes([text], self.reader)[0] if text else (0, 0)
 
     def fits(self, some: Iterable[Segment]) -> bool:
-        """Whether that is at most ``max_tokens``."""
-        return self.length(some) <= self.max_tokens
+        """Whether that passes no limit."""
+        return self.limits.broken(self.size(some)) is None
 
-    def best(self, own: Mapping[Key, int]) -> int:
+    def best(self) -> int:
         """How many of the best fit together, by their own lengths and in few trials."""
-        sums = accumulate(own[s.key] for s in self.ranked)
-        sizes = range(1, 1 + sum(total <= self.max_tokens for total in sums))
-        return bisect_right(sizes, self.max_tokens, key=lambda n: self.length(self.ranked[:n]))
+        sums = accumulate((self.own[s.key] for s in self.ranked), _sum)
+        sizes = range(1, 1 + sum(self.limits.broken(total) is None for total in sums))
+        return bisect_left(sizes, True, key=lambda n: not self.fits(self.ranked[:n]))
+
+
+def _sum(one: Size, other: Size) -> Size:
+    return one[0] + other[0], one[1] + other[1]
 
 
 def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> list[Segment]:
@@ -86,27 +180,60 @@ def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> lis
     Best first, each that still fits is kept; the order of ``segments`` stays. A warning in the
     trace says where the best one of all is not among them.
     """
-    return fit_parts(segments, max_tokens, reader)[1]
+    return fit_parts(segments, ContextBudget(max_tokens=max_tokens), reader)[1]
 
 
 def fit_parts(
-    segments: Sequence[Segment], max_tokens: int, reader: ReaderLike, query: Query | None = None
+    segments: Sequence[Segment],
+    budget: ContextBudget,
+    reader: ReaderLike,
+    query: Query | None = None,
 ) -> tuple[list[Segment], list[Segment]]:
-    """`fit`; with a question the best segment that does not fit is cut by its parts.
+    """`fit` to all limits; with a question the best segment that does not fit is cut by its parts.
 
     Returns:
-        The segments, one of them in parts where it was cut, and those of them that are kept.
+        The segments, of a document or of all one in parts where it was cut, and those of them that
+        are kept.
     """
-    if not segments or reader.count([reader.context(segments)])[0] <= max_tokens:
-        return list(segments), list(segments)
+    finer, kept = list(segments), list(segments)
+    while passed := budget.passed(kept, reader):
+        some, limits = passed
+        cut, stay = _fitted(some, limits, reader, query)
+        kept = _exchanged(kept, some, stay)
+        finer = _exchanged(finer, some, cut)
+    return finer, kept
+
+
+def _exchanged(
+    segments: Sequence[Segment], some: Sequence[Segment], others: Sequence[Segment]
+) -> list[Segment]:
+    """The segments with ``others``, which lie in some of them, in the places of these."""
+    given, result, at = {s.key for s in some}, [], 0
+    for segment in segments:
+        if segment.key not in given:
+            result.append(segment)
+            continue
+        while at < len(others) and _lies_in(others[at], segment):
+            result.append(others[at])
+            at += 1
+    return result
+
+
+def _lies_in(part: Segment, whole: Segment) -> bool:
+    inside = whole.start <= part.start and part.end <= whole.end
+    return inside and part.document.id == whole.document.id
+
+
+def _fitted(
+    segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, query: Query | None
+) -> tuple[list[Segment], list[Segment]]:
+    """`fit_parts` of segments that pass limits of their whole text."""
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
-    layout = _Layout(segments, max_tokens, reader)
-    counts = reader.count([s.text for s in segments])
-    own = {s.key: n for s, n in zip(segments, counts, strict=True)}
-    fitting = layout.best(own)
+    layout = _Layout(segments, limits, reader)
+    fitting = layout.best()
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]
-    for segment in ranked[: _TRIED if max_tokens else 0]:
+    for segment in ranked[: _TRIED if limits.room else 0]:
         if query is None:
             break
         parts, chosen = _cut(query, segment, layout, [*kept.values()])
@@ -116,22 +243,35 @@ def fit_parts(
             kept |= {s.key: s for s in chosen}
             note(f"{segment.key} does not fit: {len(chosen)} of its {len(parts)} parts are kept")
             break
-    used = layout.length(kept.values())
+    used = layout.size(kept.values())
     for segment in ranked:
-        if used + own[segment.key] <= max_tokens:  # else do not even try it
-            trial = layout.length([*kept.values(), segment])
-            if trial <= max_tokens:
+        if limits.broken(_sum(used, layout.own[segment.key])) is None:  # else do not even try it
+            trial = layout.size([*kept.values(), segment])
+            if limits.broken(trial) is None:
                 kept[segment.key] = segment
                 used = trial
+    _record(finer, kept, used, layout)
+    return finer, [s for s in finer if s.key in kept]
+
+
+def _record(
+    finer: Sequence[Segment], kept: Mapping[Key, Segment], used: Size, layout: _Layout
+) -> None:
+    """Why each segment went, and a warning where the best one of all did."""
+    limits, best = layout.limits, layout.ranked[0]
     for segment in finer:
         if segment.key not in kept:
-            size = own.get(segment.key)
-            reason = f"{size} tokens more than {used}" if size else "parts of what is too long"
-            record_drop(segment, f"{reason} pass max_tokens={max_tokens}")
-    best = layout.ranked[0]
-    if max_tokens and best in finer and best.key not in kept:
-        warn(f"the best segment, of {own[best.key]} tokens, is left out: {max_tokens} are too few")
-    return finer, [s for s in finer if s.key in kept]
+            size = layout.own.get(segment.key)
+            place = limits.broken(_sum(used, size or used))
+            unit, limit = limits.named(place)
+            reason = "parts of what is too long"
+            if size and any(size):
+                reason = f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
+            record_drop(segment, f"{reason} pass {limit}")
+    if limits.room and best in finer and best.key not in kept:
+        unit, limit = limits.named(limits.broken(layout.own[best.key]))
+        size = f"{layout.own[best.key][unit]} {_UNITS[unit]}"
+        warn(f"the best segment, of {size}, is left out: {limit} is too little")
 
 
 class Parts(NamedTuple):
@@ -234,7 +374,7 @@ def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[S
         layout.add(segment, some)
         return some
 
-    fitting = bisect_right(ends, layout.max_tokens, key=lambda end: layout.length(begun(end)[:1]))
+    fitting = bisect_left(ends, True, key=lambda end: not layout.fits(begun(end)[:1]))
     if fitting < _LEAST:
         return [], []
     end = ends[fitting - 1]

@@ -7,21 +7,23 @@ one itself. A `System` joins a stage and a reader: documents in, kept spans and 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
 
+from ragsieve.budget import LIMITS, ContextBudget, fit_parts
 from ragsieve.budget import ReaderLike as ReaderLike
 from ragsieve.budget import best_first as best_first
 from ragsieve.budget import fit as fit
-from ragsieve.budget import fit_parts
 from ragsieve.documents import AnyDocument, as_documents
-from ragsieve.errors import InputError, check_range, one_line
+from ragsieve.errors import InputError, one_line
 from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.tables import map_dataset
-from ragsieve.trace import Kind, Trace, note, step
+from ragsieve.trace import Kind, Trace, note, running, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,31 @@ class Lenient(Protocol):
 
     def lenient(self) -> Stage:
         """The same, but what fails inside is skipped."""
+
+
+class Cuts(NamedTuple):
+    """Numbers at which stages cut; None stays as it is.
+
+    Args:
+        keep_answer: Probability that the evidence survives.
+        threshold: The least score, whatever leads.
+        min_answerable: The least probability that some document answers.
+    """
+
+    keep_answer: float | None = None
+    threshold: float | None = None
+    min_answerable: float | None = None
+
+
+@runtime_checkable
+class Cutting(Protocol):
+    """A stage that cuts at a number, and can be one that cuts at another."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        """See `Stage`."""
+
+    def at(self, cuts: Cuts) -> tuple[Stage, Cuts]:
+        """The same at its numbers among these, and those that are another stage's."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -88,6 +115,14 @@ class Pipeline:
         stages = (s.lenient() if isinstance(s, Lenient) else s for s in self.stages)
         return type(self)(*stages, on_error="keep")
 
+    def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
+        """The same at other numbers; each goes to the last stage that cuts at such a one."""
+        stages = [*self.stages]
+        for place, stage in reversed([*enumerate(stages)]):
+            if isinstance(stage, Cutting):
+                stages[place], cuts = stage.at(cuts)
+        return type(self)(*stages, on_error=self.on_error), cuts
+
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
         return _recorded(stage, "stage", segments, lambda: stage(query, segments), self.on_error)
 
@@ -100,17 +135,23 @@ def _recorded(
     on_error: OnError,
 ) -> list[Segment]:
     """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
-    with step(repr(what), before, kind) as record:
-        try:
-            kept = work()
-        except Exception as error:  # "keep" promises the answer, whatever a stage raises
-            if on_error == "raise":
-                raise
-            record.error = one_line(f"{type(error).__name__}: {error}")
-            logger.warning("%r was skipped: %s", what, record.error)
-            kept = before
-        record.after = tuple(kept)
-    return kept
+    name = repr(what)
+
+    def run() -> list[Segment]:
+        with step(name, before, kind) as record:
+            try:
+                kept = work()
+            except Exception as error:  # "keep" promises the answer, whatever a stage raises
+                if on_error == "raise":
+                    raise
+                record.error = one_line(f"{type(error).__name__}: {error}")
+                logger.warning("%s was skipped: %s", name, record.error)
+                kept = before
+            record.after = tuple(kept)
+        return kept
+
+    trace = running()
+    return trace.call(name, before, run) if trace else run()
 
 
 @dataclass(frozen=True)
@@ -120,24 +161,33 @@ class System:
     Args:
         stage: What filters; usually a `Pipeline`.
         reader: What answers, and counts tokens.
-        max_tokens: The context is never longer than this many tokens, nor than all documents.
+        max_tokens: The context is never longer than this many tokens, nor than all documents. This
+            and the other limits are those of `ragsieve.budget.ContextBudget`.
         source: Finds evidence where the caller passes no documents; without one there is none.
             A retriever of LangChain or LlamaIndex, or a function ``(question, k) -> documents``, is
             taken as it is: see `ragsieve.retriever.as_source`.
 
     Raises:
-        InputError: If ``max_tokens`` is negative, or ``source`` is none.
+        InputError: If a limit is negative, or ``source`` is none.
     """
 
     stage: Stage
     reader: ReaderLike
     max_tokens: int | None = None
     source: AnySource | None = None
+    max_chars: int | None = field(default=None, kw_only=True)
+    max_tokens_per_document: int | None = field(default=None, kw_only=True)
+    max_chars_per_document: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.source is not None:
             object.__setattr__(self, "source", as_source(self.source))
-        check_range(self, max_tokens=(0, None))
+        _ = self.budget  # checks the limits
+
+    @property
+    def budget(self) -> ContextBudget:
+        """Limits of the context."""
+        return ContextBudget(**{name: getattr(self, name) for name in LIMITS})
 
     def __call__(
         self, query: Query | str, documents: Sequence[AnyDocument] | None = None
@@ -167,19 +217,42 @@ class System:
         query = query if isinstance(query, Query) else Query(query)
         trace = Trace()
         with trace.recording():
-            inputs, evidence = self._evidence(query, documents)
-            result = StageResult.of(self.stage(query, evidence))
-            kept, answer = [*result], result.answer or evidence.answer
-            inputs, read = _with_found(inputs, evidence, result.found)
+            return self._cut(query, *self._evidence(query, documents), trace)
+
+    def _cut(
+        self, query: Query, inputs: tuple[Document, ...], evidence: StageResult, trace: Trace
+    ) -> tuple[Result, Answer | None]:
+        """The same of evidence; ``trace`` is recording."""
+        result = StageResult.of(self.stage(query, evidence))
+        kept, answer = [*result], result.answer or evidence.answer
+        documents, read = _with_found(inputs, evidence, result.found)
+        before, after = self._lengths(read, kept)
+        limit = before if self.max_tokens is None else min(before, self.max_tokens)
+        others = replace(self.budget, max_tokens=None)
+        # over the budget, or in a new order that needs more joints
+        if after > limit or others.passed(kept, self.reader):
+            with step(f"System({self.budget!r})", kept) as record:
+                budget = replace(others, max_tokens=limit)
+                finer, kept = fit_parts(kept, budget, self.reader, query)
+                record.before, record.after = tuple(finer), tuple(kept)
             before, after = self._lengths(read, kept)
-            limit = before if self.max_tokens is None else min(before, self.max_tokens)
-            if after > limit:  # over the budget, or in a new order that needs more joints
-                with step(f"System(max_tokens={self.max_tokens})", kept) as record:
-                    finer, kept = fit_parts(kept, limit, self.reader, query)
-                    record.before, record.after = tuple(finer), tuple(kept)
-                before, after = self._lengths(read, kept)
-        text = self.reader.context(kept)
-        return Result(query, inputs, tuple(kept), text, Tokens(before, after), trace), answer
+        again = partial(self._cut_again, query, inputs, evidence, trace)
+        text, tokens = self.reader.context(kept), Tokens(before, after)
+        return Result(query, documents, tuple(kept), text, tokens, trace, again=again), answer
+
+    def _cut_again(
+        self,
+        query: Query,
+        inputs: tuple[Document, ...],
+        evidence: StageResult,
+        earlier: Trace,
+        /,
+        **numbers: Any,
+    ) -> Result:
+        """See `Result.at`."""
+        trace = Trace(earlier)
+        with trace.recording():
+            return self.at(**numbers)._cut(query, inputs, evidence, trace)[0]
 
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
@@ -301,8 +374,49 @@ class System:
         return await in_thread(self.batch, questions, answer=answer, workers=workers)
 
     def with_budget(self, max_tokens: int | None) -> System:
-        """The same, with a context of at most ``max_tokens`` tokens."""
+        """The same, with a context of at most ``max_tokens`` tokens; other limits stay."""
         return replace(self, max_tokens=max_tokens)
+
+    def at(
+        self,
+        *,
+        keep_answer: float | None = None,
+        threshold: float | None = None,
+        min_answerable: float | None = None,
+        max_tokens: int | None = None,
+        max_chars: int | None = None,
+        max_tokens_per_document: int | None = None,
+        max_chars_per_document: int | None = None,
+    ) -> System:
+        """The same, cutting at other numbers; what is None stays as it is.
+
+        Args:
+            keep_answer: Probability that the evidence survives, in [0.5, 0.99]; the last
+                `ragsieve.select.Threshold` that keeps a promise keeps this one, or the next higher
+                of hundredths.
+            threshold: The least score, in place of a promise: the last threshold is this number,
+                whatever else a question has.
+            min_answerable: See `ragsieve.select.Answerable`.
+            max_tokens: This and the following as in `ragsieve.budget.ContextBudget`.
+
+        Raises:
+            InputError: If a number breaks its rule, or no stage cuts at such a one.
+        """
+        if threshold is not None and not math.isfinite(threshold):
+            raise InputError(f"threshold must be finite, got {threshold!r}")
+        if keep_answer is not None and threshold is not None:
+            raise InputError("name keep_answer or threshold, not both")
+        cuts, stage = Cuts(keep_answer, threshold, min_answerable), self.stage
+        if isinstance(stage, Cutting):
+            stage, cuts = stage.at(cuts)
+        for name, value in cuts._asdict().items():
+            if value is not None:
+                raise InputError(f"no stage of this system cuts at {name}, got {value!r}")
+        given = (max_tokens, max_chars, max_tokens_per_document, max_chars_per_document)
+        limits = {
+            name: value for name, value in zip(LIMITS, given, strict=True) if value is not None
+        }
+        return replace(self, stage=stage, **limits)
 
     def with_source(self, source: AnySource | None) -> System:
         """The same, finding evidence by ``source`` where the caller passes no documents."""

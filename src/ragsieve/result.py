@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 from typing import Any
 
-from ragsieve.trace import Trace, segment_to_dict
+from ragsieve.errors import InputError
+from ragsieve.trace import Cutoff, Trace, segment_to_dict
 from ragsieve.types import Answer, Document, Query, Segment
 
 UNANSWERED = 0.2
@@ -45,6 +47,7 @@ class Result:
         tokens: Tokens of the context before and after.
         trace: What every stage did.
         answer: The reader's answer, where one was asked for.
+        again: Cuts again, see `at`; None where the system is not at hand.
     """
 
     query: Query
@@ -54,6 +57,43 @@ class Result:
     tokens: Tokens
     trace: Trace
     answer: Answer | None = None
+    again: Callable[..., Result] | None = field(default=None, compare=False, kw_only=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "again": None}  # it holds the system with its models
+
+    def at(
+        self,
+        *,
+        keep_answer: float | None = None,
+        threshold: float | None = None,
+        max_tokens: int | None = None,
+        max_chars: int | None = None,
+        max_tokens_per_document: int | None = None,
+        max_chars_per_document: int | None = None,
+    ) -> Result:
+        """The result of filtering anew with these numbers; no model reads again.
+
+        What comes before the cut is taken from the trace, where it costs nothing; what comes behind
+        it, such as order and budget, runs again. There is no answer.
+
+        Args:
+            keep_answer: This and the others as in `ragsieve.System.at`; what is None stays.
+
+        Raises:
+            InputError: If a number breaks its rule, the system does not cut at such a one, or the
+                result was pickled or read from JSON.
+        """
+        if self.again is None:
+            raise InputError("a result that was pickled or read from JSON cannot be cut again")
+        return self.again(
+            keep_answer=keep_answer,
+            threshold=threshold,
+            max_tokens=max_tokens,
+            max_chars=max_chars,
+            max_tokens_per_document=max_tokens_per_document,
+            max_chars_per_document=max_chars_per_document,
+        )
 
     @property
     def compression_ratio(self) -> float:
@@ -82,6 +122,41 @@ class Result:
         }
         verdicts.update({s.key: Verdict(s, "", "") for s in self.kept})
         return sorted(verdicts.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
+
+    @property
+    def dropped(self) -> list[Verdict]:
+        """Verdicts on what was dropped, in the order of the documents."""
+        return [verdict for verdict in self.verdicts if verdict.stage]
+
+    def by_document(self) -> dict[Document, list[Segment]]:
+        """Kept spans of each document, in the order in which its first one is read.
+
+        Documents of which nothing is kept come last, in their order, with no spans.
+        """
+        documents: dict[Document, list[Segment]] = {}
+        for segment in self.kept:
+            documents.setdefault(segment.document, []).append(segment)
+        for document in self.documents:
+            documents.setdefault(document, [])
+        return documents
+
+    def borderline(self, n: int = 10) -> list[Verdict]:
+        """Verdicts on the ``n`` spans, kept or dropped, that scored nearest to where it was cut.
+
+        Nearest first; none where no stage cut by scores.
+
+        Raises:
+            InputError: If ``n`` is negative.
+        """
+        if n < 0:
+            raise InputError(f"n must not be negative, got {n!r}")
+        cutoffs = [cutoff for step in self.trace.steps for cutoff in step.cutoffs]
+        off: dict[tuple[str, int, int], float] = {}
+        for cutoff in cutoffs:
+            at = _least(cutoff)
+            off |= {s.key: abs(s.score - at) for s in cutoff.segments if at is not None}
+        near = [verdict for verdict in self.verdicts if verdict.segment.key in off]
+        return sorted(near, key=lambda verdict: off[verdict.segment.key])[:n]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -128,6 +203,19 @@ class Result:
             "trace": self.trace.to_dict(),
             **({} if self.answer is None else {"answer": self.answer.text}),
         }
+
+
+def _least(cutoff: Cutoff) -> float | None:
+    """The score at which a stage cut; None where it did not cut by scores."""
+    if not all(segment.scores for segment in cutoff.segments):
+        return None
+    if cutoff.keeps == "at least":
+        return cutoff.at
+    scores = sorted((segment.score for segment in cutoff.segments), reverse=True)
+    k = int(cutoff.at)
+    if cutoff.keeps != "best" or not 0 < k < len(scores):
+        return None
+    return (scores[k - 1] + scores[k]) / 2
 
 
 def _short(text: str) -> str:

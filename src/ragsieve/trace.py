@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from ragsieve.types import Segment
@@ -158,7 +158,21 @@ class Step:
         }
 
 
+def _repeated(step: Step) -> Step:
+    """A step that costs nothing now."""
+    return replace(step, seconds=0.0, usages=[one._replace(cached=True) for one in step.usages])
+
+
 Observer = Callable[[Step], AbstractContextManager[object]]
+
+
+class Call(NamedTuple):
+    """A stage's call that did not fail: input, output, and its steps, those inside it first."""
+
+    stage: str
+    before: list[Segment]
+    after: list[Segment]
+    steps: tuple[Step, ...]
 
 
 class Trace:
@@ -166,11 +180,35 @@ class Trace:
 
     Stages run inside ``with trace.recording():`` are recorded; elsewhere recording costs one look
     at a context variable.
+
+    Args:
+        earlier: The trace of the same question before, of whose calls those that would come again
+            are not made: their steps are repeated, what they cost as cached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Trace | None = None) -> None:
         self.steps: list[Step] = []
-        self.notes: list[str] = []
+        self.notes: list[str] = [*earlier.notes] if earlier else []
+        self.calls: list[Call] = []
+        self._earlier = tuple(earlier.calls) if earlier else ()
+
+    def call(
+        self, stage: str, before: list[Segment], work: Callable[[], list[Segment]]
+    ) -> list[Segment]:
+        """Output of a stage's call; of the earlier one where it was the same."""
+        for known in self._earlier:
+            if known.stage == stage and known.before == before:
+                steps = tuple(map(_repeated, known.steps))
+                self.steps += steps
+                after = known.after
+                break
+        else:
+            begin = len(self.steps)
+            after = work()
+            steps = tuple(self.steps[begin:])
+        if not any(one.error for one in steps):
+            self.calls.append(Call(stage, [*before], after, steps))
+        return after
 
     @contextmanager
     def recording(self) -> Iterator[Trace]:
@@ -203,6 +241,11 @@ class Trace:
             "notes": self.notes,
             "warnings": self.warnings,
         }
+
+
+def running() -> Trace | None:
+    """The trace that is recording, if any is."""
+    return _trace.get()
 
 
 _trace: ContextVar[Trace | None] = ContextVar("trace", default=None)

@@ -17,6 +17,7 @@ from ragsieve_research.answer.critic import Judge
 
 class FinefilterOnePassOptions(TypedDict, total=False):
     keep_answer: float
+    min_score: float | None
     cut: Cut | None
     min_keep: int
     min_answerable: float

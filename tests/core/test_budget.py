@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragsieve.answer import Reader
-from ragsieve.budget import fit, fit_parts, parts
+from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts, parts
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.text import sentence_spans
 from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment
 
@@ -69,7 +73,9 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
     segments = [Segment.whole(Document("a", text)).scored("s", 1)]
     segments += [Segment.whole(Document("b", other)).scored("s", 0)] if other else []
     with step("s", segments) as record:
-        finer, some = fit_parts(segments, max_tokens, READER, Query(question))
+        finer, some = fit_parts(
+            segments, ContextBudget(max_tokens=max_tokens), READER, Query(question)
+        )
         record.before, record.after = tuple(finer), tuple(some)
     return [s.text for s in some], record
 
@@ -125,4 +131,38 @@ def test_a_stage_cuts_nothing() -> None:
     with step("s", [best]) as record:
         assert [] == fit([best], 4, READER)
 
-    assert ["the best segment, of 10 tokens, is left out: 4 are too few"] == record.warnings
+    assert [
+        "the best segment, of 10 tokens, is left out: max_tokens=4 is too little"
+    ] == record.warnings
+
+
+LIMIT = st.none() | st.integers(0, 60)
+SENTENCE = st.sampled_from(["Ada wrote it.", "It rained on all of the town.", "Who?", PROSE, TABLE])
+
+
+@given(
+    texts=st.lists(st.lists(SENTENCE, max_size=4).map("\n\n".join), max_size=3),
+    limits=st.tuples(LIMIT, LIMIT.map(lambda n: n and 5 * n), LIMIT, LIMIT),
+    seed=st.randoms(use_true_random=False),
+)
+def test_every_limit_holds(texts: list[str], limits: tuple[int | None, ...], seed: Random) -> None:
+    """Of the whole and of each document, in tokens and characters; whatever went has a reason."""
+    documents = [Document(str(n), text, title="T" * n) for n, text in enumerate(texts)]
+    segments = [
+        Segment(d, start, end).scored("s", seed.randrange(4))
+        for d in documents
+        for start, end in sentence_spans(d.text)
+    ]
+    budget = ContextBudget(**dict(zip(LIMITS, limits, strict=True)))
+    with step("s", segments) as record:
+        finer, some = fit_parts(segments, budget, READER, Query("Who wrote it?"))
+        record.before, record.after = tuple(finer), tuple(some)
+    groups = [some, *([s for s in some if s.document is d] for d in documents)]
+    for n, text in enumerate(map(READER.context, groups)):
+        for size, limit in zip((len(text.split()), len(text)), limits[2 * (n > 0) :], strict=False):
+            assert limit is None or size <= limit
+
+    assert {s.key for s in finer} == {s.key for s in some} | {
+        drop.segment.key for drop in record.dropped
+    }
+    assert all("pass max_" in drop.reason for drop in record.dropped)

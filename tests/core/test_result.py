@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import pytest
 
+import ragsieve
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
+from ragsieve.budget import LIMITS
+from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
@@ -52,3 +58,105 @@ def test_rows_are_the_verdicts(result: Result) -> None:
         row["text"] for row in rows
     ]
     assert ["", True, True] == [row["stage"] and bool(row["reason"]) for row in rows]
+
+
+QUESTION = "Who wrote programs for the engine?"
+PAGES = [
+    {"id": "a", "title": "Ada", "text": "Ada wrote programs. It rained. The engine was of brass."},
+    {"id": "b", "text": "She wrote programs for the engine.\n\n- steam\n- brass\n\nNobody knows."},
+    {"id": "c", "text": "Ada wrote programs. Es regnete in der Stadt und niemand war da."},
+    {"id": "d", "text": "Der Regen fiel den ganzen Tag auf die Stadt. Wer schrieb das Programm?"},
+]
+BASELINES = ("all", "closed-book", "top-documents", "nearest-documents", "top-sentences")
+
+
+def loaded(name: str, **options: Any) -> System:
+    """A system of the core, of fakes or with the pruner that comes with the package."""
+    pruner = "pruner" if name == "bundled" else "fake:pruner"
+    name = name if name in BASELINES else "finefilter"
+    own = {"pruner": pruner} if name == "finefilter" else {"embedder": "fake:hashing"}
+    return ragsieve.load(name, "fake:echo", options=options, **own)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        *(
+            (name, numbers)
+            for name in ("finefilter", "bundled")
+            for numbers in (
+                {"keep_answer": 0.5},
+                {"keep_answer": 0.99, "max_chars": 60},
+                {"threshold": 0.2},
+                {"threshold": 0.9, "max_tokens": 30},
+                {"max_tokens_per_document": 4},
+            )
+        ),
+        *((name, {"max_chars": 40}) for name in BASELINES),
+        *((name, {"max_tokens": 8, "max_chars_per_document": 25}) for name in BASELINES),
+    ],
+)
+def test_a_result_can_be_cut_again(name: str, numbers: dict[str, Any]) -> None:
+    """As filtering anew with these numbers does; nothing is read again, and that can go on."""
+    limits = {key: value for key, value in numbers.items() if key in LIMITS}
+    own = {"min_score" if k == "threshold" else k: numbers[k] for k in numbers.keys() - limits}
+    anew = loaded(name, **own).at(**limits)(QUESTION, PAGES)
+    first = loaded(name)(QUESTION, PAGES)
+
+    for result in (first.at(**numbers), first.at().at(**numbers)):
+        assert seen(anew) == seen(result)
+        assert all(usage.cached for step in result.trace.steps for usage in step.usages)
+
+
+def seen(result: Result) -> dict[str, Any]:
+    """All of a result but what it cost."""
+    values = result.to_dict()
+    for step in values["trace"]["steps"]:
+        for cost in ("calls", "embedded", "cached", "tokens_in", "tokens_out", "seconds"):
+            del step[cost]
+    return {**values, "rows": result.rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "line"),
+    [
+        ("all", {"threshold": 0.5}, "no stage of this system cuts at threshold, got 0.5"),
+        ("all", {"keep_answer": 0.5}, "no stage of this system cuts at keep_answer, got 0.5"),
+        ("finefilter", {"keep_answer": 1.5}, "keep_answer must be from 0.5 to 0.99, got 1.5"),
+        ("finefilter", {"threshold": float("nan")}, "threshold must be finite, got nan"),
+        (
+            "finefilter",
+            {"threshold": 0.1, "keep_answer": 0.9},
+            "keep_answer or threshold, not both",
+        ),
+        ("finefilter", {"max_chars": -1}, "max_chars must not be negative, got -1"),
+    ],
+)
+def test_what_cannot_be_cut_says_so(name: str, numbers: dict[str, Any], line: str) -> None:
+    """In a line that names the number."""
+    with pytest.raises(InputError, match=line):
+        loaded(name)(QUESTION, PAGES).at(**numbers)
+
+
+def test_a_pickled_result_holds_no_model(result: Result) -> None:
+    """It is the same, but cannot be cut again."""
+    copy = pickle.loads(pickle.dumps(result))
+
+    assert copy.to_dict() == result.to_dict()
+    with pytest.raises(InputError, match="was pickled or read from JSON"):
+        copy.at(max_chars=10)
+
+
+def test_spans_are_told_apart() -> None:
+    """What went, what is kept of each document, and what scored nearest to the cut."""
+    result = loaded("finefilter", min_score=0.5)(QUESTION, PAGES[:2])
+    near = result.borderline(3)
+
+    assert [v for v in result.verdicts if v.stage] == result.dropped
+    assert result.kept == tuple(s for spans in result.by_document().values() for s in spans)
+    assert ["a", "b"] == sorted(document.id for document in result.by_document())
+    assert 3 == len(near)
+    assert [abs(v.segment.score - 0.5) for v in near] == sorted(
+        abs(v.segment.score - 0.5) for v in result.verdicts
+    )[:3]
+    assert [] == loaded("all")(QUESTION, PAGES).borderline()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragsieve.errors import check_range
 from ragsieve.models.base import PASSAGE
-from ragsieve.pipeline import best_first
+from ragsieve.pipeline import Cuts, best_first
 from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment, rounded
 
@@ -32,6 +32,13 @@ class Answerable:
 
     def __post_init__(self) -> None:
         check_range(self, min_answerable=(0, 1), min_keep=(0, None))
+
+    def at(self, cuts: Cuts) -> tuple[Answerable, Cuts]:
+        """See `ragsieve.pipeline.Cutting`."""
+        if cuts.min_answerable is None:
+            return self, cuts
+        changed = replace(self, min_answerable=cuts.min_answerable)
+        return changed, cuts._replace(min_answerable=None)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import SentencePruner
-from ragsieve.pipeline import best_first
+from ragsieve.pipeline import Cuts, best_first
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff, record_drop
 from ragsieve.types import Query, Segment, rounded
@@ -64,6 +64,24 @@ class Threshold:
                 numbers[promise] = pruner.threshold(promise)
         promises = Promises(keep_answer, (*numbers.items(),))
         return cls(min_score, min_keep, pruner.relative, promises)
+
+    def at(self, cuts: Cuts) -> tuple[Threshold, Cuts]:
+        """See `ragsieve.pipeline.Cutting`; a promise is kept where there was one.
+
+        Raises:
+            InputError: If ``keep_answer`` is none of those that the model promises.
+        """
+        if cuts.threshold is not None:
+            return type(self)(cuts.threshold, self.min_keep), cuts._replace(threshold=None)
+        if cuts.keep_answer is None or not self.promises:
+            return self, cuts
+        numbers = dict(self.promises.numbers)
+        if not numbers or not min(numbers) <= cuts.keep_answer <= max(numbers):
+            rule = f"from {min(numbers)} to {max(numbers)}" if numbers else "one that is promised"
+            raise InputError(f"keep_answer must be {rule}, got {cuts.keep_answer!r}")
+        least = numbers[min(promise for promise in numbers if promise >= cuts.keep_answer)]
+        promises = Promises(cuts.keep_answer, self.promises.numbers)
+        return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         ranked = best_first(segments)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import cache
+from typing import Self
 
-from ragsieve.pipeline import Pipeline
+from ragsieve.pipeline import Cuts, Pipeline
 from ragsieve.text import language
 from ragsieve.trace import step, warn
 from ragsieve.types import Query, Segment, StageResult
@@ -24,6 +25,15 @@ class ByLanguage(Pipeline):
         stages: Two, for English and for the rest; both keep the order of what they keep.
         on_error: See `ragsieve.Pipeline`.
     """
+
+    def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
+        """The same at other numbers, each stage at those that it has."""
+        changed = [Pipeline(stage).at(cuts) for stage in self.stages]
+        rest = [
+            None if None in left else left[0] for left in zip(*(c for _, c in changed), strict=True)
+        ]
+        stages = (pipeline.stages[0] for pipeline, _ in changed)
+        return type(self)(*stages, on_error=self.on_error), Cuts(*rest)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         english, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)

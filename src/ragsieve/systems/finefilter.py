@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, SentencePruner
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
 from ragsieve.systems.base import system
 from ragsieve.systems.by_language import ByLanguage
@@ -17,6 +17,7 @@ def finefilter_one_pass(
     pruner: SentencePruner,
     *,
     keep_answer: float = 0.95,
+    min_score: float | None = None,
     cut: select.Cut | None = None,
     min_keep: int = 1,
     min_answerable: float = 0.05,
@@ -37,6 +38,8 @@ def finefilter_one_pass(
         pruner: Gives every sentence a probability, and the threshold for ``keep_answer``.
         keep_answer: Probability that the evidence survives, from 0.5 to 0.99, as calibrated on
             validation questions of many kinds; see `ragsieve.select.threshold`.
+        min_score: The least probability of what stays, in place of the promise; where characters
+            decide, the least score.
         cut: Keeps the fewest that one generator answers from, in place of the promise; it is fitted
             by ``ragsieve train finefilter``.
         min_keep: At least this many segments stay, the most probable ones; with 0 a question that
@@ -56,7 +59,11 @@ def finefilter_one_pass(
         cut is a promise to keep the evidence, not a fit to what one generator answers from.
     """
     once = [select.Copies()] if distinct else []
-    cutting = cut or select.Threshold.promised(pruner, keep_answer, min_keep)
+    least = 0.5 if min_score is None else min_score
+    if cut is None and min_score is None:
+        cutting: Stage = select.Threshold.promised(pruner, keep_answer, min_keep)
+    else:
+        cutting = cut or select.Threshold(least, min_keep)
     return System(
         Pipeline(
             split.Blocks(),
@@ -67,7 +74,7 @@ def finefilter_one_pass(
                     select.Answerable(min_answerable, min_keep),
                     cutting,
                 ),
-                Pipeline(score.Ngrams(), *once, select.Threshold(0.5, min_keep)),
+                Pipeline(score.Ngrams(), *once, select.Threshold(least, min_keep)),
             ),
             select.Order(order),
         ),
