@@ -270,8 +270,8 @@ def _record(
             record_drop(segment, f"{reason} pass {limit}")
     if limits.room and best in finer and best.key not in kept:
         unit, limit = limits.named(limits.broken(layout.own[best.key]))
-        size = f"{layout.own[best.key][unit]} {_UNITS[unit]}"
-        warn(f"the best segment, of {size}, is left out: {limit} is too little")
+        length = f"{layout.own[best.key][unit]} {_UNITS[unit]}"
+        warn(f"the best segment, of {length}, is left out: {limit} is too little")
 
 
 class Parts(NamedTuple):

@@ -1,0 +1,141 @@
+"""Stages, and the pipelines made of them.
+
+A stage is any callable ``(query, segments, /) -> list[segment]``. A `Pipeline` joins stages and is
+one itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
+
+from ragsieve.errors import InputError, one_line
+from ragsieve.trace import Kind, running, step
+from ragsieve.types import Query, Segment, StageResult
+
+logger = logging.getLogger(__name__)
+
+OnError = Literal["raise", "keep"]
+Stage = Callable[[Query, list[Segment]], list[Segment]]
+Source = Callable[[Query], list[Segment]]
+
+
+@runtime_checkable
+class Lenient(Protocol):
+    """A stage that runs stages itself, and can be one that skips those which fail."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        """See `Stage`."""
+
+    def lenient(self) -> Stage:
+        """The same, but what fails inside is skipped."""
+
+
+class Cuts(NamedTuple):
+    """Numbers at which stages cut; None stays as it is.
+
+    Args:
+        keep_answer: Probability that the evidence survives.
+        threshold: The least score, whatever leads.
+        min_answerable: The least probability that some document answers.
+    """
+
+    keep_answer: float | None = None
+    threshold: float | None = None
+    min_answerable: float | None = None
+
+
+@runtime_checkable
+class Cutting(Protocol):
+    """A stage that cuts at a number, and can be one that cuts at another."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        """See `Stage`."""
+
+    def at(self, cuts: Cuts) -> tuple[Stage, Cuts]:
+        """The same at its numbers among these, and those that are another stage's."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Pipeline:
+    """Stages in order, as one stage.
+
+    Args:
+        stages: Callables ``(query, segments, /) -> list[segment]``.
+        on_error: ``"raise"``, or ``"keep"``: a stage that fails is skipped, its input passes on,
+            and the trace and a warning say so.
+
+    Raises:
+        InputError: If a stage is not callable or ``on_error`` is neither.
+    """
+
+    stages: tuple[Stage, ...]
+    on_error: OnError
+
+    def __init__(self, *stages: Stage, on_error: OnError = "raise") -> None:
+        for stage in stages:
+            if not callable(stage):
+                raise InputError(f"a stage must be callable, got {stage!r}")
+        if on_error not in ("raise", "keep"):
+            raise InputError(f"on_error must be 'raise' or 'keep', got {on_error!r}")
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "on_error", on_error)
+
+    def __repr__(self) -> str:
+        inside = ", ".join([*map(repr, self.stages), f"on_error={self.on_error!r}"])
+        return f"{type(self).__name__}({inside})"
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
+        kept = StageResult(segments)
+        for stage in self.stages:
+            recorded = isinstance(stage, Pipeline)
+            last = stage(query, kept) if recorded else self._run(stage, query, kept)
+            last = StageResult.of(last)
+            found = last.found if last is kept else (*kept.found, *last.found)
+            kept = StageResult(last, answer=last.answer or kept.answer, found=found)
+        return kept
+
+    def lenient(self) -> Self:
+        """The same with ``on_error="keep"``, and so every stage inside that can be ``lenient``."""
+        stages = (s.lenient() if isinstance(s, Lenient) else s for s in self.stages)
+        return type(self)(*stages, on_error="keep")
+
+    def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
+        """The same at other numbers; each goes to the last stage that cuts at such a one."""
+        stages = [*self.stages]
+        for place, stage in reversed([*enumerate(stages)]):
+            if isinstance(stage, Cutting):
+                stages[place], cuts = stage.at(cuts)
+        return type(self)(*stages, on_error=self.on_error), cuts
+
+    def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
+        return recorded(stage, "stage", segments, lambda: stage(query, segments), self.on_error)
+
+
+def recorded(
+    what: object,
+    kind: Kind,
+    before: list[Segment],
+    work: Callable[[], list[Segment]],
+    on_error: OnError,
+) -> list[Segment]:
+    """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
+    name = repr(what)
+
+    def run() -> list[Segment]:
+        with step(name, before, kind) as record:
+            try:
+                kept = work()
+            except Exception as error:  # "keep" promises the answer, whatever a stage raises
+                if on_error == "raise":
+                    raise
+                record.error = one_line(f"{type(error).__name__}: {error}")
+                logger.warning("%s was skipped: %s", name, record.error)
+                kept = before
+            record.after = tuple(kept)
+        return kept
+
+    trace = running()
+    return trace.call(name, before, run) if trace else run()
