@@ -259,7 +259,7 @@ class System:
         self,
         *,
         keep_answer: float | None = None,
-        threshold: float | None = None,
+        min_score: float | None = None,
         min_answerable: float | None = None,
         max_tokens: int | None = None,
         max_chars: int | None = None,
@@ -272,7 +272,7 @@ class System:
             keep_answer: Probability that the evidence survives, in [0.5, 0.99]; the last
                 `ragsieve.select.Threshold` that keeps a promise keeps this one, or the next higher
                 of hundredths.
-            threshold: The least score, in place of a promise: the last threshold is this number,
+            min_score: The least score, in place of a promise: the last threshold is this number,
                 whatever else a question has.
             min_answerable: See `ragsieve.select.Answerable`.
             max_tokens: This and the following as in `ragsieve.budget.ContextBudget`.
@@ -280,16 +280,17 @@ class System:
         Raises:
             InputError: If a number breaks its rule, or no stage cuts at such a one.
         """
-        if threshold is not None and not math.isfinite(threshold):
-            raise InputError(f"threshold must be finite, got {threshold!r}")
-        if keep_answer is not None and threshold is not None:
-            raise InputError("name keep_answer or threshold, not both")
-        cuts, stage = Cuts(keep_answer, threshold, min_answerable), self.stage
+        if min_score is not None and not math.isfinite(min_score):
+            raise InputError(f"min_score, a threshold, must be finite, got {min_score!r}")
+        if keep_answer is not None and min_score is not None:
+            raise InputError("name keep_answer or min_score, a threshold, not both")
+        cuts, stage = Cuts(keep_answer, min_score, min_answerable), self.stage
         if isinstance(stage, Cutting):
             stage, cuts = stage.at(cuts)
         for name, value in cuts._asdict().items():
             if value is not None:
-                raise InputError(f"no stage of this system cuts at {name}, got {value!r}")
+                shown = "min_score, a threshold" if name == "min_score" else name
+                raise InputError(f"no stage of this system cuts at {shown}, got {value!r}")
         given = (max_tokens, max_chars, max_tokens_per_document, max_chars_per_document)
         pairs = zip(LIMITS, given, strict=True)
         limits: dict[str, Any] = {name: value for name, value in pairs if value is not None}

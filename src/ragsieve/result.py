@@ -79,6 +79,7 @@ class Result:
 
         Args:
             keep_answer: This and the others as in `ragsieve.System.at`; what is None stays.
+            threshold: The least score of what is kept, there ``min_score``.
 
         Raises:
             InputError: If a number breaks its rule, the system does not cut at such a one, or the
@@ -88,7 +89,7 @@ class Result:
             raise InputError("a result that was pickled or read from JSON cannot be cut again")
         return self.again(
             keep_answer=keep_answer,
-            threshold=threshold,
+            min_score=threshold,
             max_tokens=max_tokens,
             max_chars=max_chars,
             max_tokens_per_document=max_tokens_per_document,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ragsieve.errors import InputError
 from ragsieve.models.sharing import Share
@@ -13,6 +13,18 @@ from ragsieve.schema import read
 
 Load = Callable[[str], Any]
 """A model by its specification, the same each time."""
+
+
+class Models(NamedTuple):
+    """Models that systems are made of, wrapped as many callers need them.
+
+    Args:
+        share: Wraps a model.
+        load: A model by its specification, the same each time.
+    """
+
+    share: Share
+    load: Load
 
 
 class SourceKind(Protocol):

@@ -7,44 +7,33 @@ benchmark and the fields of adapters are read off it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache as cached
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from ragsieve import models, systems
+from ragsieve.budget import LIMITS
 from ragsieve.errors import InputError, nearest
 from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.pipeline import OnError, Source, System
+from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
 from ragsieve.schema import Amount, Schema, fits
-from ragsieve.sources import Load, named_source
+from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
 
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
 
-KEEP_ANSWER = "keep_answer"
-"""The option of systems that `SystemSpec.keep_answer` sets."""
+CUTS = Cuts._fields
+"""Options of systems that fields of `SystemSpec` set."""
 
 USUAL = {"embedder": "minilm", "pruner": "pruner"}
 """Models of `ragsieve.systems.base.ROLES` where nobody names others."""
-
-
-class Models(NamedTuple):
-    """Models that systems are made of, wrapped as many callers need them.
-
-    Args:
-        share: Wraps a model.
-        load: A model by its specification, the same each time.
-    """
-
-    share: Share
-    load: Load
 
 
 class SystemSpec(Schema, frozen=True, kw_only=True):
@@ -67,7 +56,14 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             provence:ID; fake:pruner needs no weights.
         keep_answer: Of the system finefilter: the probability that the answer survives, 0.5 to
             0.99; more keeps more.
+        min_score: Of the same: the least probability that a span is evidence, in place of
+            keep_answer.
+        min_answerable: Of the same: where the probability that some document answers is lower, the
+            best span stays alone, with the option min_keep=0 none; 0.05 by default.
         max_tokens: Budget, in the LLM's tokens.
+        max_chars: Budget, in characters.
+        max_tokens_per_document: Budget of each document, in the LLM's tokens.
+        max_chars_per_document: Budget of each document, in characters.
         on_error: keep: a stage that fails is skipped, and a warning says so.
     """
 
@@ -81,7 +77,12 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     embedder: str = "minilm"
     pruner: str = "pruner"
     keep_answer: float | None = None
+    min_score: float | None = None
+    min_answerable: float | None = None
     max_tokens: Amount | None = None
+    max_chars: Amount | None = None
+    max_tokens_per_document: Amount | None = None
+    max_chars_per_document: Amount | None = None
     on_error: OnError = "raise"
 
     def replaced(self, **changes: Any) -> SystemSpec:
@@ -102,8 +103,12 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     @property
     def own(self) -> dict[str, Any]:
         """Options of the system itself."""
-        kept = {} if self.keep_answer is None else {KEEP_ANSWER: self.keep_answer}
-        return {**self.options, **kept}
+        return {**self.options, **self._set(CUTS)}
+
+    def _set(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of the fields that are set."""
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def named(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -133,8 +138,10 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         for role, kind in ROLES.items():
             if role in needed or getattr(self, role) != USUAL[role]:
                 models.check(getattr(self, role), kind)
-        if self.keep_answer is not None and KEEP_ANSWER in self.options:
-            raise InputError(f"name {KEEP_ANSWER} or the option {KEEP_ANSWER}, not both")
+        for name in self._set(CUTS).keys() & self.options.keys():
+            raise InputError(f"name {name} or the option {name}, not both")
+        if {"keep_answer", "min_score"} <= self.own.keys():
+            raise InputError("name keep_answer or min_score, not both")
         check(self.system, self.own, self.models)
         if self.source:
             named_source(self.source, self.source_options).check()
@@ -148,12 +155,12 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         parts |= {role: getattr(self, role) for role in roles}
         if "pruner" in roles:
             parts["pruner"] = models.load(self.pruner).identity
-        parts |= {"max_tokens": self.max_tokens, "llm_options": public, "options": self.options}
+        parts |= {**self._set(LIMITS), "llm_options": public, "options": self.options}
         parts |= {"models": self.models, "on_error": self.on_error}
         if self.source:
             found = named_source(self.source, self.source_options)
             parts["source"] = {self.source.partition(":")[0]: found.identity()}
-        parts["keep_answer"] = self.keep_answer
+        parts |= self._set(CUTS)
         shown = {name: value for name, value in parts.items() if value not in (None, {})}
         return " ".join(f"{name}={_text(value)}" for name, value in shown.items())
 
@@ -192,13 +199,10 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         if source is None and self.source:
             found = named_source(self.source, self.source_options)
             source = found.open(llm, own.load, own.share)
-        parts, roles = (
-            {name: own.load(model) for name, model in some.items()} for some in self.named
-        )
+        parts, roles = ({n: own.load(model) for n, model in some.items()} for some in self.named)
         options = {**self.own, **parts}
         system = build(self.system, llm, options, source=source, share=own.share, **roles, **others)
-        if self.max_tokens is not None:
-            system = system.with_budget(self.max_tokens)
+        system = system.at(**self._set(LIMITS))
         return system.lenient() if self.on_error == "keep" else system
 
 

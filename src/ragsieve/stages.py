@@ -38,12 +38,12 @@ class Cuts(NamedTuple):
 
     Args:
         keep_answer: Probability that the evidence survives.
-        threshold: The least score, whatever leads.
+        min_score: The least score, whatever leads.
         min_answerable: The least probability that some document answers.
     """
 
     keep_answer: float | None = None
-    threshold: float | None = None
+    min_score: float | None = None
     min_answerable: float | None = None
 
 

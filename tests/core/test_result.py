@@ -120,14 +120,18 @@ def seen(result: Result) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "numbers", "line"),
     [
-        ("all", {"threshold": 0.5}, "no stage of this system cuts at threshold, got 0.5"),
+        (
+            "all",
+            {"threshold": 0.5},
+            "no stage of this system cuts at min_score, a threshold, got 0.5",
+        ),
         ("all", {"keep_answer": 0.5}, "no stage of this system cuts at keep_answer, got 0.5"),
         ("finefilter", {"keep_answer": 1.5}, "keep_answer must be from 0.5 to 0.99, got 1.5"),
-        ("finefilter", {"threshold": float("nan")}, "threshold must be finite, got nan"),
+        ("finefilter", {"threshold": float("nan")}, "a threshold, must be finite, got nan"),
         (
             "finefilter",
             {"threshold": 0.1, "keep_answer": 0.9},
-            "keep_answer or threshold, not both",
+            "keep_answer or min_score",
         ),
         ("finefilter", {"max_chars": -1}, "max_chars must not be negative, got -1"),
     ],

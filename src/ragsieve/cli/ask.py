@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ragsieve.batch import Batch, Tally, judged, stream
+from ragsieve.budget import LIMITS
 from ragsieve.cli.base import (
     FILE,
     INFO,
@@ -38,7 +39,7 @@ from ragsieve.inspector import page, view
 from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
-from ragsieve.spec import SystemSpec
+from ragsieve.spec import CUTS, SystemSpec
 from ragsieve.text import counted, json_text
 from ragsieve.types import Example, Query
 
@@ -85,6 +86,7 @@ _SECTIONS = {
         *("query", "system", "keep_answer", "max_tokens", "llm", "explain", "as_json", "html"),
         *("input", "output"),
     ),
+    "Other budgets and thresholds": (*CUTS[1:], *LIMITS[1:]),
     "Where evidence is searched": ("source", "source_options"),
     "On a Ray cluster": ("engine", "address", "actors", "form"),
     "Models and their options": (
@@ -158,7 +160,7 @@ def _run(
         raise InputError("name --source or FILE, not both")
     chosen = [system]
     if call.compare:  # as the first but for options of its own
-        own: dict[str, Any] = {"options": {}, "models": {}, "keep_answer": None}
+        own: dict[str, Any] = {"options": {}, "models": {}, **dict.fromkeys(CUTS)}
         chosen.append(system.replaced(system=call.compare, **own))
     for one in chosen:
         one.check()

@@ -15,12 +15,12 @@ import platformdirs
 from ragsieve.cli.base import Json, printable, table
 from ragsieve.cli.signature import command, is_table
 from ragsieve.schema import read_toml
-from ragsieve.spec import SystemSpec
+from ragsieve.spec import CUTS, SystemSpec
 
 FILE = "ragsieve.toml"
 
 
-_OF_SYSTEM = ("options", "models", "keep_answer")
+_OF_SYSTEM = ("options", "models", *CUTS)
 
 
 class Setting(NamedTuple):
@@ -94,7 +94,8 @@ def config_command(*, as_json: Json = False) -> None:
       llm_options = {base_url = "http://host:8000/v1"}   or RAGSIEVE_BASE_URL
       max_tokens = 1000                                 or RAGSIEVE_MAX_TOKENS
 
-    Also embedder, pruner, on_error, source, and the tables options, models and source_options. A
+    Also min_score, min_answerable, max_chars, max_tokens_per_document, max_chars_per_document,
+    embedder, pruner, on_error, source, and the tables options, models and source_options. A
     ragsieve.toml can send your questions to another server: look at those of folders that are not
     yours.
     """

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 import os
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -23,10 +21,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
 from ragsieve.server.settings import Limits, Settings, Upstream
-from ragsieve.spec import KEEP_ANSWER, SystemSpec, check
-
-if TYPE_CHECKING:
-    from ragsieve.pipeline import System
+from ragsieve.spec import CUTS, SystemSpec
 
 _Variable = Annotated[str | None, {"metavar": "NAME"}]
 _JOIN_S = 0.002  # until calls that were answered together have come again
@@ -96,8 +91,10 @@ def serve_command(
     system = from_options(SystemSpec, options).replaced(system=names[0])
     if len(names) > 1 and (system.options or system.models):
         raise InputError("--option and --model go with one --system")
-    if len(names) > 1 and system.keep_answer is not None:
-        raise InputError("--keep-answer goes with one --system; a request may name keep_answer")
+    for cut in CUTS if len(names) > 1 else ():
+        if getattr(system, cut) is not None:
+            flag = "--" + cut.replace("_", "-")
+            raise InputError(f"{flag} goes with one --system; a request may name {cut}")
     system = system.with_llm(*names)
     chosen = [system.replaced(system=name) for name in names]
     for one in chosen:
@@ -111,16 +108,7 @@ def _serve(chosen: Sequence[SystemSpec], host: str, port: int, settings: Setting
 
     with chosen[0].loaded(callers=1, inner=_batched) as loaded:
         systems = {one.system: one.built(loaded) for one in chosen}
-
-        @cache
-        def rebuilt(name: str, percent: int) -> System:
-            return chosen[0].replaced(system=name, keep_answer=percent / 100).built(loaded)
-
-        def keeping(name: str, keep_answer: float) -> System:
-            check(name, {KEEP_ANSWER: keep_answer}, {})
-            return rebuilt(name, math.ceil(round(keep_answer * 100, 6)))  # 20 of each at most
-
-        app = create_app(systems, settings=settings, keeping=keeping)
+        app = create_app(systems, settings=settings)
         busy = run(app, host, port, settings, on_start=click.echo)
         if busy:  # a model is still at what nobody waits for: it cannot be stopped
             sys.stdout.flush()

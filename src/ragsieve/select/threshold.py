@@ -71,8 +71,8 @@ class Threshold:
         Raises:
             InputError: If ``keep_answer`` is none of those that the model promises.
         """
-        if cuts.threshold is not None:
-            return type(self)(cuts.threshold, self.min_keep), cuts._replace(threshold=None)
+        if cuts.min_score is not None:
+            return type(self)(cuts.min_score, self.min_keep), cuts._replace(min_score=None)
         if cuts.keep_answer is None or not self.promises:
             return self, cuts
         numbers = dict(self.promises.numbers)

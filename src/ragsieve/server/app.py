@@ -21,7 +21,7 @@ from ragsieve.server.chat import chats
 from ragsieve.server.faults import Fault, answer_error, json_response
 from ragsieve.server.guard import Guard
 from ragsieve.server.routes import REFUSALS, api
-from ragsieve.server.service import Keeping, Service
+from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings
 
 _ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
@@ -33,7 +33,6 @@ def create_app(
     systems: Mapping[str, System],
     *,
     settings: Settings | None = None,
-    keeping: Keeping | None = None,
 ) -> FastAPI:
     """An ASGI application that filters, answers, reranks and forwards chats.
 
@@ -42,8 +41,6 @@ def create_app(
             their models are best wrapped by `ragsieve.models.sharing`, with as many callers as
             ``settings.limits.workers``.
         settings: What is allowed, and where chats go; the defaults where None.
-        keeping: Makes a system anew for the ``keep_answer`` of a request, quickly; `InputError` of
-            one that has none. Where None, no request may name it.
 
     Raises:
         InputError: If there is no system.
@@ -51,7 +48,7 @@ def create_app(
     if not systems:
         raise InputError(f"systems must name at least one system, got {systems!r}")
     settings = settings or Settings()
-    service = Service(systems, settings, keeping)
+    service = Service(systems, settings)
     app = FastAPI(
         title="ragsieve",
         summary=_ABOUT,

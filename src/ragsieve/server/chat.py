@@ -99,7 +99,8 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     options = _options(own)
     name = service.named(options.system)
     chat = _as_chat(body, field)
-    filtered, headers, result = await _filtered(service, name, options.max_tokens, chat)
+    budgets = options.model_dump(include={*shapes.Budgets.model_fields})
+    filtered, headers, result = await _filtered(service, name, budgets, chat)
     if filtered and field != "messages":
         filtered[field] = filtered.pop("messages")
     content = raw if filtered is own is None else as_json(filtered or body).encode()
@@ -135,7 +136,7 @@ def _options(value: Any) -> shapes.ChatOptions:
 
 
 async def _filtered(
-    service: Service, name: str, max_tokens: int | None, body: dict[str, Any]
+    service: Service, name: str, budgets: dict[str, Any], body: dict[str, Any]
 ) -> tuple[dict[str, Any] | None, dict[str, str], Result | None]:
     """The request to forward, or None for the one that came; headers; the filter's result."""
     headers = {"X-Ragsieve-System": name}
@@ -147,9 +148,7 @@ async def _filtered(
         if chat.unread:
             headers["X-Ragsieve-Ignored"] = ", ".join(chat.unread)
         service.check_documents(chat.documents)
-        system = service.systems[name]
-        if max_tokens is not None:
-            system = system.with_budget(max_tokens)
+        system = service.systems[name].at(**budgets)
         result = await service.work.run(partial(service.run, system, chat))
         headers |= _counts(result)
         if warnings := result.trace.warnings:

@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.documents import documents_and_places
+from ragsieve.errors import InputError
 from ragsieve.inspector import view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -118,13 +119,13 @@ def _rerank_reply(result: Result, name: str, body: shapes.RerankIn) -> dict[str,
     }
 
 
-def _system(service: Service, body: shapes.FilterIn) -> tuple[str, System]:
-    """The system that a request names, with the budget and promise that it names."""
+def _system(service: Service, body: shapes.QuestionIn) -> tuple[str, System]:
+    """The system that a request names, with the budgets and cuts that it names."""
     name = service.named(body.system)
-    system = service.keeping(name, body.keep_answer)
-    if body.max_tokens is not None:
-        system = system.with_budget(body.max_tokens)
-    return name, system
+    try:
+        return name, service.systems[name].at(**body.numbers)
+    except InputError as error:
+        raise fault_of(error) from error
 
 
 def _streamed(

@@ -25,9 +25,6 @@ _BYTES = 8  # of a token, in the mean over a request, at most
 _FIELDS = {"id", "title", "text", "source", "metadata"}
 _PIECE = 1 << 16  # characters that are counted at a time
 _AT_ONCE = 8
-Keeping = Callable[[str, float], System]
-"""A system by its name, and the probability with which the answer is to survive."""
-
 DocumentsRequest = FilterIn | InspectIn | RerankIn | ChatDocuments
 """Requests with a question and documents."""
 
@@ -40,17 +37,10 @@ class Service:
     Args:
         systems: Systems by name, the default first.
         settings: What is allowed.
-        keeping: Makes a system anew for another ``keep_answer``; none where None.
     """
 
-    def __init__(
-        self,
-        systems: Mapping[str, System],
-        settings: Settings,
-        keeping: Keeping | None = None,
-    ) -> None:
+    def __init__(self, systems: Mapping[str, System], settings: Settings) -> None:
         self.systems = dict(systems)
-        self._keeping = keeping
         self.settings = settings
         self.work = Work(settings.limits)
         self.metrics = Metrics(self.work)
@@ -69,21 +59,6 @@ class Service:
             known = ", ".join(self.systems)
             raise Fault(422, "unknown_system", f"system must be one of {known}, got {name!r:.80}")
         return name
-
-    def keeping(self, name: str, keep_answer: float | None) -> System:
-        """A system by its name, with the probability that a request names, if it does.
-
-        Raises:
-            Fault: 422 if the system has no such option, or its model no such promise.
-        """
-        if keep_answer is None:
-            return self.systems[name]
-        try:
-            if self._keeping is None:
-                raise InputError(f"keep_answer is fixed on this server, got {keep_answer!r}")
-            return self._keeping(name, keep_answer)
-        except InputError as error:
-            raise Fault(422, "keep_answer", str(error)) from error
 
     def check_documents(self, documents: Sequence[Any] | None) -> None:
         """Raise `Fault` 413 if there are more documents than may be."""

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from ragsieve.pipeline import Cuts
+
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
     "Summer Breeze was sung by Seals and Crofts. It rained in Rome.",
@@ -82,24 +84,61 @@ DocumentsIn = Annotated[list[Text | DocumentIn], Field(fail_fast=True)]
 Budget = Annotated[int, Field(ge=0, lt=2**31)]
 
 
-class FilterIn(BaseModel):
-    """A question with its documents."""
+class Budgets(BaseModel):
+    """Limits of the context, all of which hold."""
 
-    model_config = _strict(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
+    model_config = ConfigDict(**_STRICT)
+    max_tokens: Budget | None = Field(
+        None, description="Budget of the context, in the generator's tokens."
+    )
+    max_chars: Budget | None = Field(
+        None, description="Budget of the context, in characters (Unicode code points)."
+    )
+    max_tokens_per_document: Budget | None = Field(
+        None, description="Budget of what is kept of each document, in the generator's tokens."
+    )
+    max_chars_per_document: Budget | None = Field(
+        None, description="Budget of what is kept of each document, in characters."
+    )
+
+
+class QuestionIn(Budgets):
+    """A question with its documents, and where to cut."""
+
     query: QuestionText
     documents: DocumentsIn | None = Field(
         None, description="Best first; none only where the system finds evidence by itself."
     )
     system: str | None = Field(None, description="One of `/v1/systems`; else the first of them.")
-    max_tokens: Budget | None = Field(
-        None, description="Budget of the context, in the generator's tokens."
-    )
     keep_answer: float | None = Field(
         None,
         ge=0.5,
         le=0.99,
-        description="Probability that the answer survives, of systems that have this option.",
+        description="Probability that the answer survives, of systems that promise one.",
     )
+    min_score: float | None = Field(
+        None,
+        description="The least score of a span, in place of `keep_answer`; of the default system"
+        " the probability that it is evidence.",
+    )
+    min_answerable: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Where the probability that some document answers is lower, the best span"
+        " stays alone, or nothing.",
+    )
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Arguments of `System.at`."""
+        return {name: getattr(self, name) for name in (*Cuts._fields, *Budgets.model_fields)}
+
+
+class FilterIn(QuestionIn):
+    """A question with its documents."""
+
+    model_config = _strict(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
     trace: bool = Field(True, description="Whether to say what every stage did and dropped.")
 
 
@@ -160,12 +199,10 @@ class RerankIn(BaseModel):
         return lines[:_WARNINGS] + more
 
 
-class ChatOptions(BaseModel):
+class ChatOptions(Budgets):
     """The field ``ragsieve`` of a chat request."""
 
-    model_config = _STRICT
     system: str | None = None
-    max_tokens: Budget | None = None
     trace: bool | None = None
 
 

@@ -29,7 +29,8 @@ from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import System
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
-from ragsieve.spec import Models, SystemSpec, entry, identity
+from ragsieve.sources import Models
+from ragsieve.spec import SystemSpec, entry, identity
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
 from ragsieve_research import datasets

@@ -17,7 +17,8 @@ from ragsieve.models.base import ClassifiedToken, Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.models.fake import echo as repeating
 from ragsieve.pipeline import System
-from ragsieve.spec import Models, SystemSpec
+from ragsieve.sources import Models
+from ragsieve.spec import SystemSpec
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
 

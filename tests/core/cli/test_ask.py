@@ -130,12 +130,16 @@ def test_documents_come_by_standard_input() -> None:
     assert one.out == other.out
 
 
-def test_max_tokens_is_a_budget(ragsieve: Command) -> None:
-    """Ten words hold one sentence of two; none hold none."""
+@pytest.mark.parametrize("unit", ["tokens", "chars"])
+@pytest.mark.parametrize("of", ["", "-per-document"])
+def test_a_budget_holds(ragsieve: Command, unit: str, of: str) -> None:
+    """Ten words, or their characters, hold one sentence of two; none hold none."""
     top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt")
+    most = {"tokens": 10, "chars": 50}[unit]
+    kept = ragsieve(*top, f"--max-{unit}{of}={most}").out
 
-    assert "Summer Breeze was sung by Seals and Crofts.\n" == ragsieve(*top, "--max-tokens=10").out
-    assert "\n" == ragsieve(*top, "--max-tokens=0").out
+    assert "Summer Breeze was sung by Seals and Crofts.\n" == kept
+    assert "\n" == ragsieve(*top, f"--max-{unit}{of}=0").out
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
@@ -558,6 +562,10 @@ def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
     assert "kept 1 of 4 spans" in some.err
     assert "Summer sang a breeze. Who sang here? Summer Breeze was it.\n" == more.out
     assert "kept 3 of 4 spans" in more.err
+    assert some.out == ragsieve("filter", *PRUNED, "--min-score", "0.7").out
+    assert more.out == ragsieve("filter", *PRUNED, "--min-score", "0.2").out
+    options = ("--min-answerable", "0.9", "--option", "min_keep=0")
+    assert "\n" == ragsieve("filter", *PRUNED, *options).out
 
 
 def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
@@ -577,6 +585,8 @@ def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
         (("--keep-answer", "1.5"), "keep_answer must be over 0 and below 1, got 1.5"),
         (("--keep-answer", "0.9", "--option", "keep_answer=0.8"), "not both"),
         (("--keep-answer", "much"), "'much' is not a valid float"),
+        (("--keep-answer", "0.9", "--min-score", "0.8"), "name keep_answer or min_score, not both"),
+        (("--min-answerable", "2"), "min_answerable must be from 0 to 1, got 2.0"),
     ],
 )
 def test_a_bad_promise_ends_in_one_line(

@@ -271,22 +271,33 @@ def test_the_default_filter_gives_many_clients_what_it_gives_one(
         assert {"system": "many", **untimed(own)} == untimed(reply)
 
 
-def test_a_promise_of_a_request_holds(system: System, body: Body) -> None:
-    """``keep_answer`` makes the system anew; the fake keeps more where more is promised."""
-    pruner = models.load("fake:pruner")
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({}, ["Seals sang Summer Breeze."]),
+        ({"keep_answer": 0.8}, ["Nobody sang.", "Seals sang Summer Breeze."]),
+        ({"min_score": 0.2}, ["Nobody sang.", "Seals sang Summer Breeze."]),
+        ({"keep_answer": 0.8, "max_chars": 32}, ["Seals sang Summer Breeze."]),
+        ({"keep_answer": 0.8, "max_chars_per_document": 13}, ["Nobody sang."]),
+        ({"keep_answer": 0.8, "max_tokens_per_document": 3}, ["Nobody sang."]),
+        ({"max_tokens": 0}, []),
+    ],
+)
+def test_a_request_says_where_to_cut(
+    client: MakeClient, body: Body, numbers: dict[str, Any], expected: list[str]
+) -> None:
+    """The fake keeps more where more is promised; filter and answer alike."""
+    asked = client({"finefilter": cutting(keep_answer=0.5)})
+    for path in ("/v1/filter", "/v1/answer"):
+        reply = asked.post(path, json={**body, **numbers}).json()
 
-    def keeping(name: str, keep_answer: float) -> System:
-        return finefilter_one_pass(models.load("fake:echo"), pruner, keep_answer=keep_answer)
+        assert expected == [span["text"] for span in reply["kept"]]
 
-    app = create_app({"finefilter": keeping("finefilter", 0.3)}, keeping=keeping)
-    with TestClient(app) as client:
-        few = client.post("/v1/filter", json=body).json()
-        more = client.post("/v1/filter", json={**body, "keep_answer": 0.8}).json()
-        answered = client.post("/v1/answer", json={**body, "keep_answer": 0.8}).json()
 
-    assert ["Seals sang Summer Breeze."] == [span["text"] for span in few["kept"]]
-    assert ["Nobody sang.", "Seals sang Summer Breeze."] == [s["text"] for s in more["kept"]]
-    assert more["kept"] == answered["kept"]
+def cutting(**options: Any) -> System:
+    """The default filter, of fakes."""
+    llm, pruner = models.load("fake:echo"), models.load("fake:pruner")
+    return finefilter_one_pass(llm, pruner, **options)
 
 
 @pytest.mark.parametrize("value", [0.49, 1, "0.9", True])
@@ -295,9 +306,11 @@ def test_a_promise_has_bounds(client: MakeClient, body: Body, value: Any) -> Non
     assert 422 == client().post("/v1/filter", json={**body, "keep_answer": value}).status_code
 
 
-def test_a_fixed_promise_is_said(client: MakeClient, body: Body) -> None:
-    """Where the application cannot make systems anew."""
-    reply = client().post("/v1/filter", json={**body, "keep_answer": 0.9})
+@pytest.mark.parametrize("name", ["keep_answer", "min_score", "min_answerable"])
+def test_what_a_system_cannot_cut_at_is_said(client: MakeClient, body: Body, name: str) -> None:
+    """In a line that names the number."""
+    reply = client().post("/v1/filter", json={**body, name: 0.9})
+    said = "min_score, a threshold" if name == "min_score" else name
 
-    assert (422, "keep_answer") == (reply.status_code, reply.json()["error"]["code"])
-    assert "keep_answer is fixed on this server, got 0.9" == reply.json()["error"]["message"]
+    assert 422 == reply.status_code
+    assert f"no stage of this system cuts at {said}, got 0.9" == reply.json()["error"]["message"]
