@@ -20,6 +20,7 @@ from ragsieve.server import shapes
 from ragsieve.server.chat import chats
 from ragsieve.server.faults import Fault, answer_error, json_response
 from ragsieve.server.guard import Guard
+from ragsieve.server.rerank import reranks
 from ragsieve.server.routes import REFUSALS, api
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings
@@ -59,7 +60,7 @@ def create_app(
         exception_handlers=dict.fromkeys(_RAISED, answer_error),
     )
     app.state.service = service
-    for router in (api(service), chats(service), _status(service)):
+    for router in (api(service), reranks(service), chats(service), _status(service)):
         app.include_router(router)
     paths = [getattr(route, "path", "") for route in app.routes]
     app.add_middleware(

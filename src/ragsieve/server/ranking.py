@@ -1,12 +1,17 @@
-"""Rank whole documents by what a system kept and dropped."""
+"""Rank whole documents by what a system kept and dropped, and the spans that speak for each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ragsieve.result import Result
 from ragsieve.types import Document, Segment
+
+_TINY = 1e-6  # a raw score is finite
+_DIGITS = 6
 
 
 def ranked(result: Result, places: Sequence[int]) -> list[tuple[int, float]]:
@@ -25,20 +30,81 @@ def ranked(result: Result, places: Sequence[int]) -> list[tuple[int, float]]:
     own = {result.documents[place].id: place for place in places}
     kept = _best(result.kept, own)
     dropped = _best([v.segment for v in result.verdicts if v.stage], own)
-    values = [v for scores in (kept, dropped) for v in scores.values() if v is not None]
-    plain = all(-1 <= value <= 1 for value in values)
+    scale = _scale([*kept.values(), *dropped.values()])
 
     def worth(place: int) -> float:
         value = kept[place] if place in kept else dropped.get(place)
-        if value is None:
-            return 1.0 if place in kept else 0.0
-        return max(0.0, value) if plain else _logistic(value)
+        return scale(value, place in kept)
 
     found = [(place not in kept, -worth(place), n) for n, place in enumerate(places)]
     ranking: list[tuple[int, float]] = []
     for _, value, n in sorted(found):
         ranking.append((n, min(-value, ranking[-1][1] if ranking else 1.0)))
     return ranking
+
+
+def relevant_spans(
+    result: Result, threshold: float, max_spans: int | None
+) -> dict[str, list[dict[str, Any]]]:
+    """Spans of each document by its id, kept or not, that score at least ``threshold``; best first.
+
+    Each has ``start``, ``end``, ``score`` and ``text``. Characters are Unicode code points of the
+    document's text; scores are on the scale of `ranked`: of the default system the probability that
+    the span is needed. A document without such a span is not named.
+
+    Args:
+        result: The run.
+        threshold: Lowest score, in [0, 1].
+        max_spans: Spans of a document at most; all where None.
+    """
+    verdicts = [v for v in result.verdicts if not v.segment.document.written_by]
+    scale = _scale(v.segment.score for v in verdicts if v.segment.scores)
+    spans: dict[str, list[dict[str, Any]]] = {}
+    for verdict in verdicts:
+        one = verdict.segment
+        score = round(scale(one.score if one.scores else None, not verdict.stage), _DIGITS)
+        if score >= threshold:
+            span = {"start": one.start, "end": one.end, "score": score, "text": one.text}
+            spans.setdefault(one.document.id, []).append(span)
+    best_first = {k: sorted(v, key=lambda span: -span["score"]) for k, v in spans.items()}
+    return {name: best[:max_spans] for name, best in best_first.items()}
+
+
+def raw(relevance: float) -> float:
+    """The number of which the logistic function is ``relevance``; finite."""
+    inside = min(max(relevance, _TINY), 1 - _TINY)
+    return math.log(inside / (1 - inside))
+
+
+def shortened(text: str, max_tokens: int, count: Callable[[list[str]], list[int]]) -> str:
+    """The longest beginning of ``text`` that has at most so many tokens.
+
+    Args:
+        text: Any text.
+        max_tokens: Tokens at most.
+        count: Tokens of each of some texts.
+    """
+    if len(text.encode("utf-8", "replace")) <= max_tokens:  # a token has a byte or more
+        return text
+    end = 4 * max_tokens
+    while end < len(text) and count([text[:end]])[0] <= max_tokens:
+        end *= 2
+    if end >= len(text) and count([text])[0] <= max_tokens:
+        return text
+    ends = range(1, min(end, len(text)))
+    return text[: bisect_right(ends, max_tokens, key=lambda n: count([text[:n]])[0])]
+
+
+def _scale(scores: Iterable[float | None]) -> Callable[[float | None, bool], float]:
+    """Of a score of a system, and whether it kept the text: relevance in [0, 1]."""
+    plain = all(-1 <= score <= 1 for score in scores if score is not None)
+
+    def relevance(score: float | None, kept: bool) -> float:
+        if score is None:
+            return 1.0 if kept else 0.0
+        return max(0.0, score) if plain else _logistic(score)
+
+    return relevance
 
 
 def _best(segments: Sequence[Segment], places: dict[str, int]) -> dict[int, float | None]:

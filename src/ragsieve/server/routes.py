@@ -1,10 +1,9 @@
-"""Routes: `/v1/filter`, `/v1/answer`, `/v1/inspect`, `/v1/rerank` and the lists."""
+"""Routes: `/v1/filter`, `/v1/answer`, `/v1/inspect` and the lists."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from typing import Any
@@ -12,15 +11,13 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
-from ragsieve.documents import documents_and_places
 from ragsieve.errors import InputError
 from ragsieve.inspector import view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import as_json, fault_of, json_response
-from ragsieve.server.ranking import ranked
-from ragsieve.server.service import Service, plain_documents, result_dict
+from ragsieve.server.service import Service, result_dict
 from ragsieve.server.strict import StrictRoute
 from ragsieve.server.work import Work
 
@@ -79,44 +76,7 @@ def api(service: Service) -> APIRouter:
 
         return await run(lambda: {"views": views()})
 
-    @router.post("/v2/rerank", response_model=shapes.RerankOut, include_in_schema=False)
-    @router.post("/rerank", response_model=shapes.RerankOut, include_in_schema=False)
-    @router.post("/v1/rerank", response_model=shapes.RerankOut)
-    async def rerank(body: shapes.RerankIn) -> Response:
-        """All documents ranked, as clients of Cohere and Jina ask; also at /v2/rerank, /rerank.
-
-        `meta.warnings` names the fields of the request that are ignored.
-        """
-        lenient = not service.settings.strict_models and body.model not in service.systems
-        name = service.named(None if lenient else body.model)
-        system = service.systems[name]
-        return await run(lambda: _rerank_reply(service.run(system, body), name, body))
-
     return router
-
-
-def _rerank_reply(result: Result, name: str, body: shapes.RerankIn) -> dict[str, Any]:
-    results: list[dict[str, Any]] = []
-    _, places = documents_and_places(plain_documents(body.documents))
-    for index, score in ranked(result, places)[: body.top_n]:
-        results.append({"index": index, "relevance_score": score})
-        if body.return_documents:
-            results[-1]["document"] = {"text": result.documents[places[index]].text}
-    read = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
-    meta = {
-        "api_version": {"version": "2"},
-        "billed_units": {"search_units": 1},
-        "tokens": {"input_tokens": read},
-        "warnings": [*body.warnings, *result.trace.warnings],
-    }
-    usage = {"total_tokens": read, "prompt_tokens": read}
-    return {
-        "id": uuid.uuid4().hex,
-        "model": name,
-        "results": results,
-        "usage": usage,
-        "meta": meta,
-    }
 
 
 def _system(service: Service, body: shapes.QuestionIn) -> tuple[str, System]:

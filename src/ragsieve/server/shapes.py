@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
@@ -165,20 +165,37 @@ class InspectIn(BaseModel):
 _WARNINGS = 10  # lines about fields of a request
 _READ_WHOLE = "documents are read whole"
 _IGNORED = {
-    **dict.fromkeys(("max_tokens_per_doc", "max_chunks_per_doc"), _READ_WHOLE),
-    **dict.fromkeys(("truncate_prompt_tokens", "truncate", "truncation"), _READ_WHOLE),
+    **dict.fromkeys(("max_chunks_per_doc", "truncate_prompt_tokens"), _READ_WHOLE),
+    **dict.fromkeys(("truncate", "truncation", "truncation_direction"), _READ_WHOLE),
     "rank_fields": "documents are ranked by title and text",
+    "priority": "requests are served in the order in which they come",
 }
+_COHERE = {"max_chunks_per_doc", "rank_fields", "priority"}  # and all that are not vLLM's below
+_VLLM = {"use_activation"}
+
+
+def ignored(fields: dict[str, Any] | None) -> list[str]:
+    """A line for each of the first fields that are ignored; null says nothing, and is fine."""
+    named = [name for name, value in (fields or {}).items() if value is not None]
+    lines = [f"{n:.80} is ignored: {_IGNORED.get(n, 'it is not known')}" for n in named]
+    more = [f"{len(lines) - _WARNINGS} other fields are ignored"][: len(lines) > _WARNINGS]
+    return lines[:_WARNINGS] + more
+
+
+class RelevantSpans(BaseModel):
+    """Which spans of a document are asked for, as Cohere's Rerank 5 has it."""
+
+    model_config = _STRICT
+    mode: Literal["enabled", "disabled"] = "enabled"
+    threshold: float = Field(0.1, ge=0, le=1, description="Lowest score of a span.")
+    max_spans: int | None = Field(None, ge=1, lt=2**31, description="Of a document; else all.")
 
 
 class RerankIn(BaseModel):
-    """Cohere's and Jina's request; of other fields of theirs the reply says that they are ignored.
-
-    A list of fields to rank by, or a limit on what is read of a document, is such a field.
-    """
+    """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
 
     model_config = ConfigDict(
-        **_example(model="finefilter", query=QUESTION, documents=DOCUMENTS, top_n=1),
+        **_example(model="finefilter", query=QUESTION, documents=DOCUMENTS, relevant_spans=True),
         strict=True,
         extra="allow",
     )
@@ -187,16 +204,50 @@ class RerankIn(BaseModel):
     model: str | None = Field(
         None, description="A system of `/v1/systems`; the first for any other name, unless strict."
     )
-    top_n: int | None = Field(None, ge=1, lt=2**31, description="Results at most; else all.")
-    return_documents: bool = False
+    top_n: int | None = Field(None, ge=0, lt=2**31, description="Results at most; all for 0.")
+    return_documents: bool | None = Field(
+        None, description="Where unset, no at `/v1/rerank`, but for models named `jina…`."
+    )
+    max_tokens_per_doc: int | None = Field(
+        None, ge=1, lt=2**31, description="Only so many tokens of a document are read; else all."
+    )
+    relevant_spans: bool | RelevantSpans | None = Field(
+        None, description="Whether each result names the spans that speak for it."
+    )
+    use_activation: bool | None = Field(
+        None, description="Of vLLM: with false, scores are not in [0, 1] but their logits."
+    )
 
     @property
-    def warnings(self) -> list[str]:
-        """A line for each of the first fields that are ignored; null says nothing, and is fine."""
-        named = [name for name, value in (self.model_extra or {}).items() if value is not None]
-        lines = [f"{n:.80} is ignored: {_IGNORED.get(n, 'it is not known')}" for n in named]
-        more = [f"{len(lines) - _WARNINGS} other fields are ignored"][: len(lines) > _WARNINGS]
-        return lines[:_WARNINGS] + more
+    def spans(self) -> RelevantSpans | None:
+        """Which spans are asked for; None where none are."""
+        asked = self.relevant_spans
+        asked = RelevantSpans.model_validate({}) if asked is True else asked
+        return asked if asked and asked.mode == "enabled" else None
+
+    @property
+    def unknown(self) -> list[str]:
+        """Fields that are none of Cohere's."""
+        return sorted(({*(self.model_extra or {})} - _COHERE) | (self.model_fields_set & _VLLM))
+
+
+class TextsIn(BaseModel):
+    """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
+
+    model_config = ConfigDict(
+        **_example(query=QUESTION, texts=["Rome is a city."], return_text=True),
+        strict=True,
+        extra="allow",
+    )
+    query: QuestionText
+    texts: list[Text] = Field(min_length=1, fail_fast=True)
+    raw_scores: bool = Field(False, description="Logits in place of scores in [0, 1].")
+    return_text: bool = False
+
+    @property
+    def documents(self) -> list[str]:
+        """The texts, by the name that they have in other requests."""
+        return self.texts
 
 
 class ChatOptions(Budgets):
@@ -246,11 +297,15 @@ class AnswerOut(FilterOut):
 
 
 class Ranked(BaseModel):
-    """A document's place and score in [0, 1]."""
+    """A document's place and score in [0, 1], and where asked for the spans that speak for it.
+
+    A span has ``start``, ``end`` (Unicode code points), ``score`` and ``text``; the best is first.
+    """
 
     index: int
     relevance_score: float
     document: dict[str, Any] | None = None
+    relevant_spans: list[dict[str, Any]] | None = None
 
 
 class RerankOut(BaseModel):
@@ -268,6 +323,16 @@ class RerankOut(BaseModel):
     results: list[Ranked]
     usage: dict[str, int]
     meta: dict[str, Any]
+
+
+class InfoOut(BaseModel):
+    """What is served, as Text Embeddings Inference has it."""
+
+    model_config = ConfigDict(extra="allow", **_example(model_id="finefilter"))
+    model_id: str
+    model_type: dict[str, Any]
+    max_input_length: int
+    max_client_batch_size: int
 
 
 class ViewsOut(BaseModel):

@@ -17,6 +17,8 @@ NEEDS = {
     "dspy_retriever": "dspy",
 }
 
+SPAN = "In 1884 he and his colleague Émile Nouguier drew the first design of the Eiffel Tower."
+
 
 @pytest.mark.models
 @pytest.mark.parametrize("name", NEEDS)
@@ -41,6 +43,7 @@ def test_an_example_prints_the_sentence_that_answers(
         ("langchain_agent", "langchain", "1088 characters were returned: Maurice Koechlin."),
         ("langgraph_rag", "langgraph", "kept 90 of 300 tokens"),
         ("openai_agent", "agents", "the model has 187 characters of outputs"),
+        ("cohere_rerank", "cohere", SPAN),
         ("mcp_client", "mcp", "The sculptor Frédéric Auguste Bartholdi designed it."),
     ],
 )

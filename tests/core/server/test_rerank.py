@@ -1,7 +1,8 @@
-"""Ranking whole documents, asked by Cohere's own client and as Jina's is."""
+"""Ranking whole documents, asked as Cohere, Jina, vLLM and TEI are."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,12 @@ from fastapi.testclient import TestClient
 
 import ragsieve
 from ragsieve.pipeline import System
-from ragsieve.server import Settings, create_app
-from ragsieve.server.ranking import ranked
+from ragsieve.server import Settings
+from ragsieve.server.ranking import ranked, shortened
 from ragsieve.trace import record_drop
 from ragsieve.types import Document, Query, Segment
 
 MakeClient = Callable[..., TestClient]
-TOKEN = "a-token-of-ours"
 
 
 def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> System:
@@ -77,7 +77,7 @@ def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None
     """Index, score and, where asked for, the document; all of them, or top_n."""
     asked = client()
     reply = asked.post("/v1/rerank", json={**body, "return_documents": True}).json()
-    first = asked.post("/rerank", json={**body, "top_n": 1, "model": "nearest"}).json()
+    first = asked.post("/v1/rerank", json={**body, "top_n": 1, "model": "nearest"}).json()
 
     assert [1, 0, 2] == [one["index"] for one in reply["results"]]
     assert body["documents"][1]["text"] == reply["results"][0]["document"]["text"]
@@ -95,12 +95,13 @@ def test_an_unknown_model_is_the_default_system(client: MakeClient, body: dict[s
 
 
 READ_WHOLE = "documents are read whole"
+IN_ORDER = "requests are served in the order in which they come"
+COHERES = {"max_chunks_per_doc", "rank_fields", "priority"}
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"max_tokens_per_doc": 20}, [f"max_tokens_per_doc is ignored: {READ_WHOLE}"]),
         ({"max_chunks_per_doc": 10}, [f"max_chunks_per_doc is ignored: {READ_WHOLE}"]),
         ({"truncate_prompt_tokens": 500}, [f"truncate_prompt_tokens is ignored: {READ_WHOLE}"]),
         ({"truncation": True}, [f"truncation is ignored: {READ_WHOLE}"]),
@@ -110,7 +111,8 @@ READ_WHOLE = "documents are read whole"
         ),
         ({"top_k": 2}, ["top_k is ignored: it is not known"]),
         ({"texts": ["It rained."]}, ["texts is ignored: it is not known"]),
-        ({"rank_fields": None, "max_tokens_per_doc": None}, []),
+        ({"priority": 3}, [f"priority is ignored: {IN_ORDER}"]),
+        ({"rank_fields": None, "max_chunks_per_doc": None}, []),
         ({}, []),
     ],
     ids=str,
@@ -120,11 +122,17 @@ def test_a_field_that_is_ignored_is_a_warning(
     client: MakeClient, body: dict[str, Any], path: str, fields: dict[str, Any], expected: list[str]
 ) -> None:
     """Other servers know it; the ranking is that without it (vllm PR 38827, litellm PR 39363,
-    WeKnora PR 3299).
+    WeKnora PR 3299). At /v2 a field that is none of Cohere's is an error, as it is there
+    (HKUDS/LightRAG#1813).
     """
     asked = client()
     reply = asked.post(path, json={**body, **fields})
     plain = asked.post(path, json=body)
+    unknown = [name for name in fields if path == "/v2/rerank" and name not in COHERES]
+    if unknown:
+        message = f"unknown field: parameter '{unknown[0]}' is not a valid field"
+        assert (422, message) == (reply.status_code, reply.json()["error"]["message"])
+        return
 
     assert (200, expected) == (reply.status_code, reply.json()["meta"]["warnings"])
     assert plain.json()["results"] == reply.json()["results"]
@@ -186,22 +194,154 @@ def test_a_strict_server_refuses_an_unknown_model(client: MakeClient, body: dict
     assert "system must be one of nearest, got 'rerank-v3.5'" == reply.json()["error"]["message"]
 
 
-@pytest.mark.server
-@pytest.mark.parametrize("version", ["Client", "ClientV2"])
-def test_coheres_client_is_served(
-    serve: Callable[[Any], str], system: System, body: dict[str, Any], version: str
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (True, [(17, 27, 0.4), (0, 15, 0.1)]),
+        ({}, [(17, 27, 0.4), (0, 15, 0.1)]),
+        ({"threshold": 0}, [(17, 27, 0.4), (0, 15, 0.1), (28, 31, 0.0)]),
+        ({"threshold": 0.4, "mode": "enabled"}, [(17, 27, 0.4)]),
+        ({"max_spans": 1}, [(17, 27, 0.4)]),
+        ({"threshold": 0.5}, None),
+        ({"mode": "disabled"}, None),
+        (False, None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_a_result_names_the_spans_that_speak_for_it(
+    system: System, client: MakeClient, asked: Any, expected: list[Any] | None
 ) -> None:
-    """By its base URL and a token as its key; its errors carry ours."""
-    cohere = pytest.importorskip("cohere")
-    url = serve(create_app({"nearest": system}, settings=Settings(tokens=(TOKEN,))))
-    texts = [one if isinstance(one, str) else one["text"] for one in body["documents"]]
-    asked = getattr(cohere, version)(api_key=TOKEN, base_url=url)
-    reply = asked.rerank(model="nearest", query=body["query"], documents=texts, top_n=2)
+    """Kept or not, in code points, the best first; none where no span has the threshold."""
+    text = "😀😀 It was ages.  It rained. Ok."
+    scores = {"😀😀 It was ages.": 0.1, "It rained.": 0.4, "Ok.": 0.0}
 
-    assert [1, 0] == [one.index for one in reply.results]
-    assert 1 >= reply.results[0].relevance_score > reply.results[1].relevance_score >= 0
-    ignored = {"max_tokens_per_doc" if version == "ClientV2" else "max_chunks_per_doc": 20}
-    warned = asked.rerank(model="nearest", query=body["query"], documents=texts, **ignored)
-    assert [f"{name} is ignored: {READ_WHOLE}" for name in ignored] == warned.meta.warnings
-    with pytest.raises(cohere.core.api_error.ApiError, match="must not be blank"):
-        asked.rerank(model="nearest", query=" ", documents=texts)
+    def score(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        return [s.scored("s", scores[s.text]) for s in segments]
+
+    spans = ragsieve.Pipeline(ragsieve.split.Sentences(), score, ragsieve.select.TopK(1))
+    body = {"query": "Did it rain?", "documents": [text], "relevant_spans": asked}
+    (result,) = (
+        client({"s": replace(system, stage=spans)}).post("/v2/rerank", json=body).json()["results"]
+    )
+    found = result.get("relevant_spans")
+
+    assert expected == (found and [(s["start"], s["end"], s["score"]) for s in found])
+    assert all(s["text"] == text[s["start"] : s["end"]] for s in found or [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"relevant_spans": {"threshold": 1.5}}, "less than or equal to 1, got 1.5"),
+        ({"relevant_spans": {"max_spans": 0}}, "greater than or equal to 1, got 0"),
+        ({"relevant_spans": {"mode": "on"}}, "Input should be 'enabled' or 'disabled', got 'on'"),
+        ({"relevant_spans": {"limit": 1}}, "limit: Extra inputs are not permitted"),
+        ({"max_tokens_per_doc": 0}, "greater than or equal to 1, got 0"),
+        ({"query": " "}, "must not be blank"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
+def test_a_field_that_breaks_its_rule_is_named(
+    client: MakeClient, body: dict[str, Any], path: str, fields: dict[str, Any], why: str
+) -> None:
+    """With the rule and the value."""
+    reply = client().post(path, json={**body, **fields})
+
+    assert 422 == reply.status_code
+    assert f"body.{next(iter(fields))}" in reply.json()["error"]["message"]
+    assert why in reply.json()["error"]["message"]
+
+
+def test_only_so_many_tokens_of_a_document_are_read(client: MakeClient) -> None:
+    """What is behind them finds nothing; the document comes back whole."""
+    late = f"{'It rained. ' * 40}Port Lorne has a harbour."
+    body = {
+        "query": "Which town has a harbour?",
+        "documents": ["Birds sang.", late, {"text": late}],
+        "return_documents": True,
+    }
+    whole = client().post("/v2/rerank", json=body).json()["results"]
+    short = client().post("/v2/rerank", json={**body, "max_tokens_per_doc": 10}).json()["results"]
+
+    assert [[1, 2, 0], [0, 1, 2]] == [[one["index"] for one in r] for r in (whole, short)]
+    assert late == short[1]["document"]["text"] == short[2]["document"]["text"]
+
+
+@pytest.mark.parametrize("text", ["", "a b", "a b c d e", " " * 100 + "a b c d", "é" * 50])
+@pytest.mark.parametrize("most", [1, 3, 4])
+def test_a_text_is_shortened_to_its_longest_beginning(text: str, most: int) -> None:
+    """Of at most so many tokens, here words."""
+
+    def count(texts: list[str]) -> list[int]:
+        return [len(one.split()) for one in texts]
+
+    short = shortened(text, most, count)
+
+    assert text.startswith(short)
+    assert count([short])[0] <= most
+    assert short == text or count([text[: len(short) + 1]])[0] > most
+
+
+def test_vllms_form_is_spoken(client: MakeClient, body: dict[str, Any]) -> None:
+    """Documents come back unasked, no top_n is 0, and scores may be logits."""
+    asked = client()
+    reply = asked.post("/rerank", json={**body, "top_n": 0}).json()
+    logits = asked.post("/rerank", json={**body, "use_activation": False}).json()
+    bare = asked.post("/rerank", json={**body, "return_documents": False}).json()
+
+    assert {"id", "model", "usage", "results"} <= reply.keys()
+    assert 3 == len(reply["results"])
+    assert body["documents"][1]["text"] == reply["results"][0]["document"]["text"]
+    assert [{"index", "relevance_score"}] * 3 == [one.keys() for one in bare["results"]]
+    scores = [[r["relevance_score"] for r in one["results"]] for one in (logits, reply)]
+    assert scores[1] == pytest.approx([1 / (1 + math.exp(-x)) for x in scores[0]], abs=1e-5)
+
+
+def test_teis_form_is_told_by_its_texts(client: MakeClient, body: dict[str, Any]) -> None:
+    """A bare list, best first, with texts and logits where asked for; others' fields pass."""
+    asked = client()
+    texts = ["It rained in Rome.", "Seals sang Summer Breeze.", "Rome."]
+    plain = {"query": body["query"], "texts": texts}
+    also = {"truncate": True, "truncation_direction": "Right", "top_n": 1, "é\n": 1}
+    ranks = asked.post("/rerank", json=plain).json()
+    reply = asked.post("/rerank", json={**plain, **also, "raw_scores": True, "return_text": True})
+
+    assert [{"index", "score"}] * 3 == [one.keys() for one in ranks]
+    assert 1 == ranks[0]["index"] and ranks[0]["score"] > ranks[1]["score"] >= 0
+    assert ranks[0]["score"] == pytest.approx(1 / (1 + math.exp(-reply.json()[0]["score"])))
+    assert [texts[one["index"]] for one in ranks] == [one["text"] for one in reply.json()]
+    lines = reply.headers["X-Ragsieve-Ignored"].split("; ")
+    assert [*also] == [line.split(" is ignored")[0] for line in lines[:3]] + ["é\n"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"texts": []}, (422, "validation", "body.texts: List should have at least 1 item")),
+        ({"texts": ["a", 1]}, (422, "validation", "body.texts.1: ")),
+        ({"query": ""}, (422, "validation", "body.query: ")),
+        ({"texts": ["a"] * 1001}, (413, "validation", "max_documents must be at most 1000")),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_teis_errors_are_a_line_and_a_kind(
+    client: MakeClient, fields: dict[str, Any], expected: tuple[int, str, str]
+) -> None:
+    """As it words them."""
+    reply = client().post("/rerank", json={"query": "q", "texts": ["a"], **fields})
+    values = reply.json()
+
+    assert expected[:2] == (reply.status_code, values["error_type"])
+    assert values["error"].startswith(expected[2])
+
+
+def test_what_is_served_is_told_as_tei_does(client: MakeClient) -> None:
+    """A reranker, with limits that clients ask for before they send texts."""
+    info = client().get("/info").json()
+
+    assert "nearest" == info["model_id"]
+    assert ["reranker"] == [*info["model_type"]]
+    assert (1000, 1_000_000) == (info["max_client_batch_size"], info["max_input_length"])
+    assert 200 == client().get("/health").status_code

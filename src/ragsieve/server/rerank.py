@@ -1,0 +1,179 @@
+"""Routes that rank documents, as Cohere's, Jina's, vLLM's and Text Embeddings Inference's do."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
+
+from ragsieve.deadline import check_time, deadline
+from ragsieve.documents import documents_and_places
+from ragsieve.result import Result
+from ragsieve.server import shapes
+from ragsieve.server.faults import Fault, invalid, json_response
+from ragsieve.server.ranking import ranked, raw, relevant_spans, shortened
+from ragsieve.server.routes import REFUSALS
+from ragsieve.server.service import Service, plain_documents
+from ragsieve.server.shapes import RerankIn, TextsIn
+from ragsieve.server.strict import StrictRoute
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def reranks(service: Service) -> APIRouter:
+    """The routes that rank whole documents, and what tells clients of them what is served."""
+    router = APIRouter(route_class=StrictRoute, responses=REFUSALS)
+
+    async def reply(body: RerankIn, api: str, *, whole: bool) -> Response:
+        lenient = not service.settings.strict_models and body.model not in service.systems
+        name = service.named(None if lenient else body.model)
+        return await service.work.run(
+            lambda: json_response(_reply(service, name, body, api, whole=whole))
+        )
+
+    @router.post("/v1/rerank", response_model=shapes.RerankOut)
+    async def rerank(body: RerankIn) -> Response:
+        """All documents ranked, as clients of Cohere, Jina and vLLM ask.
+
+        `meta.warnings` names the fields of the request that are ignored. Also at `/v2/rerank`,
+        where fields that are none of Cohere's are refused, and at `/rerank`, where documents come
+        back unasked as vLLM's do, and `texts` is answered as Text Embeddings Inference does.
+        """
+        return await reply(body, "1", whole=(body.model or "").startswith("jina"))
+
+    @router.post("/v2/rerank", response_model=shapes.RerankOut, include_in_schema=False)
+    async def rerank_strictly(body: RerankIn) -> Response:
+        if body.unknown:
+            why = f"unknown field: parameter {body.unknown[0]!r:.80} is not a valid field"
+            raise Fault(422, "unknown_field", why)
+        return await reply(body, "2", whole=False)
+
+    @router.post("/rerank", response_model=None, include_in_schema=False)
+    async def rerank_any(body: dict[str, Any]) -> Response:
+        if "texts" not in body or "documents" in body:
+            return await reply(_valid(RerankIn, body), "2", whole=True)
+        try:
+            if isinstance(body["texts"], list):
+                service.check_documents(body["texts"])
+            texts = _valid(TextsIn, body)
+            return await service.work.run(lambda: _texts_reply(service, texts))
+        except Fault as fault:
+            return _texts_fault(fault)
+
+    @router.get("/info", response_model=shapes.InfoOut)
+    async def info() -> Response:
+        """The default system, as Text Embeddings Inference tells of a reranker."""
+        return json_response(_info(service))
+
+    return router
+
+
+def _valid(shape: type[Body], body: dict[str, Any]) -> Body:
+    try:
+        return shape.model_validate(body)
+    except ValidationError as error:
+        raise invalid(error.errors(), "body") from error
+
+
+def _reply(service: Service, name: str, body: RerankIn, api: str, *, whole: bool) -> dict[str, Any]:
+    """The reply of Cohere, Jina and vLLM: each has its fields, and none minds the others'."""
+    read = body.model_copy(update={"documents": _read(service, name, body)})
+    result = service.run(service.systems[name], read)
+    asked = body.spans
+    spans = relevant_spans(result, asked.threshold, asked.max_spans) if asked else {}
+    texts = [one if isinstance(one, str) else one.text for one in body.documents]
+    whole = whole if body.return_documents is None else body.return_documents
+    results: list[dict[str, Any]] = []
+    for index, document, score in _ranked(result, read.documents)[: body.top_n or None]:
+        score = raw(score) if body.use_activation is False else score
+        results.append({"index": index, "relevance_score": score})
+        if whole:
+            results[-1]["document"] = {"text": texts[index]}
+        if document in spans:
+            results[-1]["relevant_spans"] = spans[document]
+    tokens = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
+    meta = {
+        "api_version": {"version": api},
+        "billed_units": {"search_units": 1},
+        "tokens": {"input_tokens": tokens},
+        "warnings": [*shapes.ignored(body.model_extra), *result.trace.warnings],
+    }
+    return {
+        "id": uuid.uuid4().hex,
+        "model": name,
+        "results": results,
+        "usage": {"total_tokens": tokens, "prompt_tokens": tokens},
+        "meta": meta,
+    }
+
+
+def _read(service: Service, name: str, body: RerankIn) -> Sequence[Any]:
+    """Documents of a request, of each as many tokens as it allows."""
+    most = body.max_tokens_per_doc
+    if most is None:
+        return body.documents
+
+    def count(texts: list[str]) -> list[int]:
+        check_time(deadline())
+        return service.systems[name].reader.count(texts)
+
+    return [
+        shortened(one, most, count)
+        if isinstance(one, str)
+        else one.model_copy(update={"text": shortened(one.text, most, count)})
+        for one in body.documents
+    ]
+
+
+def _ranked(result: Result, documents: Sequence[Any]) -> list[tuple[int, str, float]]:
+    """Of each document of a request, best first: its place, its id in the result, its score."""
+    _, places = documents_and_places(plain_documents(documents))
+    return [(n, result.documents[places[n]].id, score) for n, score in ranked(result, places)]
+
+
+def _texts_reply(service: Service, body: TextsIn) -> Response:
+    """The reply of Text Embeddings Inference, a bare list, with a header for what was ignored."""
+    result = service.run(service.systems[service.named(None)], body)
+    ranks: list[dict[str, Any]] = []
+    for index, _, score in _ranked(result, body.texts):
+        ranks.append({"index": index, "score": raw(score) if body.raw_scores else score})
+        if body.return_text:
+            ranks[-1]["text"] = body.texts[index]
+    lines = "; ".join([*shapes.ignored(body.model_extra), *result.trace.warnings])
+    told = lines.encode("ascii", "backslashreplace").decode()
+    shown = "".join(c if c.isprintable() else " " for c in told)
+    return json_response(ranks, headers={"X-Ragsieve-Ignored": shown} if shown else None)
+
+
+def _texts_fault(fault: Fault) -> Response:
+    kind = "validation" if fault.status_code < 500 else "backend"
+    if fault.status_code in (429, 503):
+        kind = "overloaded"
+    values = {"error": fault.values["error"]["message"], "error_type": kind}
+    return json_response(values, fault.status_code, fault.headers)
+
+
+def _info(service: Service) -> dict[str, Any]:
+    limits = service.settings.limits
+    label = "LABEL_0"
+    return {
+        "model_id": service.named(None),
+        "model_sha": None,
+        "model_dtype": "float32",
+        "model_type": {"reranker": {"id2label": {"0": label}, "label2id": {label: 0}}},
+        "max_concurrent_requests": limits.workers + limits.queue,
+        "max_input_length": limits.max_tokens,
+        "max_batch_tokens": limits.max_tokens,
+        "max_batch_requests": None,
+        "max_client_batch_size": limits.max_documents,
+        "auto_truncate": False,
+        "tokenization_workers": limits.workers,
+        "version": version("ragsieve"),
+        "sha": None,
+        "docker_label": None,
+    }
