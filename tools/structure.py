@@ -52,7 +52,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "many",
             "tables",
         ],
-        ["stages", "pipeline", "questions"],
+        ["stages", "excerpts", "pipeline", "questions"],
         ["models", "prompts"],
         ["split", "score", "select", "answer", "read"],
         ["systems", "sources"],

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ragsieve.budget import LIMITS, ContextBudget, fit_parts
 from ragsieve.budget import ReaderLike as ReaderLike
@@ -30,6 +30,9 @@ from ragsieve.stages import Stage as Stage
 from ragsieve.tables import map_dataset
 from ragsieve.trace import Trace, note, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
+
+if TYPE_CHECKING:
+    from ragsieve.excerpts import DocumentExcerpts
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,19 @@ class System:
         trace = Trace(earlier)
         with trace.recording():
             return self.at(**numbers)._cut(query, inputs, evidence, trace)[0]
+
+    def excerpts(
+        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+    ) -> list[DocumentExcerpts]:
+        """What is kept of each document as excerpts, the best first; arguments and errors as above.
+
+        Limits are of the excerpts' texts, without titles: ``system.at(max_chars=1000)`` gives at
+        most so many characters in all.
+        """
+        from ragsieve.excerpts import ExcerptReader, excerpts_of  # takes 30 ms
+
+        reader = ExcerptReader(self.reader)
+        return excerpts_of(replace(self, reader=reader)(query, documents))
 
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.

@@ -18,6 +18,7 @@ from ragsieve.inspector.page import page, policy
 from ragsieve.pipeline import System
 from ragsieve.server import shapes
 from ragsieve.server.chat import chats
+from ragsieve.server.excerpts import excerpts
 from ragsieve.server.faults import Fault, answer_error, json_response
 from ragsieve.server.guard import Guard
 from ragsieve.server.rerank import reranks
@@ -60,7 +61,13 @@ def create_app(
         exception_handlers=dict.fromkeys(_RAISED, answer_error),
     )
     app.state.service = service
-    for router in (api(service), reranks(service), chats(service), _status(service)):
+    for router in (
+        api(service),
+        excerpts(service),
+        reranks(service),
+        chats(service),
+        _status(service),
+    ):
         app.include_router(router)
     paths = [getattr(route, "path", "") for route in app.routes]
     app.add_middleware(

@@ -52,13 +52,13 @@ def api(service: Service) -> APIRouter:
     @router.post("/v1/filter", response_model=shapes.FilterOut)
     async def filter_(body: shapes.FilterIn) -> Response:
         """Keep what matters of the documents: verbatim spans, and why every other one went."""
-        name, system = _system(service, body)
+        name, system = named_system(service, body)
         return await run(lambda: result_dict(service.run(system, body), name, trace=body.trace))
 
     @router.post("/v1/answer", response_model=shapes.AnswerOut)
     async def answer(body: shapes.AnswerIn) -> Response:
         """Answer from what matters of the documents; with ``stream`` as server-sent events."""
-        name, system = _system(service, body)
+        name, system = named_system(service, body)
         if body.stream:
             return _streamed(service, name, system, body)
         return await run(
@@ -79,7 +79,7 @@ def api(service: Service) -> APIRouter:
     return router
 
 
-def _system(service: Service, body: shapes.QuestionIn) -> tuple[str, System]:
+def named_system(service: Service, body: shapes.QuestionIn) -> tuple[str, System]:
     """The system that a request names, with the budgets and cuts that it names."""
     name = service.named(body.system)
     try:

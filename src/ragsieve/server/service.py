@@ -15,7 +15,7 @@ from ragsieve.server.documents import ChatDocuments
 from ragsieve.server.faults import Fault
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.settings import Settings
-from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, RerankIn, TextsIn
+from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, QuestionIn, RerankIn, TextsIn
 from ragsieve.server.work import Work
 from ragsieve.spec import entry
 
@@ -25,7 +25,7 @@ _BYTES = 8  # of a token, in the mean over a request, at most
 _FIELDS = {"id", "title", "text", "source", "metadata"}
 _PIECE = 1 << 16  # characters that are counted at a time
 _AT_ONCE = 8
-DocumentsRequest = FilterIn | InspectIn | RerankIn | TextsIn | ChatDocuments
+DocumentsRequest = QuestionIn | InspectIn | RerankIn | TextsIn | ChatDocuments
 """Requests with a question and documents."""
 
 _WARM = ("Is it warm?", ["It is warm."])

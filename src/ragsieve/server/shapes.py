@@ -42,7 +42,8 @@ def _question(value: Any) -> str:
     return _text(value)
 
 
-_STRICT = ConfigDict(extra="forbid", strict=True)
+STRICT = ConfigDict(extra="forbid", strict=True)
+"""Unknown fields are refused, and values of other types."""
 Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]
 """Any string of JSON, lone surrogates included: documents hold what they hold."""
 
@@ -53,13 +54,14 @@ QuestionText = Annotated[
 ]
 
 
-def _example(**example: Any) -> ConfigDict:
+def with_example(**example: Any) -> ConfigDict:
+    """Of a model with an example."""
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
-def _strict(**example: Any) -> ConfigDict:
+def strict(**example: Any) -> ConfigDict:
     """Of a request: unknown fields are refused, and values of other types."""
-    return ConfigDict(**_STRICT, **_example(**example))
+    return ConfigDict(**STRICT, **with_example(**example))
 
 
 class DocumentIn(BaseModel):
@@ -87,7 +89,7 @@ Budget = Annotated[int, Field(ge=0, lt=2**31)]
 class Budgets(BaseModel):
     """Limits of the context, all of which hold."""
 
-    model_config = ConfigDict(**_STRICT)
+    model_config = ConfigDict(**STRICT)
     max_tokens: Budget | None = Field(
         None, description="Budget of the context, in the generator's tokens."
     )
@@ -138,7 +140,7 @@ class QuestionIn(Budgets):
 class FilterIn(QuestionIn):
     """A question with its documents."""
 
-    model_config = _strict(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
+    model_config = strict(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
     trace: bool = Field(True, description="Whether to say what every stage did and dropped.")
 
 
@@ -155,7 +157,7 @@ class AnswerIn(FilterIn):
 class InspectIn(BaseModel):
     """A question for one or two systems, to be looked at."""
 
-    model_config = _strict(query=QUESTION, documents=DOCUMENTS, systems=["finefilter"], ask=False)
+    model_config = strict(query=QUESTION, documents=DOCUMENTS, systems=["finefilter"], ask=False)
     query: QuestionText
     documents: DocumentsIn | None = None
     systems: list[str] = Field(min_length=1, max_length=2)
@@ -185,7 +187,7 @@ def ignored(fields: dict[str, Any] | None) -> list[str]:
 class RelevantSpans(BaseModel):
     """Which spans of a document are asked for, as Cohere's Rerank 5 has it."""
 
-    model_config = _STRICT
+    model_config = STRICT
     mode: Literal["enabled", "disabled"] = "enabled"
     threshold: float = Field(0.1, ge=0, le=1, description="Lowest score of a span.")
     max_spans: int | None = Field(None, ge=1, lt=2**31, description="Of a document; else all.")
@@ -195,7 +197,9 @@ class RerankIn(BaseModel):
     """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
 
     model_config = ConfigDict(
-        **_example(model="finefilter", query=QUESTION, documents=DOCUMENTS, relevant_spans=True),
+        **with_example(
+            model="finefilter", query=QUESTION, documents=DOCUMENTS, relevant_spans=True
+        ),
         strict=True,
         extra="allow",
     )
@@ -235,7 +239,7 @@ class TextsIn(BaseModel):
     """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
 
     model_config = ConfigDict(
-        **_example(query=QUESTION, texts=["Rome is a city."], return_text=True),
+        **with_example(query=QUESTION, texts=["Rome is a city."], return_text=True),
         strict=True,
         extra="allow",
     )
@@ -279,7 +283,7 @@ class TokensOut(BaseModel):
 class FilterOut(BaseModel):
     """Kept spans, in reading order."""
 
-    model_config = _example(**_RESULT)
+    model_config = with_example(**_RESULT)
     system: str
     query: str
     kept: list[Span]
@@ -292,7 +296,7 @@ class FilterOut(BaseModel):
 class AnswerOut(FilterOut):
     """The same, with the answer."""
 
-    model_config = _example(**_RESULT, answer="Seals and Crofts")
+    model_config = with_example(**_RESULT, answer="Seals and Crofts")
     answer: str
 
 
@@ -311,7 +315,7 @@ class Ranked(BaseModel):
 class RerankOut(BaseModel):
     """All documents, best first, those dropped behind those of which something was kept."""
 
-    model_config = _example(
+    model_config = with_example(
         id="5f0c",
         model="finefilter",
         results=[{"index": 0, "relevance_score": 0.93}],
@@ -328,7 +332,7 @@ class RerankOut(BaseModel):
 class InfoOut(BaseModel):
     """What is served, as Text Embeddings Inference has it."""
 
-    model_config = ConfigDict(extra="allow", **_example(model_id="finefilter"))
+    model_config = ConfigDict(extra="allow", **with_example(model_id="finefilter"))
     model_id: str
     model_type: dict[str, Any]
     max_input_length: int
@@ -338,7 +342,7 @@ class InfoOut(BaseModel):
 class ViewsOut(BaseModel):
     """A view for each system, as the inspector's page shows it."""
 
-    model_config = _example(views=[{"name": "finefilter", "question": QUESTION}])
+    model_config = with_example(views=[{"name": "finefilter", "question": QUESTION}])
     views: list[dict[str, Any]]
 
 
@@ -352,14 +356,16 @@ class SystemOut(BaseModel):
 class SystemsOut(BaseModel):
     """Systems that are served, the default first."""
 
-    model_config = _example(systems=[{"name": "finefilter", "summary": "the fewest sentences …"}])
+    model_config = with_example(
+        systems=[{"name": "finefilter", "summary": "the fewest sentences …"}]
+    )
     systems: list[SystemOut]
 
 
 class StatusOut(BaseModel):
     """Status of the server."""
 
-    model_config = _example(status="ok")
+    model_config = with_example(status="ok")
     status: str
 
 
@@ -374,7 +380,7 @@ class ErrorDetail(BaseModel):
 class ErrorOut(BaseModel):
     """The reason why a request was not served."""
 
-    model_config = _example(
+    model_config = with_example(
         error={
             "message": "max_documents must be at most 1000, got 2000",
             "type": "invalid_request_error",

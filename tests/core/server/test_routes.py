@@ -294,6 +294,39 @@ def test_a_request_says_where_to_cut(
         assert expected == [span["text"] for span in reply["kept"]]
 
 
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, [["song", "", "Song", ["Seals sang Summer Breeze."]]]),
+        ({"max_chars": 24}, []),
+        (
+            {"min_score": 0.2, "max_chars_per_document": 25},
+            [
+                ["song", "", "Song", ["Seals sang Summer Breeze."]],
+                ["0", "", "", ["Nobody sang."]],
+            ],
+        ),
+        (
+            {"documents": [], "pages": [{"html": "<p>Seals sang Summer Breeze.</p><p>Rain.</p>",
+                                         "url": "https://a.example", "title": "Hit"}]},
+            [["0", "https://a.example", "Hit", ["Seals sang Summer Breeze."]]],
+        ),
+    ],
+)  # fmt: skip
+def test_excerpts_of_documents_and_pages(
+    client: MakeClient, body: Body, more: dict[str, Any], expected: list[Any]
+) -> None:
+    """Best first, with scores and places; within the budgets, which no title counts to."""
+    asked = client({"finefilter": cutting(keep_answer=0.5)})
+    reply = asked.post("/v1/excerpts", json={**body, **more})
+    results = reply.json()["results"]
+
+    assert 200 == reply.status_code
+    assert expected == [[one[key] for key in ("id", "url", "title", "excerpts")] for one in results]
+    assert all(len(one["scores"]) == len(one["places"]) == 1 for one in results)
+    assert 0.75 == reply.json()["answerable"]
+
+
 def cutting(**options: Any) -> System:
     """The default filter, of fakes."""
     llm, pruner = models.load("fake:echo"), models.load("fake:pruner")

@@ -1,0 +1,71 @@
+"""Excerpts: what is kept of documents, the best first, within budgets of characters and tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ragsieve
+from ragsieve.pipeline import System
+
+QUESTION = "Who sang Summer Breeze?"
+SONG = {
+    "id": "song",
+    "title": "Song",
+    "url": "https://song.example",
+    "text": "Seals sang Summer Breeze. Crofts sang, too. It rained. Who sang it in Rome?",
+}
+TABLE = "| who | what |\n|---|---|\n" + "\n".join(f"| singer {n} | sang {n} |" for n in range(40))
+
+
+def system(**options: Any) -> System:
+    """The default filter with a fake pruner, which goes by the question's words."""
+    return ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner", options=options)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (
+            {},
+            [("song", ["Seals sang Summer Breeze.", "Who sang it in Rome?"], [[0, 25], [55, 75]])],
+        ),
+        ({"max_chars": 25}, [("song", ["Seals sang Summer Breeze."], [[0, 25]])]),
+        ({"max_chars_per_document": 25}, [("song", ["Seals sang Summer Breeze."], [[0, 25]])]),
+        ({"max_tokens": 5}, [("song", ["Seals sang Summer Breeze."], [[0, 25]])]),
+        ({"max_chars": 0}, []),
+    ],
+)
+def test_excerpts_come_best_first(limits: dict[str, int], expected: list[Any]) -> None:
+    """Of the documents and of each; titles do not count."""
+    found = system(min_score=0.5).at(**limits).excerpts(QUESTION, ["It rained in Rome.", SONG])
+    values = [one.to_dict() for one in found]
+
+    assert expected == [(v["id"], v["excerpts"], v["places"]) for v in values]
+    assert ["https://song.example"] * len(values) == [v["url"] for v in values]
+    assert all(v["scores"] == sorted(v["scores"], reverse=True) for v in values)
+
+
+@given(
+    texts=st.lists(st.sampled_from([SONG["text"], TABLE, "Nobody sang.", ""]), max_size=4),
+    max_chars=st.integers(0, 300),
+)
+def test_a_budget_is_of_all_excerpts(texts: list[str], max_chars: int) -> None:
+    """Whatever the documents are: headers that go with rows count, too."""
+    found = system(min_score=0.0).at(max_chars=max_chars).excerpts(QUESTION, texts)
+    shown = [excerpt.text for one in found for excerpt in one.excerpts]
+
+    assert len("\n".join(shown)) <= max_chars
+    assert all(text.strip() for text in shown)
+
+
+def test_what_lies_together_is_one_excerpt() -> None:
+    """Sentences that follow each other, and the rows of a table under its header."""
+    (song, table) = system(min_score=0.2).excerpts(QUESTION, [SONG, TABLE])
+
+    assert "Seals sang Summer Breeze. Crofts sang, too." == song.excerpts[0].text
+    assert 1 == len(table.excerpts)
+    assert table.excerpts[0].text.startswith("| who | what |\n|---|---|\n| singer 0 |")
