@@ -28,12 +28,14 @@ def results() -> list[tuple[dict[str, Any], Result]]:
 
 
 def whole(record: dict[str, Any], result: Result) -> bool:
-    """Whether every character of the evidence but white space is kept."""
+    """Whether every character of the evidence but white space is kept, or shown as a header."""
     kept: dict[int, set[int]] = {}
     for segment in result.kept:
         kept.setdefault(segment.document.rank, set()).update(range(segment.start, segment.end))
     return all(
-        character.isspace() or place in kept.get(evidence["document"], set())
+        record["documents"][evidence["document"]]["text"][start:end] in result.text
+        or character.isspace()
+        or place in kept.get(evidence["document"], set())
         for evidence in record["evidence"]
         for start, end in evidence["spans"]
         for place, character in enumerate(

@@ -172,7 +172,8 @@ def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
         for line in rows
     ]
     end = children[-1].end
-    yield Node(start, max(head, start), end, end, whole=WHOLE, mark=_MARK, children=children)
+    head = max(head, start)
+    yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
 
 
 def _html(text: str) -> Iterator[Node]:
@@ -193,6 +194,7 @@ def _html(text: str) -> Iterator[Node]:
             head,
             min(tail, match.end()),
             match.end(),
+            "table",
             whole=WHOLE,
             mark="<!-- … {} -->",
             children=rows[first:],

@@ -31,7 +31,8 @@ class Node:
         head: One past what is shown with every part: a key, a bracket, a header, a signature.
         tail: First character of what closes it; ``end`` where nothing does.
         end: One past the last character that is not white space.
-        kind: How parts are put together: ``lines``, ``array``, ``object`` or ``rows`` (of JSON).
+        kind: How parts are put together: ``lines``, ``table``, or ``array``, ``object``, ``rows``
+            of JSON.
         whole: Up to so many characters it is not cut.
         mark: What stands where parts are left out, with ``{}`` for "2 of 8".
         merge: Characters of neighbouring leaves that make one unit.
@@ -149,7 +150,7 @@ def shown(text: str, node: Node, kept: Kept) -> str:
     chosen = [
         place for place, child in enumerate(node.children) if child.sticky or _reached(child, kept)
     ]
-    if node.kind == "lines":
+    if node.kind in ("lines", "table"):
         return _lines(text, node, kept, chosen)
     return _json(text, node, kept, chosen)
 

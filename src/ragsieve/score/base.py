@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import LLM, Passage, Prompt
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.types import Query, Segment
 
 UNREAD = "unread"
@@ -56,16 +56,6 @@ def by_document(segments: Sequence[Segment]) -> list[list[Segment]]:
     for segment in segments:
         documents.setdefault(segment.document.id, {})[segment.key] = segment
     return [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
-
-
-def in_passages(segments: Sequence[Segment]) -> tuple[list[Segment], list[Passage]]:
-    """Segments in the order of their documents' ranks and their places there, and as passages.
-
-    A span that comes twice is there once.
-    """
-    spans = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
-    passages = [Passage(some[0].document.title, [s.text for s in some]) for some in spans]
-    return [s for some in spans for s in some], passages
 
 
 def likelihood_gains(

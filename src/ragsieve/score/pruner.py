@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import PASSAGE, SentencePruner
-from ragsieve.score.base import Scorer, in_passages
-from ragsieve.trace import set_answerable
+from ragsieve.formats.rows import LEAST, shares, told
+from ragsieve.models.base import PASSAGE, Passage, SentencePruner
+from ragsieve.score.base import Scorer, by_document
+from ragsieve.trace import note, set_answerable
 from ragsieve.types import Query, Segment
 
 
@@ -23,6 +24,10 @@ class Pruner(Scorer):
     The model reads the segments of each document in their order there, whatever order they come
     in; a span that comes twice is read once. Before its own score, ``pruner``, a segment gets
     ``passage``, the probability that its document answers; the trace records the highest one.
+
+    Of a table the model reads each row as ``column: value; …``. Of rows, records and entries beside
+    each other, those that share fewer of the question's rarer words than the best of them do keep
+    as much less of their probability, and at least 0.4 of it; the trace says how many.
 
     Args:
         model: Reads a question with passages.
@@ -45,7 +50,9 @@ class Pruner(Scorer):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        read, passages = in_passages(segments)
+        documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
+        read = [s for some in documents for s in some]
+        passages = [Passage(some[0].document.title, told(*_spans(some))) for some in documents]
         (pruned,) = self.model.prune([query.text], [passages])
         for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
             if len(values) != expected or not all(0 <= value <= 1 for value in values):
@@ -53,12 +60,23 @@ class Pruner(Scorer):
                     f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
                 )
         set_answerable(max(pruned.passages))
-        documents = dict.fromkeys(s.document.id for s in read)  # in the order of the passages
-        answers = dict(zip(documents, pruned.passages, strict=True))
-        needed = dict(zip((s.key for s in read), pruned.sentences, strict=True))
+        names = [some[0].document.id for some in documents]
+        answers = dict(zip(names, pruned.passages, strict=True))
+        telling = [x for some in documents for x in shares(query.text, *_spans(some))]
+        needed = {
+            s.key: value * (LEAST + (1 - LEAST) * share)
+            for s, value, share in zip(read, pruned.sentences, telling, strict=True)
+        }
+        if less := sum(share < 1 for share in telling):
+            note(f"rows that share fewer of the question's rarer words and count less: {less}")
         return [
             s.scored(PASSAGE, answers[s.document.id]).scored(
                 self.name, float(np.float32(needed[s.key]))
             )
             for s in segments
         ]
+
+
+def _spans(segments: Sequence[Segment]) -> tuple[str, list[tuple[int, int]]]:
+    """The text of a document's segments, and where they stand in it."""
+    return segments[0].document.text, [(s.start, s.end) for s in segments]

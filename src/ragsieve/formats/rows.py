@@ -1,0 +1,124 @@
+"""Rows, records and entries as a scorer reads them, and what of a question each has for itself.
+
+A model of sentences gives the rows of one table nearly the same score. It tells them apart where it
+reads each cell behind its column's name; and a row that has none of the question's rarer words,
+while others have, is seldom the one that is asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ragsieve.formats import outline
+from ragsieve.formats.tree import Node, Span
+
+LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
+_FEW = 3  # rows that are compared, of which one in so many has a rare word
+_GAPS = re.compile(r"[ ]{2,}|\t+")
+_RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$")
+_CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile("<[^>]*>")
+_WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
+_COMMON = """
+a about an and any are at be been between by can could did do does for from get give had has have
+how i if in into is it its list me many more most much my name no not of on or our please show
+should tell than that the their them there these they this those to up us use used was we were what
+when where which who whom whose why will with would you your
+"""
+_STOP = frozenset(_COMMON.split())
+
+
+def told(text: str, spans: Sequence[Span]) -> list[str]:
+    """What is read for each span: rows of a table as ``column: value; …``, others verbatim."""
+    tables = [root for root in outline(text) if root.kind == "table" and root.head > root.start]
+    if not tables:
+        return [text[start:end] for start, end in spans]
+    return [_told(text, span, tables) for span in spans]
+
+
+def _told(text: str, span: Span, tables: Sequence[Node]) -> str:
+    start, end = span
+    root = next((one for one in tables if one.head < end <= one.end and start < one.end), None)
+    header = root and [line for line in text[root.start : root.head].split("\n") if line.strip()]
+    header = header and [line for line in header if not _RULED.match(line)]
+    if not root or not header:
+        return text[start:end]
+    names = _cells(header[-1], header[-1])
+    rows = [_row(text[row.start : row.end], header[-1], names) for row in _within(root, span)]
+    return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
+
+
+def _row(row: str, header: str, names: Sequence[str]) -> str:
+    values = _cells(row, header)
+    if len(values) != len(names):
+        return row
+    return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
+
+
+def _cells(row: str, header: str) -> list[str]:
+    """The cells of a row, divided as the header is."""
+    bare = row.strip()
+    if "<t" in header.lower():
+        return [_TAG.sub("", cell).strip() for cell in _CELL.findall(bare)]
+    if header.strip()[:1] in ("|", "│") or " | " in header:
+        return [cell.strip() for cell in re.split("[|│]", bare.strip("|│"))]
+    mark = next((one for one in "\t,;" if one in header), "")
+    try:
+        return next(csv.reader([bare], delimiter=mark), []) if mark else _GAPS.split(bare)
+    except csv.Error:
+        return [row]
+
+
+def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
+    """How much of the question's rarer words each span has, beside the best of its kind; in [0, 1].
+
+    A span is compared with others of one table, list of records or file of entries, of which there
+    are three at least; it has the words of the keys that lead to it. All others get 1.
+    """
+    values = [1.0] * len(spans)
+    asked = _words(question) - _STOP
+    for root in outline(text):
+        if root.each:  # code, lists, tracebacks
+            continue
+        units = [n for n, (start, end) in enumerate(spans) if root.start < end and start < root.end]
+        if len(units) < _FEW:
+            continue
+        found = [asked & _words(" ".join(_said(text, root, spans[n]))) for n in units]
+        often = Counter(word for some in found for word in some)
+        weights = [math.fsum(math.log(len(units) / often[word]) for word in x) for x in found]
+        best = max(weights)
+        if best >= math.log(_FEW):
+            for n, weight in zip(units, weights, strict=True):
+                values[n] = weight / best
+    return values
+
+
+def _words(text: str) -> set[str]:
+    """Words in small letters, names with dots and dashes whole and in parts."""
+    names = {*_WORD.findall(text.lower())}
+    return names.union(*map(_PART.findall, names))
+
+
+def _said(text: str, node: Node, span: Span) -> Iterator[str]:
+    """What a span has of a tree, and the heads above it."""
+    start, end = span
+    if not node.children or (start <= node.start and node.end <= end):
+        yield text[max(start, node.start) : min(end, node.end)]
+        return
+    yield text[node.start : node.head]
+    for child in _within(node, span):
+        yield from _said(text, child, span)
+
+
+def _within(node: Node, span: Span) -> Iterator[Node]:
+    """The children of which a span has something."""
+    place = bisect_right(node.children, span[0], key=lambda child: child.end)
+    while place < len(node.children) and node.children[place].start < span[1]:
+        yield node.children[place]
+        place += 1
