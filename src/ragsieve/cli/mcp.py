@@ -11,6 +11,7 @@ import click
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import from_options, options_of
 from ragsieve.errors import InputError
+from ragsieve.models.protocol import is_plain_url
 from ragsieve.sources import named_source
 from ragsieve.spec import SystemSpec
 
@@ -27,9 +28,15 @@ _PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "k
     help="Search this, as index:FOLDER of `ragsieve index build`, by the tool search_index, under "
     "the name of its folder; may come several times.",
 )
+@click.option(
+    "--server",
+    metavar="URL",
+    default="",
+    help="A `ragsieve serve` that filters results of tools: show_dropped takes its handles, too.",
+)
 @click.option("--http", is_flag=True, help="Serve at http://127.0.0.1:PORT/mcp, not over stdio.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, help="Of --http.")
-def mcp_command(sources: Sequence[str], http: bool, port: int, **options: Any) -> None:
+def mcp_command(sources: Sequence[str], server: str, http: bool, port: int, **options: Any) -> None:
     """Serve filter_documents, search_index and show_dropped to agents.
 
     A model reads the sentences that matter, and asks for what was dropped by a handle.
@@ -47,15 +54,17 @@ def mcp_command(sources: Sequence[str], http: bool, port: int, **options: Any) -
     names = [Path(source.partition(":")[2]).resolve().stem for source in sources]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"--source must be places of different names, got {repeated!r} twice")
+    if server and not is_plain_url(server):
+        raise InputError(f"--server must be http(s)://host[:port][/path], got {server!r}")
     system = from_options(SystemSpec, options).with_llm()
     system.check()
     kinds = [named_source(source, {}) for source in sources]
     for kind in kinds:
         kind.check()
     with system.opened() as built:
-        server = create_server(built, dict(zip(names, kinds, strict=True)))
+        served = create_server(built, dict(zip(names, kinds, strict=True)), server)
         if http:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)
-            server.run("streamable-http", host="127.0.0.1", port=port)
+            served.run("streamable-http", host="127.0.0.1", port=port)
         else:
-            server.run("stdio")
+            served.run("stdio")

@@ -18,8 +18,10 @@ from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
+from ragsieve.integrations.rules import ToolRules
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
+from ragsieve.schema import read_toml
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
@@ -45,6 +47,7 @@ def serve_command(
     upstream: Annotated[str | None, {"metavar": "URL"}] = None,
     upstream_key_env: _Variable = None,
     filter_tools: Annotated[tuple[str, ...], {"metavar": "PATTERN"}] = (),
+    tool_rules: Annotated[Path | None, EXISTING_FILE] = None,
     workers: Annotated[int, COUNT] = 16,
     strict_models: bool = False,
     **options: Any,
@@ -73,17 +76,19 @@ def serve_command(
         upstream: Where chats are forwarded to, with its /v1.
         upstream_key_env: A variable with the upstream's key.
         filter_tools: In chats, filter results of tools with such names, as 'web_*'; '*' for all.
+        tool_rules: TOML with a table [[tools]] for each rule, which come before --filter-tools.
         workers: Requests at once.
         strict_models: Refuse rerank requests for unknown models.
     """
-    if filter_tools and not upstream:
-        raise InputError("--filter-tools goes with --upstream")
+    if (filter_tools or tool_rules) and not upstream:
+        raise InputError("--filter-tools and --tool-rules go with --upstream")
+    rules = read_toml(ToolRules, tool_rules).tools if tool_rules else ()
     settings = Settings(
         limits=replace(from_options(Limits, options, prefix="limit_"), workers=workers),
         tokens=(tokens := _tokens(token_env, token_file)),
         hosts=_hosts(host, tokens),
         upstream=_upstream(upstream, upstream_key_env),
-        filter_tools=filter_tools,
+        filter_tools=(*rules, *filter_tools),
         strict_models=strict_models,
         warm=True,
     )

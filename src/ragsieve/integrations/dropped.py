@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+from ragsieve.budget import ReaderLike
 from ragsieve.errors import InputError, one_line
+from ragsieve.models.lru import LRU
 from ragsieve.result import Result, Verdict
 from ragsieve.score import BM25
 from ragsieve.text import safe
 from ragsieve.types import Query
+
+PAGE = 8000
+"""Tokens of a page, at most, where nobody says otherwise."""
 
 _CURSOR = re.compile(r"([0-9]{1,9}):([0-9]{1,12})", re.ASCII)
 _NAMED = 20  # documents that an error names
@@ -61,6 +68,44 @@ class DroppedSpan(NamedTuple):
     start: int
     end: int
     verdict: Verdict
+
+
+def handle_of(*values: object) -> str:
+    """The handle of a result, by all that it is made from: the same again gets the same handle.
+
+    So a conversation that holds it reads the same each time, and whoever could guess a handle knows
+    the texts already.
+    """
+    text = json.dumps(values, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def result_of(results: LRU[str, Result], handle: str) -> Result:
+    """The result that is remembered by a handle.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if (result := results.find([handle]).get(handle)) is None:
+        raise InputError(
+            f"handle must be of one of the last {results.most} results, got {handle!r:.80}"
+        )
+    return result
+
+
+def shown(
+    result: Result, reader: ReaderLike, document: str, query: str, cursor: str, max_tokens: int
+) -> DroppedPage:
+    """A page of what was left out of a result; see `dropped_spans` and `dropped_page`.
+
+    Raises:
+        InputError: As these.
+    """
+
+    def tokens(page: DroppedPage) -> int:
+        return reader.count([json.dumps(asdict(page), indent=2, ensure_ascii=False)])[0]
+
+    return dropped_page(dropped_spans(result, document, query), cursor, max_tokens, tokens)
 
 
 def dropped_spans(result: Result, document: str = "", query: str = "") -> list[DroppedSpan]:

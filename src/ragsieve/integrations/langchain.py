@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import MissingExtra
-from ragsieve.integrations.base import KEY, Adapter, Kept, read_document
-from ragsieve.integrations.tools import ToolText, filtered, is_chosen, texts, with_texts
-from ragsieve.result import Result
+from ragsieve.integrations.base import KEY, Kept, read_document
+from ragsieve.integrations.tool_filter import Cut, Outcome, ToolFilter
+from ragsieve.integrations.tools import with_texts
 
 try:
     from langchain_core.callbacks import Callbacks
@@ -49,57 +50,65 @@ def _write(document: Document | None, kept: Kept) -> Document:
     return document.model_copy(update={"page_content": kept.text, "metadata": metadata})
 
 
-def filter_tool_messages(
-    messages: Sequence[BaseMessage],
-    sieve: Adapter,
-    *,
-    tools: Sequence[str] = ("*",),
-    on_result: Callable[[Result], object] | None = None,
-) -> list[BaseMessage]:
-    """Keep of what tools returned what matters to the last human message.
+def filter_tool_messages(messages: Sequence[BaseMessage], results: ToolFilter) -> list[BaseMessage]:
+    """Keep of what tools returned what their calls asked for.
 
     All messages stay, in order and with their ids. The texts of a tool message are cut to their
-    kept spans, or to `ragsieve.integrations.tools.NOTHING`; errors of tools, images and the like
-    pass as they are. All results are filtered at once: ``max_tokens`` of the filter bounds the kept
-    text of the whole conversation. At each turn pass the messages as the tools returned them.
+    kept spans, or to `ragsieve.integrations.tool_filter.NOTHING`; errors of tools, images and the
+    like pass as they are. At each turn pass the messages as the tools returned them, to the same
+    filter: what was cut reads the same again.
 
-    A filtered message's artifact has, beside what it held, ``"ragsieve"``: ``kept`` and
+    A message that was cut has in its artifact, beside what it held, ``"ragsieve"``: ``kept`` and
     ``dropped``, spans with ``part`` (the place in a content of several parts, else None),
-    ``start``, ``end``, ``text`` and ``score``, of those dropped also ``stage`` and ``reason``; and
-    ``answerable``, the probability that some of all results answers, None where nothing tells it.
-    A text that a model wrote from several results stands at the end of the last one, whose
-    ``written`` says what it was written from (`ragsieve.integrations.base.Kept`).
+    ``start``, ``end``, ``text`` and ``score``, of those dropped also ``stage`` and ``reason``;
+    ``question``, what it was read for; ``handle``; and ``answerable``, the probability that the
+    result answers, None where nothing tells it. A text that a model wrote from several parts stands
+    at the end of the last one; ``written`` says what it was written from
+    (`ragsieve.integrations.base.Kept`).
 
     Args:
         messages: The conversation; none is changed.
-        sieve: The filter. Where it fails, and has ``on_error="keep"``, all messages are returned as
-            they were, and one warning is logged.
-        tools: Patterns of the names of tools whose results are filtered, as ``web_*``.
-        on_result: Called with the filter's result, whose documents have the ids of the calls.
+        results: The filter of results. Where it fails on one, and has ``on_error="keep"``, that one
+            is returned as it was, and a warning is logged.
     """
-    calls = [call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls]
-    called = {call["id"]: call["name"] for call in calls}
-    tool_texts = [
-        ToolText(number, place, m.tool_call_id, text)
-        for number, m in enumerate(messages)
-        if isinstance(m, ToolMessage) and m.status != "error"
-        if is_chosen(m.name or called.get(m.tool_call_id, ""), tools)
-        for place, text in texts(m.content)
-        if text.strip()
-    ]
-    question = next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
-    changes = filtered(tool_texts, str(question), sieve, on_result)
-    return [_changed(m, changes[n]) if n in changes else m for n, m in enumerate(messages)]
+    return cut_tool_messages(messages, results)[0]
 
 
-def _changed(
-    message: BaseMessage, change: tuple[Mapping[int | None, str], Mapping[str, Any]]
-) -> BaseMessage:
-    contents, about = change
+def cut_tool_messages(
+    messages: Sequence[BaseMessage], results: ToolFilter
+) -> tuple[list[BaseMessage], Cut]:
+    """`filter_tool_messages`, and what that saved and took."""
+    cut = results([_as_chat(message) for message in messages])
+    changed = [*messages]
+    for n, outcome in cut.outcomes.items():
+        if outcome.texts:
+            changed[n] = _changed(messages[n], outcome)
+    return changed, cut
+
+
+def _as_chat(message: BaseMessage) -> dict[str, Any]:
+    """A message as chat completions have it."""
+    chat = {"role": message.type, "content": message.content}
+    if isinstance(message, HumanMessage):
+        return {**chat, "role": "user"}
+    if isinstance(message, ToolMessage):
+        more = {"tool_call_id": message.tool_call_id, "name": message.name}
+        return {**chat, **more, "status": message.status}
+    if isinstance(message, AIMessage):
+        calls = [
+            {"id": c["id"], "function": {"name": c["name"], "arguments": json.dumps(c["args"])}}
+            for c in message.tool_calls
+        ]
+        return {**chat, "role": "assistant", "tool_calls": calls}
+    return chat
+
+
+def _changed(message: BaseMessage, outcome: Outcome) -> BaseMessage:
     held = getattr(message, "artifact", None)
     others = held if isinstance(held, Mapping) else {} if held is None else {"artifact": held}
+    about = {**outcome.about, "handle": outcome.handle}
     update = {
-        "content": with_texts(message.content, contents),
+        "content": with_texts(message.content, outcome.texts),
         "artifact": {**others, KEY: about},
     }
     return message.model_copy(update=update)

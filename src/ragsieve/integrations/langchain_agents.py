@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from ragsieve.errors import needs_extra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.integrations.base import Adapter
-from ragsieve.integrations.langchain import filter_tool_messages
+from ragsieve.integrations.langchain import cut_tool_messages
+from ragsieve.integrations.rules import ToolRule
+from ragsieve.integrations.tool_filter import Cut, ToolFilter
 from ragsieve.many import in_thread
 from ragsieve.result import Result
 
 with needs_extra("agents"):
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain_core.tools import tool
 
 
 class ToolResultFilter(AgentMiddleware):
-    """Lets an agent's model read of what tools returned what matters to the last human message.
+    """Lets an agent's model read of what tools returned what their calls asked for.
 
     For ``create_agent(model, tools, middleware=[ToolResultFilter()])``. The state keeps results as
-    the tools returned them: they are filtered before each call of the model, and again where a
-    later question asks for other spans. See `filter_tool_messages`.
+    the tools returned them: each is cut once, and reads the same in every later call of the model.
+    See `ragsieve.integrations.tool_filter.ToolFilter` and `filter_tool_messages`.
 
     Args:
-        sieve: The filter; its ``max_tokens`` bounds the kept text of all results together.
-        tools: Patterns of the names of tools whose results are filtered, as ``web_*``.
+        sieve: The filter; its ``max_tokens`` bounds the kept text of each result.
+        tools: Patterns of the names of tools whose results are filtered, as ``web_*``, or rules.
         on_result: Called with each result of the filter.
+        on_cut: Called before each call of the model with what was saved, and what it took.
+        tell: Whether a result that was cut ends with a line that says how to get the rest; the
+            agent then has the tool ``show_dropped``, too.
     """
 
     def __init__(
         self,
         sieve: Adapter | None = None,
         *,
-        tools: Sequence[str] = ("*",),
+        tools: Sequence[str | ToolRule] = ("*",),
         on_result: Callable[[Result], object] | None = None,
+        on_cut: Callable[[Cut], object] | None = None,
+        tell: bool = True,
     ) -> None:
         super().__init__()
-        self.sieve, self.patterns, self.on_result = sieve or Adapter(), tools, on_result
+        self.filter = ToolFilter(sieve, tools, on_result=on_result, tell=tell)
+        self._on_cut = on_cut
+        self.tools = [tool(self.show_dropped)] if tell else []
+
+    def show_dropped(self, handle: str, query: str = "", cursor: str = "") -> str:
+        """Show what was left out of a tool's result, by the handle in its last line: a page of it.
+
+        With a query only what has one of its words; a page's cursor asks for the next one.
+        """
+        try:
+            return json.dumps(asdict(self.filter.show_dropped(handle, query, cursor)))
+        except InputError as error:
+            return f"Error: {error}"
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -53,7 +75,7 @@ class ToolResultFilter(AgentMiddleware):
         return await handler(await in_thread(self._filtered, request))
 
     def _filtered(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        messages: Any = filter_tool_messages(
-            request.messages, self.sieve, tools=self.patterns, on_result=self.on_result
-        )
-        return request.override(messages=messages)
+        messages, cut = cut_tool_messages(request.messages, self.filter)
+        if self._on_cut:
+            self._on_cut(cut)
+        return request.override(messages=messages)  # type: ignore[arg-type]

@@ -2,25 +2,29 @@
 
 A model that calls `filter_documents` or `search_index` reads the kept text only. Each result has a
 handle; `show_dropped` with it gives back what was left out, with the reasons, page by page or by
-words that are looked for. Handles are random, so that no client can guess another's.
+words that are looked for. A handle is made of what was filtered: the same question and documents
+get the same bytes again, and whoever could guess a handle knows the documents already.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import secrets
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
+import msgspec
 from msgspec.structs import replace
 
 from ragsieve import models
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
-from ragsieve.integrations.dropped import DroppedPage, dropped_page, dropped_spans
+from ragsieve.integrations.dropped import PAGE, DroppedPage, handle_of, result_of, shown
 from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
@@ -34,7 +38,8 @@ with needs_extra("mcp"):
     from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 _HANDLES = 256  # results that are remembered
-_PAGE = 8000  # tokens
+_WAIT_S = 30.0  # for a server's page
+_MOST = 1 << 22  # bytes of it
 _INSTRUCTIONS = (
     "Pass long documents through filter_documents before you read them, or ask search_index. "
     "Both return verbatim sentences that matter to the question. What they left out is behind "
@@ -76,7 +81,7 @@ AnyPassed = Annotated[
 
 
 def create_server(
-    system: System, sources: Mapping[str, SourceKind] | None = None
+    system: System, sources: Mapping[str, SourceKind] | None = None, server: str = ""
 ) -> MCPServer[Any]:
     """An MCP server with the tools of this module's docstring; `MCPServer.run` serves it.
 
@@ -84,25 +89,28 @@ def create_server(
         system: Filters.
         sources: What `search_index` may search, by name, as `ragsieve.sources.named_source` gives
             them; each is a resource, ``ragsieve://indexes/NAME``. The tool is there where one is.
+        server: Address of a `ragsieve serve` that filters results of tools: ``show_dropped`` takes
+            its handles, too.
     """
-    server = _Server(
+    mcp = _Server(
         "ragsieve", version=version("ragsieve"), instructions=_INSTRUCTIONS, log_level="ERROR"
     )
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
-    tools = _Tools(system, sources or {})
-    server.tool()(tools.filter_documents)
-    server.tool()(tools.show_dropped)
+    tools = _Tools(system, sources or {}, server)
+    mcp.tool()(tools.filter_documents)
+    mcp.tool()(tools.show_dropped)
     if sources:
-        server.tool()(tools.search_index)
+        mcp.tool()(tools.search_index)
         for name, source in sources.items():
-            _add_resource(server, name, source)
-    return server
+            _add_resource(mcp, name, source)
+    return mcp
 
 
 class _Server(MCPServer[Any]):
     """A server that refuses arguments which a tool does not have, and says what is wrong in a line.
 
-    MCP's own passes over such arguments.
+    MCP's own passes over such arguments. A result's ``_meta``, which no model reads, says what the
+    filter saved and took; a new result breaks no cache, so that ``cache_broken`` is 0.
     """
 
     async def call_tool(
@@ -111,19 +119,28 @@ class _Server(MCPServer[Any]):
         """See `MCPServer`."""
         tools = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
         known = tools.get(name, arguments)
+        began = time.perf_counter()
         if unknown := [argument for argument in arguments if argument not in known]:
             raise ToolError(f"{unknown[0]:.80} is not known; known are {', '.join(known)}")
         try:
-            return await super().call_tool(name, arguments, context)
+            result: Any = await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_line(error.__cause__)) from error.__cause__
             raise
+        if "tokens_after" in (
+            values := result.structured_content or {}
+        ):  # beside what a model reads
+            tokens = {name: values[name] for name in ("tokens_before", "tokens_after")}
+            seconds = round(time.perf_counter() - began, 4)
+            result.meta = {"ragsieve": {**tokens, "seconds": seconds, "cache_broken": 0}}
+        return result
 
 
 class _Tools:
-    def __init__(self, system: System, sources: Mapping[str, SourceKind]) -> None:
+    def __init__(self, system: System, sources: Mapping[str, SourceKind], server: str) -> None:
         self._system = system
+        self._server = server
         self._sources = sources
         self._load = cache(models.defer)
         self._results: LRU[str, Result] = LRU(_HANDLES)
@@ -170,7 +187,7 @@ class _Tools:
         query: str = "",
         document: str = "",
         cursor: str = "",
-        max_tokens: int = _PAGE,
+        max_tokens: int = PAGE,
     ) -> DroppedPage:
         """Show what was left out of the documents of a result, and why: a page of it.
 
@@ -181,20 +198,13 @@ class _Tools:
             cursor: Of the page before, to read on.
             max_tokens: The page is never longer.
         """
-        if (result := self._results.find([handle]).get(handle)) is None:
-            rule = f"handle must be of one of the last {_HANDLES} results"
-            raise ToolError(f"{rule}, got {handle!r:.80}")
-
-        def tokens(page: DroppedPage) -> int:
-            text = json.dumps(asdict(page), indent=2, ensure_ascii=False)
-            return self._system.reader.count([text])[0]
-
-        def page() -> DroppedPage:
-            spans = dropped_spans(result, document, query)
-            return dropped_page(spans, cursor, max_tokens, tokens)
-
+        if self._server and not self._results.find([handle]):
+            asked = {"handle": handle, "query": query, "cursor": cursor, "max_tokens": max_tokens}
+            return await in_thread(_asked, self._server, asked)
         try:
-            return await in_thread(page)
+            result = result_of(self._results, handle)
+            reader = self._system.reader
+            return await in_thread(shown, result, reader, document, query, cursor, max_tokens)
         except RagsieveError as error:
             raise ToolError(one_line(error)) from error
 
@@ -209,7 +219,8 @@ class _Tools:
             result = await system.with_budget(max_tokens).acall(question, documents)
         except RagsieveError as error:
             raise ToolError(one_line(error)) from error
-        handle = secrets.token_hex(8)
+        texts = [(one.id, one.title, one.text) for one in result.documents]
+        handle = handle_of(repr(system.stage), question, max_tokens, texts)
         self._results.keep({handle: result})
         return FilteredDocuments(
             handle=handle,
@@ -218,6 +229,20 @@ class _Tools:
             tokens_after=result.tokens.after,
             answerable=result.answerable,
         )
+
+
+def _asked(server: str, values: Mapping[str, Any]) -> DroppedPage:
+    """A page of what a server left out of a tool's result."""
+    headers = {"Content-Type": "application/json"}
+    url = f"{server.rstrip('/')}/v1/dropped"
+    try:
+        with urlopen(Request(url, json.dumps(values).encode(), headers), timeout=_WAIT_S) as reply:
+            return msgspec.json.decode(reply.read(_MOST), type=DroppedPage)
+    except HTTPError as error:
+        said = error.read(_MOST).decode("utf-8", "replace")
+        raise ToolError(one_line(f"the server said {error.code}: {said}", 300)) from error
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ToolError(one_line(f"the server cannot be asked: {error}", 300)) from error
 
 
 def _line(error: ValidationError) -> str:

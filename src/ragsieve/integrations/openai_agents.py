@@ -2,51 +2,76 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from ragsieve.errors import needs_extra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.integrations.base import Adapter
-from ragsieve.integrations.tools import filter_results
+from ragsieve.integrations.rules import ToolRule
+from ragsieve.integrations.tool_filter import SHOW_DROPPED, Cut, ToolFilter
 from ragsieve.many import in_thread
 from ragsieve.result import Result
 
 with needs_extra("openai-agents"):
+    from agents import FunctionTool, function_tool
     from agents.run import CallModelData, ModelInputData
 
 
 class ToolOutputFilter:
-    """Lets an agent's model read of what tools returned what matters to the last user message.
+    """Lets an agent's model read of what tools returned what their calls asked for.
 
     For ``RunConfig(call_model_input_filter=ToolOutputFilter())``. The run and its session keep
-    outputs as the tools returned them: they are filtered before each call of the model, in a
-    thread. See `ragsieve.integrations.tools.filter_results`. What the SDK tells the model of a tool
-    that failed is an output like others, which may be left out.
+    outputs as the tools returned them: each is cut once, in a thread, and reads the same in every
+    later call of the model. See `ragsieve.integrations.tool_filter.ToolFilter`.
 
     Args:
-        sieve: The filter; its ``max_tokens`` bounds the kept text of all outputs together.
-        tools: Patterns of the names of tools whose outputs are filtered, as ``web_*``.
+        sieve: The filter; its ``max_tokens`` bounds the kept text of each output.
+        tools: Patterns of the names of tools whose outputs are filtered, as ``web_*``, or rules.
         on_result: Called with each result of the filter, whose documents have the calls' ids: what
             was kept and dropped of each output, and why.
+        on_cut: Called before each call of the model with what was saved, and what it took.
+        tell: Whether an output that was cut ends with a line that says how to get the rest; then
+            give the agent the tool `show_dropped`, too.
     """
 
     def __init__(
         self,
         sieve: Adapter | None = None,
         *,
-        tools: Sequence[str] = ("*",),
+        tools: Sequence[str | ToolRule] = ("*",),
         on_result: Callable[[Result], object] | None = None,
+        on_cut: Callable[[Cut], object] | None = None,
+        tell: bool = False,
     ) -> None:
-        self.sieve, self.patterns, self.on_result = sieve or Adapter(), tools, on_result
+        self.filter = ToolFilter(sieve, tools, on_result=on_result, tell=tell)
+        self._on_cut = on_cut
+
+    @property
+    def show_dropped(self) -> FunctionTool:
+        """A tool for the agent: it shows what was cut, page by page."""
+
+        @function_tool(name_override=SHOW_DROPPED)
+        def show_dropped(handle: str, query: str = "", cursor: str = "") -> str:
+            """Show what was left out of a tool's result, a page of it.
+
+            Args:
+                handle: Of the result, as its last line says.
+                query: Show only what has a word of this.
+                cursor: Of the page before, to read on.
+            """
+            try:
+                return json.dumps(asdict(self.filter.show_dropped(handle, query, cursor)))
+            except InputError as error:
+                return f"Error: {error}"
+
+        return show_dropped
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The model's input with filtered outputs."""
         model_input = data.model_data
-        items = await in_thread(
-            filter_results,
-            model_input.input,
-            self.sieve,
-            tools=self.patterns,
-            on_result=self.on_result,
-        )
-        return ModelInputData(items, model_input.instructions)
+        cut = await in_thread(self.filter, model_input.input)
+        if self._on_cut:
+            self._on_cut(cut)
+        return ModelInputData(cut.messages, model_input.instructions)

@@ -1,4 +1,4 @@
-"""Results of tools in a conversation: which are filtered, and what is kept of each.
+"""Results of tools in a conversation, and the question that each of them answers.
 
 Messages are mappings as chat completions have them (``role: tool``), or items of OpenAI's Responses
 (``type: function_call_output``).
@@ -6,116 +6,121 @@ Messages are mappings as chat completions have them (``role: tool``), or items o
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from itertools import groupby
-from operator import itemgetter
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-from ragsieve.documents import unused_id
-from ragsieve.integrations.base import Adapter, Kept, probability
-from ragsieve.result import Result
-
-NOTHING = "[nothing in this result matters to the question]"
-"""Text in the place of a result of which nothing is kept."""
 
 Texts = Mapping[int | None, str]
 """Texts of a message's content by their places in it; a string's is None."""
 
+_SAID = 600  # last characters of what an assistant says before a call
+_ARGUMENTS = 600  # characters of a call's arguments
+_USER = 1200  # last characters of what a user says
 
-class ToolText(NamedTuple):
-    """A text that a tool returned.
+
+class ToolResult(NamedTuple):
+    """What a tool returned.
 
     Args:
-        message: The place of its message; -1 of a text that a model wrote.
-        place: Its place in the message's content; None where that is a string.
-        call: The id of the tool's call; of a further text of the same call ``ID#2`` …
-        text: The text.
-        about: What was kept of it; see `ragsieve.integrations.base.Kept`.
+        message: The place of its message.
+        call: The id of the tool's call; empty where the message has none.
+        tool: The tool's name; empty where nobody says it.
+        question: What it is read for: see `question_of`.
+        texts: Its texts that are not blank, with their places in the content; a string's is None.
+        failed: Whether the message says that the tool failed.
     """
 
     message: int
-    place: int | None
     call: str
-    text: str
-    about: Mapping[str, Any] = {}  # it is never written to
+    tool: str
+    question: str
+    texts: tuple[tuple[int | None, str], ...]
+    failed: bool = False
 
 
-def filter_results(
-    messages: Sequence[Any],
-    sieve: Adapter,
-    *,
-    tools: Sequence[str] = ("*",),
-    on_result: Callable[[Result], object] | None = None,
-) -> list[Any]:
-    """Keep of what tools returned what matters to the last user message.
+class _Call(NamedTuple):
+    tool: str
+    arguments: str
+    said: str
 
-    All messages stay, in order and with their ids. The texts that a tool returned are cut to their
-    kept spans, or to `NOTHING`; images and the like pass as they are. All results are filtered at
-    once: ``max_tokens`` of the filter bounds the kept text of the whole conversation. At each turn
-    pass the messages as the tools returned them.
+
+def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
+    """The results of a conversation in order, each with the question of its own call.
+
+    The question depends on messages before the result alone: a later turn does not change it.
+    """
+    calls: dict[str, _Call] = {}
+    user = said = ""
+    for place, message in enumerate(messages):
+        if not isinstance(message, dict):
+            continue
+        if field := content_field(message):
+            name = message.get("call_id" if field == "output" else "tool_call_id")
+            call = calls.get(str(name), _Call("", "", ""))
+            tool = str(message.get("name") or call.tool)
+            content = tuple(one for one in texts(message.get(field)) if one[1].strip())
+            question = question_of(user, call.said, call.arguments)
+            bad = message.get("is_error") is True or message.get("status") == "error"
+            yield ToolResult(place, str(name), tool, question, content, bad)
+            continue
+        spoken = "\n".join(text for _, text in texts(message.get("content")))
+        if message.get("role") == "user":
+            user, said = spoken, ""
+        elif message.get("role") == "assistant":
+            said = spoken
+        calls |= {name: _Call(tool, own, said) for name, tool, own in _calls(message)}
+
+
+def question_of(user: str, said: str, arguments: str) -> str:
+    """What a result is read for: the words before the call, its arguments, the user's message.
+
+    In this order, as the first two say more of what a single call looks for.
 
     Args:
-        messages: The conversation; none is changed.
-        sieve: The filter. Where it fails, and has ``on_error="keep"``, all messages are returned as
-            they were, and one warning is logged.
-        tools: Patterns of the names of tools whose results are filtered, as ``web_*``.
-        on_result: Called with the filter's result, whose documents have the ids of the calls; a
-            second text of the same call is ``ID#2``.
+        user: The last message of the user before the call.
+        said: What the assistant said as it called.
+        arguments: The call's arguments, as JSON.
     """
-    tool_texts = results_of(messages, tools)
-    users = [m["content"] for m in messages if isinstance(m, dict) and m.get("role") == "user"]
-    question = "\n".join(text for _, text in texts(users[-1])) if users else ""
-    changes = filtered(tool_texts, question, sieve, on_result)
-    return with_contents(messages, {n: contents for n, (contents, _) in changes.items()})
+    parts = (said[-_SAID:], _values(arguments)[:_ARGUMENTS], user[-_USER:])
+    return "\n".join(part.strip() for part in parts if part.strip())
 
 
-def results_of(messages: Sequence[Any], patterns: Sequence[str]) -> list[ToolText]:
-    """Texts of tools whose names match one of some patterns; blank ones are none."""
-    names = dict(_calls(messages))
-    return [
-        ToolText(n, place, call, text)
-        for n, message in enumerate(messages)
-        if (field := _content_field(message))
-        for call in [str(message.get("call_id" if field == "output" else "tool_call_id"))]
-        if is_chosen(names.get(call, ""), patterns)
-        for place, text in texts(message.get(field))
-        if text.strip()
+def turns_of(messages: Sequence[Any], most: int = 3) -> str:
+    """The last turns of a conversation as a question, up to the user's last message.
+
+    Of one turn it is the message; of several, each begins with its role. Turns of tools, and those
+    that say nothing, do not count.
+    """
+    turns = [
+        (str(message["role"]), "\n".join(text for _, text in texts(message.get("content"))).strip())
+        for message in messages
+        if isinstance(message, dict) and message.get("role") in ("user", "assistant")
     ]
+    spoken = [turn for turn in turns if turn[1]]
+    while spoken and spoken[-1][0] != "user":
+        spoken.pop()
+    last = spoken[-most:]
+    if len(last) < 2:
+        return "".join(text for _, text in last)
+    return "\n".join(f"{role}: {text[-_USER:]}" for role, text in last)
 
 
 def with_contents(messages: Sequence[Any], contents: Mapping[int, Texts]) -> list[Any]:
     """The messages with other texts in results of tools, by the messages' places."""
     changed = [*messages]
     for n, own in contents.items():
-        field = _content_field(messages[n])
+        field = content_field(messages[n])
         changed[n] = {**messages[n], field: with_texts(messages[n][field], own)}
     return changed
 
 
-def filtered(
-    tool_texts: Sequence[ToolText],
-    question: str,
-    sieve: Adapter,
-    on_result: Callable[[Result], object] | None,
-) -> dict[int, tuple[dict[int | None, str], dict[str, Any]]]:
-    """Kept texts of results, by the places of their messages; empty where the filter failed.
-
-    Of each message, texts by their places, and its provenance as `filter_tool_messages` of
-    `ragsieve.integrations.langchain` says.
-    """
-    if not tool_texts:
-        return {}
-    used: Counter[str] = Counter()  # each has its own: a copy of a text is a result, too
-    named = [part._replace(call=unused_id(part.call, used)) for part in tool_texts]
-    passed = sieve(question, named, _read, _write, on_result)
-    return _changes(named, passed.documents, passed.result) if passed.result else {}
-
-
-def is_chosen(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a tool's name matches one of some patterns, as ``search`` or ``web_*``."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def content_field(message: object) -> str:
+    """The field of what a tool returned; empty of other messages."""
+    if not isinstance(message, dict):
+        return ""
+    if message.get("type") == "function_call_output":
+        return "output"
+    return "content" if message.get("role") == "tool" else ""
 
 
 def texts(content: object) -> list[tuple[int | None, str]]:
@@ -134,63 +139,34 @@ def with_texts(content: Any, texts: Texts) -> Any:
     """A copy of content with other texts in some places."""
     if None in texts:
         return texts[None]
-    parts = enumerate(content)
+    parts = enumerate(content if isinstance(content, list) else ())
     return [_replaced(part, texts[n]) if n in texts else part for n, part in parts]
 
 
-def _calls(messages: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Ids of calls, each with the name of its tool."""
-    for message in messages:
-        if not isinstance(message, dict):
-            continue
-        if message.get("type") == "function_call":
-            yield str(message.get("call_id")), str(message.get("name"))
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and isinstance(call.get("function"), dict):
-                yield str(call.get("id")), str(call["function"].get("name"))
+def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Ids of a message's calls, each with the name of its tool and its arguments."""
+    if message.get("type") == "function_call":
+        yield str(message.get("call_id")), str(message.get("name")), str(message.get("arguments"))
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
+            yield str(call.get("id")), str(function.get("name")), str(function.get("arguments"))
 
 
-def _content_field(message: object) -> str:
-    """The field of what a tool returned; empty of other messages."""
-    if not isinstance(message, dict):
-        return ""
-    if message.get("type") == "function_call_output":
-        return "output"
-    return "content" if message.get("role") == "tool" else ""
-
-
-def _changes(
-    tool_texts: Sequence[ToolText], kept: Sequence[ToolText], result: Result
-) -> dict[int, tuple[dict[int | None, str], dict[str, Any]]]:
-    own = {(part.message, part.place): part.text for part in kept}
-    rows = sorted(result.rows, key=itemgetter("document"))
-    spans = {name: [*group] for name, group in groupby(rows, itemgetter("document"))}
-    changes: dict[int, tuple[dict[int | None, str], dict[str, Any]]] = {}
-    for part, document in zip(tool_texts, result.documents, strict=False):  # stages may find more
-        empty: dict[str, Any] = {"kept": [], "dropped": [], "answerable": probability(result)}
-        contents, about = changes.setdefault(part.message, ({}, empty))
-        contents[part.place] = own.get((part.message, part.place), NOTHING)
-        for row in spans.get(document.id, ()):
-            more = () if row["kept"] else ("stage", "reason")
-            span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
-            about["kept" if row["kept"] else "dropped"].append({"part": part.place, **span})
-    if new := [part for part in kept if part.message < 0]:
-        last = tool_texts[-1]
-        contents, about = changes[last.message]
-        before = [own[key] for key in [(last.message, last.place)] if key in own]
-        contents[last.place] = "\n\n".join([*before, *(part.text for part in new)])
-        about["written"] = [part.about for part in new]
-    return changes
-
-
-def _read(part: ToolText) -> dict[str, Any]:
-    return {"id": part.call, "text": part.text}
-
-
-def _write(part: ToolText | None, kept: Kept) -> ToolText:
-    message, place, call, *_ = part or (-1, None, "")
-    return ToolText(message, place, call, kept.text, kept.about)
+def _values(arguments: str) -> str:
+    """The values of arguments in JSON, one a line; what is no object is shown as it is."""
+    try:
+        left = [json.loads(arguments)]
+    except (ValueError, RecursionError):
+        return arguments if arguments != "None" else ""
+    values: list[str] = []
+    while left:
+        value = left.pop()
+        if isinstance(value, dict | list):
+            left += reversed([*value.values()] if isinstance(value, dict) else value)
+        elif isinstance(value, str):
+            values.append(value)
+    return "\n".join(values)
 
 
 def _replaced(part: Any, text: str) -> Any:

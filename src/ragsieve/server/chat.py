@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -15,18 +15,16 @@ from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
-from ragsieve.integrations.base import probability
-from ragsieve.result import Result
+from ragsieve.integrations.dropped import DroppedPage, DroppedRun
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
-from ragsieve.server.faults import Fault, as_json, fault_of, invalid
+from ragsieve.server.faults import Fault, as_json, invalid, json_response
 from ragsieve.server.routes import REFUSALS
-from ragsieve.server.service import Service, result_dict
+from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
+from ragsieve.server.sieving import Forwarded, sieved, unfiltered_because
 from ragsieve.server.strict import parse_body
 from ragsieve.text import safe
-
-logger = logging.getLogger(__name__)
 
 MAX_REPLY = 1 << 26
 """Bytes of an upstream's reply, or of its events, at most: 64 MiB."""
@@ -42,6 +40,10 @@ _EXAMPLE = {
     "documents": ["Summer Breeze was sung by Seals and Crofts.", "Rome is a city."],
 }
 _RESPONSE = {"input" if name == "messages" else name: value for name, value in _EXAMPLE.items()}
+_RUN = DroppedRun("c0", 44, 57, "It was a hit.", 1, "score 0.02 is under 0.14")
+_PAGE: dict[str, Any] = {
+    "content": {"application/json": {"example": asdict(DroppedPage([_RUN], ""))}}
+}
 _STREAMED = "text/event-stream"
 
 
@@ -61,11 +63,13 @@ def chats(service: Service) -> APIRouter:
 
         Documents come in the field ``documents`` (strings, ``{id, title, text}`` or Cohere's
         ``{id, data}``), or in the last user message as ``<documents><document id="…"
-        title="…">text</document></documents>``. Results of tools (``role: tool``) are filtered,
-        too, where the server says of which tools. A field ``ragsieve`` may name ``system``,
-        ``max_tokens`` and ``trace``: then a reply that is no stream has the filter's result under
-        that name. Where the filter fails, all documents are forwarded, and ``X-Ragsieve-Error``
-        says why; ``X-Ragsieve-Ignored`` names fields of documents that nothing reads.
+        title="…">text</document></documents>``; those of earlier messages are filtered as they
+        were then. Results of tools (``role: tool``) are filtered, too, where the server says of
+        which tools, each for its own call. A field ``ragsieve`` may name ``system``, ``max_tokens``
+        and ``trace``: then a reply that is no stream has under that name the filter's result, what
+        became of each result of a tool, and what was saved. Where the filter fails, all documents
+        are forwarded, and ``X-Ragsieve-Error`` says why; ``X-Ragsieve-Ignored`` names fields of
+        documents that nothing reads.
         """
         return await _replied(service, request, "/chat/completions", "messages")
 
@@ -77,6 +81,13 @@ def chats(service: Service) -> APIRouter:
         holds of a conversation (``previous_response_id``) is not filtered.
         """
         return await _replied(service, request, "/responses", "input")
+
+    @router.post("/v1/dropped", response_model=DroppedPage, responses={200: _PAGE})
+    async def dropped(body: shapes.DroppedIn) -> Response:
+        """What was left out of a tool's result, by the handle in its last line: a page of it."""
+        values = (body.handle, body.query, body.cursor, body.max_tokens)
+        page = await service.work.run(partial(service.show_dropped, *values))
+        return json_response(asdict(page))
 
     @router.get("/v1/models")
     async def models(request: Request) -> Response:
@@ -98,18 +109,32 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     own = body.pop("ragsieve", None)
     options = _options(own)
     name = service.named(options.system)
-    chat = _as_chat(body, field)
-    budgets = options.model_dump(include={*shapes.Budgets.model_fields})
-    filtered, headers, result = await _filtered(service, name, budgets, chat)
-    if filtered and field != "messages":
-        filtered[field] = filtered.pop("messages")
-    content = raw if filtered is own is None else as_json(filtered or body).encode()
+    budgets = options.model_dump(include={*shapes.Budgets.model_fields}, exclude_none=True)
+    forwarded = await _sieved(service, name, budgets, _as_chat(body, field))
+    changed = forwarded.body
+    if changed and field != "messages":
+        changed[field] = changed.pop("messages")
+    content = raw if changed is own is None else as_json(changed or body).encode()
     reply = await _forward(request, service.settings, path, content)
-    reply.headers.update(_ascii(headers))
-    if result and options.trace and not isinstance(reply, StreamingResponse):
-        added = {"ragsieve": result_dict(result, name, trace=True)}
-        return _with_fields(reply, added)
+    reply.headers.update(_ascii(forwarded.headers))
+    if options.trace and forwarded.report and not isinstance(reply, StreamingResponse):
+        return _with_fields(reply, {"ragsieve": forwarded.report})
     return reply
+
+
+async def _sieved(
+    service: Service, name: str, budgets: dict[str, int], body: dict[str, Any]
+) -> Forwarded:
+    """The request to forward; where no thread is free in time, as it came."""
+    try:
+        return await service.work.run(partial(sieved, service, name, budgets, body))
+    except Exception as error:  # fail open: whatever it is, it shall not cost the answer
+        errors = [unfiltered_because(error)]
+        try:
+            chat = documents_of(body)
+        except InputError:
+            chat = None
+        return Forwarded(name, chat.unfiltered if chat else None, errors=errors)
 
 
 def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:
@@ -133,45 +158,6 @@ def _options(value: Any) -> shapes.ChatOptions:
         return shapes.ChatOptions.model_validate({} if value is None else value)
     except ValidationError as error:
         raise invalid(error.errors(), "ragsieve") from error
-
-
-async def _filtered(
-    service: Service, name: str, budgets: dict[str, Any], body: dict[str, Any]
-) -> tuple[dict[str, Any] | None, dict[str, str], Result | None]:
-    """The request to forward, or None for the one that came; headers; the filter's result."""
-    headers = {"X-Ragsieve-System": name}
-    chat = None
-    try:
-        chat = documents_of(body, service.settings.filter_tools)
-        if not chat:
-            return None, {}, None
-        if chat.unread:
-            headers["X-Ragsieve-Ignored"] = ", ".join(chat.unread)
-        service.check_documents(chat.documents)
-        system = service.systems[name].at(**budgets)
-        result = await service.work.run(partial(service.run, system, chat))
-        headers |= _counts(result)
-        if warnings := result.trace.warnings:
-            headers["X-Ragsieve-Error"] = "; ".join(warnings)
-        return chat.filtered(result), headers, result
-    except Exception as error:  # fail open: whatever it is, it shall not cost the answer
-        reason = str(error) if isinstance(error, InputError) else fault_of(error).detail
-        logger.warning("documents were forwarded unfiltered: %s", reason)
-        headers["X-Ragsieve-Error"] = f"forwarded unfiltered: {reason}"
-        return (chat.unfiltered if chat else None), headers, None
-
-
-def _counts(result: Result) -> dict[str, str]:
-    steps = [step.to_dict() for step in result.trace.steps]
-    kept = {segment.document.id for segment in result.kept}
-    chance = probability(result)
-    return {
-        **({} if chance is None else {"X-Ragsieve-Answerable": str(chance)}),
-        "X-Ragsieve-Tokens-Before": str(result.tokens.before),
-        "X-Ragsieve-Tokens-After": str(result.tokens.after),
-        "X-Ragsieve-Documents": f"{len(kept)}/{len(result.documents)}",
-        "X-Ragsieve-Model-Calls": str(sum(step["calls"] for step in steps)),
-    }
 
 
 async def _forward(request: Request, settings: Settings, path: str, content: bytes) -> Response:

@@ -1,25 +1,17 @@
-"""Documents and results of tools in a chat request: find them, and replace them by less."""
+"""Documents in a chat request: find them, and replace them by less."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from ragsieve.documents import as_documents, listed_in_json, unused_id
+from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import kept
-from ragsieve.integrations.tools import (
-    NOTHING,
-    ToolText,
-    results_of,
-    texts,
-    with_contents,
-    with_texts,
-)
+from ragsieve.integrations.tools import texts, turns_of, with_texts
 from ragsieve.result import Result
 
 OPEN, CLOSE = "<documents>", "</documents>"
@@ -52,12 +44,12 @@ class ContextBlock:
 
 @dataclass(frozen=True)
 class ChatDocuments:
-    """A chat request with documents, or with results of tools.
+    """A chat request with documents.
 
     Args:
         body: The request; nothing in it is changed.
-        query: The last user message without its documents.
-        documents: What there is to filter, as `System.__call__` takes it; results of tools last.
+        query: The last turns, up to the last user message, without documents.
+        documents: What there is to filter, as `System.__call__` takes it.
         fill: The request with kept texts in the documents' places, and texts that no place is for.
         unread: Names of fields of documents that neither the filter nor the upstream reads.
     """
@@ -80,55 +72,54 @@ class ChatDocuments:
         return self.fill({n: one["text"] for n, one in enumerate(self.documents)}, [])
 
 
-def documents_of(body: dict[str, Any], tools: Sequence[str] = ()) -> ChatDocuments | None:
+def documents_of(body: dict[str, Any]) -> ChatDocuments | None:
     """The documents of a request: of its field ``documents``, else of its last user message.
 
     None where there are none, or nothing that could be a question.
 
     Args:
         body: The request.
-        tools: Patterns of the names of tools whose results count, too; as ``web_*``.
 
     Raises:
         InputError: If documents cannot be read; the message says why.
     """
     messages = body.get("messages")
-    if not isinstance(messages, list):
-        return None
-    users = [n for n, m in enumerate(messages) if isinstance(m, dict) and m.get("role") == "user"]
-    if not users:
+    users = users_of(messages)
+    if not isinstance(messages, list) or not users:
         return None
     values = body.get("documents")
-    question = _joined(text for _, text in texts(messages[users[-1]].get("content")))
     if isinstance(values, list) and values:
-        chat = _of_field(body, users[-1], question, values) if question else None
-    else:
-        chat = _of_message(body, users[-1])
-    results = results_of(messages, tools)
-    return _with_results(body, chat, question, results) if results and question else chat
+        question = _asked(messages, users[-1])
+        return _of_field(body, users[-1], question, values) if question else None
+    return _of_message(body, users[-1])
 
 
-def _with_results(
-    body: dict[str, Any], chat: ChatDocuments | None, question: str, results: Sequence[ToolText]
-) -> ChatDocuments:
-    """The same with results of tools, which stay in the messages that they stand in."""
-    before = chat.documents if chat else ()
+def users_of(messages: object) -> list[int]:
+    """The places of a user's messages."""
+    some = enumerate(messages) if isinstance(messages, list) else ()
+    return [n for n, m in some if isinstance(m, dict) and m.get("role") == "user"]
 
-    def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
-        documents = {place: text for place, text in kept.items() if place < len(before)}
-        filled = chat.fill(documents, others) if chat else body
-        contents: dict[int, dict[int | None, str]] = {}
-        for place, result in enumerate(results, len(before)):
-            more = others if chat is None and result is results[-1] else ()
-            text = "\n\n".join(filter(None, [kept.get(place), *more]))
-            contents.setdefault(result.message, {})[result.place] = text or NOTHING
-        return {**filled, "messages": with_contents(filled["messages"], contents)}
 
-    used = Counter([one.get("id", "") for one in before])  # a copy of a text is a result, too
-    tool_results = [{"id": unused_id(one.call, used), "text": one.text} for one in results]
-    documents = (*before, *tool_results)
-    unread = chat.unread if chat else ()
-    return ChatDocuments(body, chat.query if chat else question, documents, fill, unread)
+def _asked(messages: Sequence[Any], at: int) -> str:
+    """The last turns up to a message, which is one of a user, without documents."""
+    turns = [*map(without_documents, messages[: at + 1])]
+    return turns_of(turns) if _joined(t for _, t in texts(turns[-1]["content"])) else ""
+
+
+def without_documents(message: Any) -> Any:
+    """A message of a user without its tagged blocks; any other as it is."""
+    if not isinstance(message, dict) or message.get("role") != "user":
+        return message
+    content = message.get("content")
+    return {**message, "content": with_texts(content, {n: _without(t) for n, t in texts(content)})}
+
+
+def _without(text: str) -> str:
+    """A text without its tagged blocks; as it is where they have another form."""
+    try:
+        return _replaced(text, blocks(text), repeat(""))
+    except InputError:
+        return text
 
 
 def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
@@ -157,8 +148,8 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
     placed = [block for some in parts.values() for block in some]
     owners = [n for n, block in enumerate(placed) for _ in block.documents]
     tagged = [one for block in placed for one in block.documents]
-    question = _joined(_replaced(text, parts[part], repeat("")) for part, text in own.items())
-    if not tagged or not question:
+    question = _asked(body["messages"], at) if tagged else ""
+    if not question:
         return None
 
     def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:

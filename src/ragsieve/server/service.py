@@ -9,6 +9,10 @@ from typing import Any
 from ragsieve.deadline import check_time, deadline
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
+from ragsieve.integrations.base import Adapter
+from ragsieve.integrations.dropped import DroppedPage
+from ragsieve.integrations.prefixes import Prefixes
+from ragsieve.integrations.tool_filter import ToolFilter
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server.documents import ChatDocuments
@@ -42,6 +46,16 @@ class Service:
     def __init__(self, systems: Mapping[str, System], settings: Settings) -> None:
         self.systems = dict(systems)
         self.settings = settings
+        self.tool_filters = {
+            name: ToolFilter(
+                Adapter(system),
+                settings.filter_tools,
+                on_result=lambda result: self.metrics.ran(result),
+                label=name,
+            )
+            for name, system in systems.items()
+        }
+        self.prefixes = Prefixes()
         self.work = Work(settings.limits)
         self.metrics = Metrics(self.work)
         self.ready = not settings.warm
@@ -88,6 +102,16 @@ class Service:
                 self.metrics.ran(piece)
             yield piece
 
+    def show_dropped(self, handle: str, query: str, cursor: str, max_tokens: int) -> DroppedPage:
+        """What was left out of a tool's result, whichever system cut it; blocks.
+
+        Raises:
+            InputError: As `ToolFilter.show_dropped`.
+        """
+        own = [one for one in self.tool_filters.values() if one.remembers(handle)]
+        first = own[0] if own else next(iter(self.tool_filters.values()))
+        return first.show_dropped(handle, query, cursor, max_tokens)
+
     def warm_up(self) -> None:
         """Load the models, by a question of one sentence to each system; blocks."""
         try:
@@ -110,8 +134,13 @@ class Service:
     def _documents(self, system: System, request: DocumentsRequest) -> list[AnyDocument] | None:
         """Documents of a request as `System.__call__` takes them; not more tokens than may be."""
         plain = None if request.documents is None else plain_documents(request.documents)
+        self.check_size(system, [request.query, plain])
+        return plain
+
+    def check_size(self, system: System, value: Any) -> None:
+        """Raise `Fault` 413 if the texts of a JSON value have more tokens than may be."""
         most = self.settings.limits.max_tokens
-        pieces = [t[i : i + _PIECE] for t in _strings([request.query, plain]) for i in _starts(t)]
+        pieces = [t[i : i + _PIECE] for t in _strings(value) for i in _starts(t)]
         size = sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
         if size > _BYTES * most + _PIECE:
             raise _over(most, f"{size} bytes")
@@ -122,7 +151,6 @@ class Service:
             del pieces[:_AT_ONCE]
             if tokens > most:
                 raise _over(most, f"{tokens}{' or more' if pieces else ''}")
-        return plain
 
 
 def _over(most: int, got: str) -> Fault:

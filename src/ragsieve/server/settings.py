@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from ragsieve.errors import InputError, check_positive, check_range
+from ragsieve.integrations.rules import ToolRule
 from ragsieve.models.protocol import is_plain_url
 
 _SECRET = re.compile("[!-~]+")
@@ -86,7 +87,7 @@ class Settings:
             address they keep other sites' pages away, whatever a name resolves to.
         upstream: Where chats are forwarded to, if anywhere.
         filter_tools: Patterns of the names of tools whose results in chats are filtered, as
-            ``web_*``; ``*`` for all, none where empty.
+            ``web_*``, or rules for them; ``*`` for all, none where empty.
         strict_models: Whether a rerank request is refused whose model is no system; else the
             default system ranks, and the reply names it.
         warm: Whether models are loaded at the start, by a question of one sentence to each system.
@@ -99,7 +100,7 @@ class Settings:
     tokens: tuple[str, ...] = field(default=(), repr=False)
     hosts: tuple[str, ...] = ()
     upstream: Upstream | None = None
-    filter_tools: tuple[str, ...] = ()
+    filter_tools: tuple[str | ToolRule, ...] = ()
     strict_models: bool = False
     warm: bool = False
 

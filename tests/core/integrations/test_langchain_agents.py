@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain_agents import ToolResultFilter
+from ragsieve.integrations.rules import ToolRule
+from ragsieve.integrations.tool_filter import Cut
 from ragsieve.result import Result
 
-from .conftest import KEPT, PAGE, QUESTION
+from .conftest import KEPT, LONG, QUESTION
 
 SIEVE = Adapter("top-sentences", llm="fake:echo", embedder="fake:hashing", options={"k": 1})
 
@@ -37,7 +40,7 @@ class Model(FakeMessagesListChatModel):
 
 def web_search(query: str) -> str:
     """Search the web."""
-    return PAGE
+    return LONG
 
 
 def run(middleware: ToolResultFilter, *, asynchronous: bool) -> tuple[Model, list[BaseMessage]]:
@@ -54,20 +57,47 @@ def run(middleware: ToolResultFilter, *, asynchronous: bool) -> tuple[Model, lis
 def test_the_model_reads_what_matters_and_the_state_keeps_all(asynchronous: bool) -> None:
     """Call ids stay; the artifact says what was dropped."""
     results: list[Result] = []
-    middleware = ToolResultFilter(SIEVE, tools=["web_*"], on_result=results.append)
+    cuts: list[Cut] = []
+    rule = ToolRule(name="web_*", min_tokens=0, min_saving=0)
+    middleware = ToolResultFilter(
+        SIEVE, tools=[rule], on_result=results.append, on_cut=cuts.append, tell=False
+    )
     model, messages = run(middleware, asynchronous=asynchronous)
     (read,) = [m for m in model.read[1] if isinstance(m, ToolMessage)]
     (held,) = [m for m in messages if isinstance(m, ToolMessage)]
 
-    assert (KEPT, "c1", PAGE) == (read.content, read.tool_call_id, held.content)
-    (dropped,) = read.artifact["ragsieve"]["dropped"]
-    assert PAGE[dropped["start"] : dropped["end"]] == dropped["text"]
+    assert (KEPT, "c1", LONG) == (read.content, read.tool_call_id, held.content)
+    dropped = read.artifact["ragsieve"]["dropped"]
+    assert all(LONG[one["start"] : one["end"]] == one["text"] for one in dropped)
     assert held.artifact is None
     assert "Koechlin." == messages[-1].text
     assert 1 == len(results)
+    assert [(0, 0), (results[0].tokens.before, results[0].tokens.after)] == [
+        (cut.tokens.before, cut.tokens.after) for cut in cuts
+    ]
+    assert [0, 0] == [cut.cache_broken for cut in cuts] and cuts[1].seconds > 0
+
+
+def test_the_agent_can_ask_for_what_was_cut() -> None:
+    """By the tool that the last line names, whose own results are not cut."""
+    middleware = ToolResultFilter(SIEVE, tools=[ToolRule(min_tokens=0, min_saving=0)])
+    page = {"id": "c1", "name": "web_search", "args": {"query": QUESTION}}
+    model = Model(responses=[AIMessage("", tool_calls=[page]), AIMessage("")], read=[])
+    state: Any = {"messages": [{"role": "user", "content": QUESTION}]}
+    create_agent(model, [web_search], middleware=[middleware]).invoke(state)
+    kept, line = model.read[1][-1].text.split("\n\n")
+    handle = line.partition("handle='")[2][:12]
+    ask = {"id": "c2", "name": "show_dropped", "args": {"handle": handle}}
+    model = Model(responses=[AIMessage("", tool_calls=[ask]), AIMessage("")], read=[])
+    create_agent(model, [web_search], middleware=[middleware]).invoke(state)
+    shown = json.loads(model.read[1][-1].text)
+
+    assert KEPT == kept and line.startswith("[")
+    assert "The tower is 330 metres tall." == shown["runs"][0]["text"]
+    assert "Error: handle must be of one of" in middleware.show_dropped("0")
 
 
 def test_a_tool_of_another_name_is_left_alone() -> None:
     model, _ = run(ToolResultFilter(SIEVE, tools=["calculator"]), asynchronous=False)
 
-    assert [PAGE] == [m.content for m in model.read[1] if isinstance(m, ToolMessage)]
+    assert [LONG] == [m.content for m in model.read[1] if isinstance(m, ToolMessage)]

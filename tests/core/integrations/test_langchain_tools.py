@@ -26,15 +26,24 @@ from ragsieve import load
 from ragsieve.answer import Reader
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain import filter_tool_messages
-from ragsieve.integrations.tools import NOTHING
+from ragsieve.integrations.rules import ToolRule
+from ragsieve.integrations.tool_filter import NOTHING, ToolFilter
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.types import Document, Query, Segment
 
-from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
+from .conftest import FAKE, FRUIT, KEPT, LONG, PAGE, QUESTION
 
-SIEVE = Adapter("top-sentences", **FAKE, on_error="raise")
+
+def results_of(adapter: Adapter, name: str = "*", **more: Any) -> ToolFilter:
+    """A filter of results however small, which says nothing of what it cuts."""
+    rule = ToolRule(name=name, min_tokens=0, min_saving=0)
+    return ToolFilter(adapter, [rule], tell=False, **more)
+
+
+SIEVE = results_of(Adapter("top-sentences", **FAKE, on_error="raise"))
+BEST = [KEPT, "Bananas are yellow.", "The tower has four feet."]
 
 
 def call(*names: str) -> AIMessage:
@@ -64,7 +73,7 @@ def test_results_are_cut_to_what_matters() -> None:
     before = [message.model_copy(deep=True) for message in given]
     filtered = filter_tool_messages(given, SIEVE)
 
-    assert [KEPT, NOTHING, NOTHING] == contents(filtered)
+    assert BEST == contents(filtered)
     assert [("m0", "c0"), ("m1", "c1"), ("m2", "c2")] == [
         (message.id, message.tool_call_id) for message in filtered[-3:]
     ]
@@ -73,20 +82,20 @@ def test_results_are_cut_to_what_matters() -> None:
 
 
 def test_the_artifact_says_how_probable_an_answer_is() -> None:
-    """Of all results together, as the library says it; None where nothing tells it."""
-    texts = [{"id": f"c{n}", "text": text} for n, text in enumerate((PAGE, FRUIT))]
-    known = load("finefilter", "fake:echo")(QUESTION, texts).to_dict()["answerable"]
-    for sieve, answerable in ((Adapter(llm="fake:echo"), known), (SIEVE, None)):
-        *_, page, fruit = filter_tool_messages(conversation(PAGE, FRUIT), sieve)
+    """Of each result, as the library says it; None where nothing tells it."""
+    sieve = load("finefilter", "fake:echo")
+    known = [sieve(QUESTION, [text]).to_dict()["answerable"] for text in (PAGE, FRUIT)]
+    for results, answerable in ((results_of(Adapter(llm="fake:echo")), known), (SIEVE, [None] * 2)):
+        messages: list[Any] = filter_tool_messages(conversation(PAGE, FRUIT), results)[-2:]
 
-        assert answerable == page.artifact["ragsieve"]["answerable"]  # type: ignore[attr-defined]
-        assert answerable == fruit.artifact["ragsieve"]["answerable"]  # type: ignore[attr-defined]
+        assert answerable == [m.artifact["ragsieve"]["answerable"] for m in messages]
 
 
 def test_equal_texts_of_a_call_are_all_filtered() -> None:
     """A copy of a result is a result, too, with spans of its own."""
     parts = [{"type": "text", "text": PAGE}] * 2
-    sieve = Adapter(**{"system": "top-sentences", **FAKE, "options": {"k": 9}}, on_error="raise")
+    every = {"system": "top-sentences", **FAKE, "options": {"k": 9}}
+    sieve = results_of(Adapter(**every, on_error="raise"))
     (message,) = filter_tool_messages(conversation(parts), sieve)[-1:]
     kept = message.artifact["ragsieve"]["kept"]  # type: ignore[attr-defined]
 
@@ -105,26 +114,27 @@ def test_the_artifact_says_what_was_kept_and_why_the_rest_was_not() -> None:
 
     assert 7 == page.artifact["rows"] and "raw" == fruit.artifact["artifact"]
     assert [KEPT] == [PAGE[span["start"] : span["end"]] for span in about["kept"]]
-    assert ["The tower is 330 metres tall.", "Bananas are yellow.", "They grow in bunches."] == [
-        span["text"] for span in dropped
+    assert ["The tower is 330 metres tall.", "They grow in bunches."] == [
+        s["text"] for s in dropped
     ]
+    assert QUESTION == about["question"] and 12 == len(about["handle"])
     assert {"TopK(k=1)"} == {span["stage"] for span in dropped}
-    assert all(span["reason"] and span["score"] < about["kept"][0]["score"] for span in dropped)
+    assert all(span["reason"] for span in dropped)
     assert page.artifact == json.loads(json.dumps(page.artifact))
 
 
-def test_a_budget_holds_for_the_whole_conversation() -> None:
-    """All results share it: the best spans of all of them are read."""
-    sieve = Adapter("all", llm="fake:echo", max_tokens=20, on_error="raise")
-    results: list[Result] = []
+def test_a_budget_holds_for_each_result() -> None:
+    """So that a later result changes nothing of an earlier one; none grows."""
+    found: list[Result] = []
+    adapter = Adapter("all", llm="fake:echo", max_tokens=9, on_error="raise")
     given = conversation(PAGE, FRUIT, PAGE)
-    filtered = filter_tool_messages(given, sieve, on_result=results.append)
-    kept = [text for text in contents(filtered) if text != NOTHING]
+    filtered = filter_tool_messages(given, results_of(adapter, on_result=found.append))
+    sizes = echo().count(contents(filtered))
+    nothing = results_of(Adapter("all", llm="fake:echo", max_tokens=0))
 
-    assert 0 < sum(echo().count(kept)) <= 20 < sum(echo().count([PAGE, FRUIT, PAGE]))
-    assert [20] >= [result.tokens.after for result in results]
-    nothing = filter_tool_messages(given, Adapter("all", llm="fake:echo", max_tokens=0))
-    assert [NOTHING] * 3 == contents(nothing)
+    assert all(0 < size <= 9 for size in sizes) and sizes == [one.tokens.after for one in found]
+    assert sum(sizes) > 9
+    assert [NOTHING, FRUIT] == contents(filter_tool_messages(conversation(LONG, FRUIT), nothing))
 
 
 def test_parts_are_filtered_one_by_one() -> None:
@@ -146,14 +156,14 @@ def test_only_results_of_chosen_tools_are_filtered(named: bool) -> None:
     """By the message's name, else by that of its call; what a calculator says is no document."""
     names = ["web_search", "calculator"]
     results = [
-        ToolMessage(FRUIT, tool_call_id=f"c{n}", name=name if named else None)
+        ToolMessage(LONG, tool_call_id=f"c{n}", name=name if named else None)
         for n, name in enumerate(names)
     ]
     given = [HumanMessage(QUESTION), call(*names), *results]
     picky = Adapter("filco-lexical", llm="fake:echo", max_tokens=0, on_error="raise")
 
-    assert [NOTHING, FRUIT] == contents(filter_tool_messages(given, picky, tools=["web_*"]))
-    assert given == filter_tool_messages(given, picky, tools=["calc"])
+    assert [NOTHING, LONG] == contents(filter_tool_messages(given, results_of(picky, "web_*")))
+    assert given == filter_tool_messages(given, results_of(picky, "calc"))
 
 
 def test_errors_and_blank_results_pass() -> None:
@@ -168,31 +178,30 @@ def test_errors_and_blank_results_pass() -> None:
 def test_a_filter_that_fails_costs_no_message(
     on_error: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The messages are as they were, and one warning says so; or its error comes."""
+    """They are as they were, also at later turns, with a warning a result; or its error comes."""
 
     def fail(_: Result) -> None:
         raise OSError("no space left")
 
-    sieve = Adapter("top-sentences", **FAKE, on_error=on_error)
+    adapter = Adapter("top-sentences", **FAKE, on_error=on_error)
+    results = results_of(adapter, on_result=fail)
     given = conversation(PAGE, FRUIT)
     if on_error == "raise":
         with pytest.raises(OSError, match="no space left"):
-            filter_tool_messages(given, sieve, on_result=fail)
+            filter_tool_messages(given, results)
         return
     with caplog.at_level(logging.WARNING):
-        assert given == filter_tool_messages(given, sieve, on_result=fail)
+        assert given == filter_tool_messages(given, results)
+        assert given == filter_tool_messages(given, results)
 
-    assert 1 == len(caplog.messages)
+    assert 2 == len(caplog.messages)
 
 
-def test_without_a_question_results_pass(caplog: pytest.LogCaptureFixture) -> None:
-    """One warning says why; a conversation without results needs neither."""
+def test_without_a_question_results_pass() -> None:
+    """A call without arguments or words, before any user has spoken."""
     given = [call("web"), ToolMessage(PAGE, tool_call_id="c0")]
 
-    assert given == filter_tool_messages(given, Adapter("top-sentences", **FAKE))
-    assert ["the question must not be blank"] == [
-        message.partition("InputError: ")[2].partition(", got")[0] for message in caplog.messages
-    ]
+    assert given == filter_tool_messages(given, SIEVE)
     assert given[:1] == filter_tool_messages(given[:1], SIEVE)
 
 
@@ -201,15 +210,15 @@ def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources() -> None:
 
     def summary(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         written = Document("s", "He drew it.", written_by="fake", parents=tuple(segments[:1]))
-        return [segments[1], Segment.whole(written)]
+        return [*segments[1:], Segment.whole(written)]
 
     system = System(Pipeline(summary), Reader(ScriptedLLM([])))
-    filtered = filter_tool_messages(conversation(PAGE, FRUIT), Adapter(system, on_error="raise"))
-    last = filtered[-1]
+    results = results_of(Adapter(system, on_error="raise"))
+    (last,) = filter_tool_messages(conversation([PAGE, FRUIT]), results)[-1:]
     assert isinstance(last, ToolMessage)
     (written,) = last.artifact["ragsieve"]["written"]
 
-    assert [NOTHING, f"{FRUIT}\n\nHe drew it."] == contents(filtered)
+    assert [NOTHING, f"{FRUIT}\n\nHe drew it."] == last.content
     assert ("fake", [["c0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
 
 
@@ -224,7 +233,7 @@ def test_a_chain_reads_filtered_results() -> None:
     read: list[BaseMessage] = []
     model = GenericFakeChatModel(messages=iter([AIMessage("Koechlin")]))
     chain = (
-        RunnableLambda(lambda messages: filter_tool_messages(messages, SIEVE, tools=["web_*"]))
+        RunnableLambda(lambda messages: filter_tool_messages(messages, SIEVE))
         | RunnableLambda(lambda messages: read.extend(messages) or messages)
         | model
     )

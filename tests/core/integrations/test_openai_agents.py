@@ -13,18 +13,24 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.openai_agents import ToolOutputFilter
-from ragsieve.integrations.tools import NOTHING
+from ragsieve.integrations.rules import ToolRule
+from ragsieve.integrations.tool_filter import Cut
 from ragsieve.result import Result
 
-from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
+from .conftest import FAKE, FRUIT, KEPT, LONG, QUESTION
 
 SIEVE = Adapter("top-sentences", **FAKE, on_error="raise")
+
+
+def rule(name: str) -> ToolRule:
+    """One that cuts results however small."""
+    return ToolRule(name=name, min_tokens=0, min_saving=0)
 
 
 @function_tool
 def web_search() -> str:
     """Search the web."""
-    return PAGE
+    return LONG
 
 
 @function_tool
@@ -52,18 +58,38 @@ def outputs(items: Any) -> list[Any]:
 
 
 def test_the_model_reads_what_matters_and_the_run_keeps_all() -> None:
-    """Call ids stay; the result says by them what was dropped, and why."""
+    """Call ids stay; results say by them what was dropped, and why; a later turn changes none."""
     results: list[Result] = []
-    read, held = run(ToolOutputFilter(SIEVE, on_result=results.append))
-    rows = [row for row in results[-1].rows if not row["kept"]]
+    cuts: list[Cut] = []
+    more = {"on_result": results.append, "on_cut": cuts.append}
+    read, held = run(ToolOutputFilter(SIEVE, tools=[rule("*")], **more))
+    rows = [row for result in results for row in result.rows if not row["kept"]]
 
-    assert [("c0", KEPT), ("c1", NOTHING)] == read
-    assert [("c0", PAGE), ("c1", FRUIT)] == held
-    assert {"c0": 1, "c1": 2} == {c: [r["document"] for r in rows].count(c) for c in ("c0", "c1")}
+    assert [("c0", KEPT), ("c1", "Bananas are yellow.")] == read
+    assert [("c0", LONG), ("c1", FRUIT)] == held
+    assert ["c0"] * 21 + ["c1"] == [row["document"] for row in rows]
+    assert [0, 1, 2] == [len(cut.outcomes) for cut in cuts]
+    assert [0, 0, 0] == [cut.cache_broken for cut in cuts]
     assert all(row["stage"] == "TopK(k=1)" and row["reason"] for row in rows)
 
 
+def test_the_agent_can_ask_for_what_was_cut() -> None:
+    """By the tool that the last line names, whose outputs are not cut."""
+    sieve = ToolOutputFilter(SIEVE, tools=[rule("*")], tell=True)
+    read, _ = run(sieve)
+    handle = read[0][1].partition("handle='")[2][:12]
+    asks = [function_call("show_dropped", {"handle": h}, call_id=h) for h in (handle, "0")]
+    model = ScriptedModel([asks, [assistant_message("")]])
+    agent = Agent("guide", model=model, tools=[sieve.show_dropped])
+    config = RunConfig(call_model_input_filter=sieve, tracing_disabled=True)
+    Runner.run_sync(agent, QUESTION, run_config=config)
+    shown, wrong = [output for _, output in outputs(model.calls[-1].input)]
+
+    assert "The tower is 330 metres tall." in shown and "TopK(k=1)" not in read[0][1]
+    assert wrong.startswith("Error: handle must be of one of")
+
+
 def test_only_chosen_tools_are_filtered() -> None:
-    read, _ = run(ToolOutputFilter(SIEVE, tools=["web_*"]))
+    read, _ = run(ToolOutputFilter(SIEVE, tools=[rule("web_*")]))
 
     assert [("c0", KEPT), ("c1", FRUIT)] == read

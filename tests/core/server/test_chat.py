@@ -16,7 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ragsieve.errors import ModelError
-from ragsieve.integrations.tools import NOTHING
+from ragsieve.integrations.rules import ToolRule
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
@@ -369,8 +369,17 @@ def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked
     assert 404 == client().post(CHATS, json={"messages": QUESTION}).status_code
 
 
-PAGE = "Seals sang Summer Breeze. It was a hit."
-RAIN = "It rained in Rome. Nobody came."
+SONG = "Seals sang Summer Breeze."
+PAGE = f"{SONG} {' '.join(f'It was a hit in week {n} of May.' for n in range(30))}"
+RAIN = f"Nobody came. {' '.join(f'It rained in Rome on day {n}.' for n in range(40))}"
+SAYS = "tokens kept, {} parts left out: show_dropped(handle='"
+
+
+def cut(content: str) -> str:
+    """What is kept of a result; its last line says that something was cut."""
+    kept, _, line = content.rpartition("\n\n")
+    assert SAYS.format(30 if kept == SONG else 40) in line
+    return kept
 
 
 def agent(*names: str) -> list[dict[str, Any]]:
@@ -389,21 +398,60 @@ def agent(*names: str) -> list[dict[str, Any]]:
 def test_results_of_tools_are_filtered_where_the_server_says_so(
     serve: Serve, system: System, upstream: Asked
 ) -> None:
-    """By OpenAI's client: each message keeps its place and its call, and nothing is lost."""
+    """By OpenAI's client: each message keeps its place and its call; the rest can be asked for."""
     told = settings(upstream, filter_tools=("*",))
-    asked = openai_of(serve(create_app({"nearest": system}, settings=told)))
+    url = serve(create_app({"nearest": system}, settings=told))
     messages: Any = agent("search", "browse")
-    reply = asked.chat.completions.with_raw_response.create(model="m", messages=messages)
+    create = openai_of(url).chat.completions.with_raw_response.create
+    reply = create(model="m", messages=messages)
+    song, rain = upstream.messages[2:]
+    handle = song["content"].partition("handle='")[2][:12]
+    asked = {"handle": handle, "query": "week 7", "max_tokens": 500}
+    page = httpx.post(f"{url}/v1/dropped", json=asked).json()
+    wrong = httpx.post(f"{url}/v1/dropped", json={**asked, "handle": "0"})
 
     assert "Seals" == reply.parse().choices[0].message.content
     assert messages[:2] == upstream.messages[:2]
-    assert [
-        {"role": "tool", "tool_call_id": "c0", "content": "Seals sang Summer Breeze."},
-        {"role": "tool", "tool_call_id": "c1", "content": NOTHING},
-    ] == upstream.messages[2:]
-    assert ("18", "5", "1/2") == tuple(
-        reply.headers[f"x-ragsieve-{name}"]
-        for name in ("tokens-before", "tokens-after", "documents")
+    assert SONG == cut(song["content"]) and len(cut(rain["content"]).split()) < 9
+    assert [("tool", "c0"), ("tool", "c1")] == [
+        (m["role"], m["tool_call_id"]) for m in (song, rain)
+    ]
+    assert {"tool-results": "2/2", "documents": "0/0", "cache-broken": "0"} == {
+        name: reply.headers[f"x-ragsieve-{name}"]
+        for name in ("tool-results", "documents", "cache-broken")
+    }
+    before, after = (int(reply.headers[f"x-ragsieve-tokens-{n}"]) for n in ("before", "after"))
+    assert after < before / 5 and float(reply.headers["x-ragsieve-seconds"]) > 0
+    assert "It was a hit in week 7 of May." in page["runs"][0]["text"]
+    assert (422, "handle must be of one of") == (
+        wrong.status_code,
+        wrong.json()["error"]["message"][:24],
+    )
+
+
+def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
+    client: MakeClient, upstream: Asked
+) -> None:
+    """Results and documents are cut for their own turn; a rule by name gives another budget."""
+    rules = (ToolRule(name="browse", cut=False), "*")
+    asked = client(settings=settings(upstream, filter_tools=rules))
+    first = [*TAGGED, *agent("search", "browse")[1:]]
+    more = [
+        {"role": "assistant", "content": "Seals."},
+        {"role": "user", "content": "In what week?"},
+    ]
+    replies = [asked.post(CHATS, json={"messages": m}) for m in (first, [*first, *more])]
+    sent = [json.loads(body)["messages"] for body in upstream.bodies]
+    budget = {"messages": first, "ragsieve": {"max_tokens": 2, "trace": True}}
+    broken = asked.post(CHATS, json=budget)
+    (result,) = broken.json()["ragsieve"]["tool_results"]
+
+    assert sent[1] == [*sent[0], *more]
+    assert "It rained" not in sent[0][0]["content"] and RAIN == sent[0][3]["content"]
+    assert ["0", "0"] == [reply.headers["x-ragsieve-cache-broken"] for reply in replies]
+    assert int(broken.headers["x-ragsieve-cache-broken"]) > 10
+    assert ("search", "c0", QUESTION[0]["content"]) == tuple(
+        result[name] for name in ("tool", "call", "question")
     )
 
 
@@ -425,20 +473,6 @@ def test_only_tools_that_the_server_names_are_filtered(
     assert filtered or body == upstream.bodies[0]
 
 
-def test_documents_and_results_share_a_budget(client: MakeClient, upstream: Asked) -> None:
-    """One filter reads both, so that the kept text of all of them is within it."""
-    messages = [*TAGGED, *agent("search", "browse")[1:]]
-    asked = client(settings=settings(upstream, filter_tools=("*",)))
-    body = {"messages": messages, "ragsieve": {"max_tokens": 5, "trace": True}}
-    reply = asked.post(CHATS, json=body).json()["ragsieve"]
-    read = [*blocks(upstream.messages[0]["content"])[0].documents, *upstream.messages[2:]]
-    dropped = [drop for step in reply["trace"]["steps"] for drop in step["dropped"]]
-
-    assert {"before": 33, "after": 5} == reply["tokens"]
-    assert 1 == str(read).count("Seals sang Summer Breeze.")
-    assert {"c0", "c1"} == {drop["document"] for drop in dropped} - {"0", "a"}
-
-
 def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream: Asked) -> None:
     """Other parts and blank texts pass, and so does a call that nobody can name."""
     parts = [{"type": "text", "text": PAGE}, {"type": "image_url"}, {"type": "text", "text": " "}]
@@ -452,9 +486,8 @@ def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream:
     reply = asked.post(CHATS, json={"messages": [*QUESTION, *odd]})
 
     assert "x-ragsieve-error" not in reply.headers
-    assert [{"type": "text", "text": "Seals sang Summer Breeze."}, *parts[1:]] == (
-        upstream.messages[3]["content"]
-    )
+    song, *others = upstream.messages[3]["content"]
+    assert (SONG, parts[1:]) == (cut(song["text"]), others)
     assert [*odd[:2], odd[3]] == [upstream.messages[n] for n in (1, 2, 4)]
 
 
@@ -468,7 +501,9 @@ def test_a_broken_filter_costs_neither_document_nor_result(
     reply = asked.post(CHATS, json={"messages": messages, "documents": [*DOCUMENTS, "é"]})
 
     assert (200, REPLY) == (reply.status_code, reply.content)
-    assert "forwarded unfiltered: it broke badly ?" == reply.headers["x-ragsieve-error"]
+    first, *others = reply.headers["x-ragsieve-error"].split("; ")
+    assert "forwarded unfiltered: it broke badly ?" == first
+    assert others and all("was skipped: ModelError: it broke" in other for other in others)
     assert all(one in upstream.messages[0]["content"] for one in DOCUMENTS)
     assert messages[1:] == upstream.messages[1:]
 
@@ -496,13 +531,10 @@ def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstrea
     sent = json.loads(upstream.bodies[-1])
 
     assert (REPLY, ["/v1/responses"]) == (reply.content, upstream.paths)
-    assert ("18", "5", "1/2") == tuple(
-        reply.headers[f"x-ragsieve-{name}"]
-        for name in ("tokens-before", "tokens-after", "documents")
-    )
+    assert "2/2" == reply.headers["x-ragsieve-tool-results"]
     assert ("Be brief.", "r0") == (sent["instructions"], sent["previous_response_id"])
     assert {"model", "input", "instructions", "previous_response_id"} == {*sent}
-    assert ["Seals sang Summer Breeze.", NOTHING] == [one["output"] for one in sent["input"][4:6]]
+    assert SONG == cut(sent["input"][4]["output"]) != cut(sent["input"][5]["output"])
     for item, name in zip(sent["input"], given, strict=True):
         assert {k: v for k, v in name.items() if k != "output"}.items() <= item.items()
     assert given[6] == sent["input"][6]

@@ -1,0 +1,65 @@
+"""What a provider's prompt cache holds of a conversation, as far as this process has sent it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ragsieve.models.lru import LRU
+
+_REMEMBERED = 1 << 14  # beginnings of conversations
+
+
+class _Sent(NamedTuple):
+    digest: bytes  # of the messages sent up to here
+    tokens: int  # of these messages
+
+
+class Prefixes:
+    """Counts tokens that were sent before and read otherwise now: a cache does not find them.
+
+    A beginning of a conversation, as the caller has it, is known by its digest, and with it what
+    was sent for it. Many threads may share one.
+    """
+
+    def __init__(self) -> None:
+        self._sent: LRU[bytes, _Sent] = LRU(_REMEMBERED)
+
+    def broken(
+        self, given: Sequence[Any], sent: Sequence[Any], count: Callable[[Sequence[str]], list[int]]
+    ) -> int:
+        """Tokens of the longest known beginning, from the first message on that differs now.
+
+        Args:
+            given: The messages as the caller has them.
+            sent: The same as they are sent, of the same number.
+            count: Tokens of texts.
+        """
+        keys, digests = [*_chain(given)], [*_chain(sent)]
+        known = self._sent.find(keys)
+        same = 0
+        while same < len(keys) and (one := known.get(keys[same])) and one.digest == digests[same]:
+            same += 1
+        held = [known[key].tokens for key in keys if key in known]
+        start = known[keys[same - 1]].tokens if same else 0
+        total = start
+        for key, digest, message in zip(keys[same:], digests[same:], sent[same:], strict=True):
+            total += count([_text(message)])[0]
+            self._sent.keep({key: _Sent(digest, total)})
+        return max([start, *held]) - start
+
+
+def _chain(messages: Sequence[Any]) -> list[bytes]:
+    """A digest of each beginning."""
+    digests = [b""]
+    for message in messages:
+        digests.append(
+            hashlib.sha256(digests[-1] + _text(message).encode("utf-8", "replace")).digest()
+        )
+    return digests[1:]
+
+
+def _text(message: Any) -> str:
+    return json.dumps(message, ensure_ascii=False, sort_keys=True, default=str)

@@ -1,0 +1,165 @@
+"""Rules for what tools return: which results are cut, where inside them, and what always stays."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ragsieve.errors import InputError, check_range
+from ragsieve.formats import json_values
+from ragsieve.formats.tree import Node, Span
+from ragsieve.schema import Amount, Probability, Schema
+from ragsieve.split.structure import blocks
+
+LEFT_OUT = "[left out]"
+"""Text in the place of a field of which nothing is kept."""
+
+_LOG_EDGES = 3  # first and last lines of a log that stay, where a rule does not say
+_LINES = 10  # of a log, at least
+_MOST = 1 << 20  # characters of a JSON result whose fields are looked at
+_KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
+_FAILED = re.compile(
+    r"\s*(?:Traceback \(most recent call last\)|An error occurred|(?:[\w.]*(?:Error|Exception)"
+    r"|error|fatal|panic|FATAL|ERROR)\b[:(! ]|(?:HTTP\S* )?[45]\d\d (?:Bad Request|Unauthorized"
+    r"|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Too Many|Unprocessable|Internal Server"
+    r"|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time))"
+)
+_FLAGS: tuple[tuple[str, Any], ...] = (
+    *(("isError", True), ("is_error", True), ("ok", False), ("success", False)),
+    *(("status", "error"), ("status", "failed"), ("status", "failure")),
+)
+
+
+class ToolRule(Schema, frozen=True, kw_only=True):
+    """How results of tools with some names are cut; of several rules the first that fits counts.
+
+    Args:
+        name: Pattern of the tools' names, as ``web_*``.
+        cut: Whether they are cut at all.
+        fields: Names of fields of a JSON result whose texts are cut; all else of it stays as it
+            came. Where empty, the result is one text.
+        whole: Names of fields of a JSON result that stay, with their values, whatever else goes.
+        max_tokens: Budget of each result's kept text; the filter's own where None.
+        min_tokens: A result of fewer tokens passes as it is.
+        min_saving: A result of which cutting saves a smaller share of tokens passes as it is.
+        edges: First and last lines that stay; where None, 3 of a log, and 0 of other texts.
+
+    Raises:
+        InputError: If a value breaks its rule.
+    """
+
+    name: str = "*"
+    cut: bool = True
+    fields: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    max_tokens: Amount | None = None
+    min_tokens: Amount = 200
+    min_saving: Probability = 0.2
+    edges: Amount | None = None
+
+    def __post_init__(self) -> None:
+        check_range(self, max_tokens=(0, None), min_tokens=(0, None), edges=(0, None))
+        check_range(self, min_saving=(0, 1))
+        if self.fields and self.whole:
+            raise InputError(f"name fields or whole, not both, got {self.fields!r}, {self.whole!r}")
+
+
+class ToolRules(Schema, frozen=True):
+    """A file of rules.
+
+    Args:
+        tools: The rules, in order.
+    """
+
+    tools: tuple[ToolRule, ...]
+
+
+def as_rules(tools: Sequence[str | ToolRule]) -> tuple[ToolRule, ...]:
+    """Rules, a pattern of names being one with the usual values."""
+    if isinstance(tools, str):
+        raise InputError(f"tools must be a list of patterns or rules, got {tools!r}")
+    return tuple(one if isinstance(one, ToolRule) else ToolRule(name=one) for one in tools)
+
+
+def rule_for(name: str, rules: Sequence[ToolRule]) -> ToolRule | None:
+    """The first rule for a tool; None where no rule has it cut."""
+    rule = next((one for one in rules if fnmatchcase(name, one.name)), None)
+    return rule if rule and rule.cut else None
+
+
+def failed(text: str) -> bool:
+    """Whether a result says that its tool failed, by its first words or its JSON's own fields."""
+    if _FAILED.match(text[:500]):
+        return not is_log(text)
+    if not text[:50].lstrip().startswith("{") or len(text) > _MOST:
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    codes = [value.get(name) for name in ("exit_code", "exitCode", "returncode")]
+    http = [value.get(name) for name in ("status", "status_code", "statusCode", "code")]
+    return bool(
+        value.get("error")
+        or value.get("errors")
+        or any(type(value.get(name)) is type(flag) and value[name] == flag for name, flag in _FLAGS)
+        or any(isinstance(code, int) and code for code in codes)
+        or any(isinstance(code, int) and 400 <= code < 600 for code in http)
+    )
+
+
+def is_log(text: str) -> bool:
+    """Whether most of a text is lines of a log."""
+    if text.count("\n") + 1 < _LINES:
+        return False
+    logged = sum(
+        block.items[-1][1] - block.items[0][0] for block in blocks(text) if block.kind == "log"
+    )
+    return 2 * logged > len(text)
+
+
+def protected(text: str, rule: ToolRule) -> list[Span]:
+    """Spans of a result that stay whatever else goes: first and last lines, and fields."""
+    if rule.whole and text[:50].lstrip()[:1] in ("{", "["):
+        return [(node.start, node.end) for key, node in _members(text) if key in rule.whole]
+    edges = rule.edges if rule.edges is not None else _LOG_EDGES if is_log(text) else 0
+    if not edges:
+        return []
+    lines = [match.span() for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
+    return [*lines[:edges], *lines[edges:][-edges:]]
+
+
+def field_texts(text: str, rule: ToolRule) -> list[tuple[Span, str]]:
+    """Texts of the fields that a rule names, with the places of their JSON strings."""
+    found = []
+    for key, node in _members(text) if rule.fields else ():
+        literal = text[node.head - 1 : node.end]
+        if key in rule.fields and literal[:1] == '"' and not node.children:
+            found.append(((node.head - 1, node.end), str(json.loads(literal, strict=False))))
+    return found
+
+
+def spliced(text: str, fields: Sequence[tuple[Span, str]]) -> str:
+    """A JSON text with other strings in some places."""
+    pieces, at = [], 0
+    for (start, end), own in fields:
+        pieces += [text[at:start], json.dumps(own, ensure_ascii=text.isascii())]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _members(text: str) -> Iterator[tuple[str, Node]]:
+    """Members of the JSON that a text is, by key; the elements of a list have that of the list."""
+    root, end = json_values.read(text, len(text) - len(text.lstrip()))
+    if not root or text[end:].strip() or len(text) > _MOST:
+        return
+    left = [("", root)]
+    while left:
+        key, node = left.pop()
+        match = _KEY.match(text, node.start, node.head)
+        key = match[1] if match else key
+        yield key, node
+        left += [(key, child) for child in reversed(node.children)]

@@ -1,0 +1,360 @@
+"""The filter of tool results that the proxy, MCP and the agents' middleware share.
+
+A result is cut once: what is left of it depends on the result and on the messages before it, never
+on later ones, so that a provider's cache of the conversation's beginning holds.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import structs
+
+from ragsieve.budget import LIMITS, fit_parts
+from ragsieve.documents import unused_id
+from ragsieve.errors import one_line
+from ragsieve.integrations.base import Adapter, kept, probability
+from ragsieve.integrations.dropped import PAGE, DroppedPage, handle_of, result_of, shown
+from ragsieve.integrations.prefixes import Prefixes
+from ragsieve.integrations.rules import (
+    LEFT_OUT,
+    ToolRule,
+    as_rules,
+    failed,
+    field_texts,
+    protected,
+    rule_for,
+    spliced,
+)
+from ragsieve.integrations.tools import Texts, ToolResult, tool_results, with_contents
+from ragsieve.models.lru import LRU
+from ragsieve.pipeline import System
+from ragsieve.result import Result, Tokens
+from ragsieve.text import counted
+from ragsieve.trace import step
+from ragsieve.types import Segment
+
+logger = logging.getLogger(__name__)
+
+NOTHING = "[nothing in this result matters to the question]"
+"""Text in the place of a result of which nothing is kept."""
+
+SHOW_DROPPED = "show_dropped"
+"""Name of the tool that gives back what was cut, whose own results are never cut."""
+
+NONE: Mapping[str, int] = MappingProxyType({})
+"""No limits."""
+
+_FAILED = "the filter failed"
+_REMEMBERED = 512  # results
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a tool's result.
+
+    Args:
+        tool: The tool's name.
+        call: The call's id.
+        question: What the result was read for.
+        tokens_before: Its tokens as the tool returned it, in the reader's tokenizer.
+        tokens_after: Its tokens as the model reads it.
+        passed: Why it passed as it was; empty where it was cut.
+        handle: By which `ToolFilter.show_dropped` shows what was cut; empty where nothing was.
+        texts: Its new texts by their places in the content; empty where it passed.
+        about: What was kept and dropped, and why: see `filter_tool_messages` of
+            `ragsieve.integrations.langchain`.
+        warnings: What the filter did without, or how it failed, a line each.
+    """
+
+    tool: str
+    call: str
+    question: str
+    tokens_before: int
+    tokens_after: int
+    passed: str = ""
+    handle: str = ""
+    texts: Texts = field(default_factory=dict, repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but its texts and what is in them, as JSON values."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+        return {**values, "warnings": [*self.warnings]}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A conversation as the model is to read it, and what that saves and costs.
+
+    Args:
+        messages: All messages, in order.
+        outcomes: What became of each result that a rule cuts, by its message's place; one on which
+            the filter failed counts no tokens.
+        seconds: What filtering took now; a result that was cut before costs nothing again.
+        cache_broken: Tokens sent before that read otherwise now, so that a provider cannot take
+            them from its cache; see `ragsieve.integrations.prefixes`.
+    """
+
+    messages: list[Any]
+    outcomes: Mapping[int, Outcome] = field(default_factory=dict)
+    seconds: float = 0.0
+    cache_broken: int = 0
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all results before and after."""
+        outcomes = self.outcomes.values()
+        return Tokens(sum(o.tokens_before for o in outcomes), sum(o.tokens_after for o in outcomes))
+
+
+class ToolFilter:
+    """Cuts what tools returned to what their calls asked for, by rules.
+
+    Messages are as in `ragsieve.integrations.tools`. All stay, in order and with their ids; images
+    and the like pass as they are. A result passes as it was where no rule fits, where its tool
+    failed, where there is no question, where it is small, and where too little would be saved. Many
+    threads may share one.
+
+    Args:
+        sieve: The filter; its ``max_tokens`` bounds each result.
+        tools: Patterns of tools' names, or rules; the first that fits a tool counts.
+        on_result: Called with each result of the filter, once, whose documents have the ids of the
+            calls; a second text of the same call is ``ID#2``.
+        tell: Whether a result that was cut ends with a line that says so, and how to get the rest:
+            by a tool `SHOW_DROPPED` with the line's handle.
+        label: What the filter is, where the same handle is not to stand for results of another one.
+
+    Raises:
+        InputError: If ``tools`` is a string.
+    """
+
+    def __init__(
+        self,
+        sieve: Adapter | None = None,
+        tools: Sequence[str | ToolRule] = ("*",),
+        *,
+        on_result: Callable[[Result], object] | None = None,
+        tell: bool = True,
+        label: str = "",
+    ) -> None:
+        self.sieve, self.rules, self.tell = sieve or Adapter(), as_rules(tools), tell
+        self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
+        self._on_result = on_result
+        self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED)
+        self._results: LRU[str, Result] = LRU(_REMEMBERED)
+        self._prefixes = Prefixes()
+
+    def __call__(self, messages: Sequence[Any]) -> Cut:
+        """The conversation with its results cut; pass the messages as the tools returned them.
+
+        Args:
+            messages: The conversation; none is changed.
+        """
+        cut = self.cut(messages)
+        if not any(one.tokens_before for one in cut.outcomes.values()):
+            return cut
+        count = self.sieve.loaded.reader.count
+        return replace(cut, cache_broken=self._prefixes.broken(messages, cut.messages, count))
+
+    def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = NONE) -> Cut:
+        """The same, where the caller sees to what a provider's cache holds.
+
+        Args:
+            messages: The conversation; none is changed.
+            budgets: Limits of each result, in place of the filter's own and of rules: see
+                `ragsieve.budget.ContextBudget`.
+        """
+        began = time.perf_counter()
+        made = ((one.message, self._outcome(one, budgets)) for one in tool_results(messages))
+        outcomes = {place: outcome for place, outcome in made if outcome}
+        cut = with_contents(messages, {n: o.texts for n, o in outcomes.items() if o.texts})
+        return Cut(cut, outcomes, time.perf_counter() - began)
+
+    def remembers(self, handle: str) -> bool:
+        """Whether a handle is of a result that is remembered."""
+        return bool(self._results.find([handle]))
+
+    def show_dropped(
+        self, handle: str, query: str = "", cursor: str = "", max_tokens: int = PAGE
+    ) -> DroppedPage:
+        """Show what was left out of a result, and why: a page of it.
+
+        Args:
+            handle: Of the result.
+            query: Show only what has a word of this, the best first.
+            cursor: Of the page before, to read on.
+            max_tokens: The page is never longer.
+
+        Raises:
+            InputError: If the handle is of no result that is remembered, or an argument breaks its
+                rule.
+        """
+        result = result_of(self._results, handle)
+        return shown(result, self.sieve.loaded.reader, "", query, cursor, max_tokens)
+
+    def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
+        rule = rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
+        if rule is None or not one.texts:
+            return None
+        values = [self.label, self.sieve.max_tokens, structs.asdict(rule), dict(budgets)]
+        handle = handle_of(*values, one.call, one.question, one.texts, one.failed)
+        if known := self._outcomes.find([handle]).get(handle):
+            return known
+        try:
+            outcome = self._cut(one, rule, handle, budgets)
+        except Exception as error:  # anyone's stage: "keep" promises the result, whatever fails
+            if self.sieve.on_error == "raise":
+                raise
+            line = one_line(f"{type(error).__name__}: {error}")
+            logger.warning("a tool's result passes as it was, ragsieve failed: %s", line)
+            outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
+        self._outcomes.keep({handle: outcome})  # a failure, too: later turns read the same
+        return outcome
+
+    def _cut(
+        self, one: ToolResult, rule: ToolRule, handle: str, budgets: Mapping[str, int]
+    ) -> Outcome:
+        system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
+        tokens = sum(system.reader.count([text for _, text in one.texts]))
+        passed = Outcome(one.tool, one.call, one.question, tokens, tokens, _reason(one))
+        if not passed.passed and passed.tokens_before < rule.min_tokens:
+            passed = replace(passed, passed=f"under {rule.min_tokens} tokens")
+        parts = [_Part(place, text, rule) for place, text in one.texts]
+        named = _named(one.call, parts)
+        if not named and not passed.passed:
+            passed = replace(passed, passed="it has none of the fields")
+        if passed.passed:
+            return passed
+        result = _run(system, one.question, named, rule)
+        if self._on_result:
+            self._on_result(result)
+        new = _contents(parts, result)
+        if self.tell:
+            last = one.texts[-1][0]
+            new[last] = f"{new[last]}\n\n{_line(handle, result)}"
+        after = sum(system.reader.count([new[place] for place, _ in one.texts]))
+        passed = replace(passed, warnings=tuple(result.trace.warnings))
+        if after > passed.tokens_before * (1 - rule.min_saving):
+            return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
+        self._results.keep({handle: result})
+        about = _about(parts, result)
+        return replace(passed, tokens_after=after, handle=handle, texts=new, about=about)
+
+
+def _reason(one: ToolResult) -> str:
+    """Why a result passes as it is, whatever the filter says of it; empty where it does not."""
+    if one.failed or any(failed(text) for _, text in one.texts):
+        return "its tool failed"
+    return "" if one.question.strip() else "there is no question"
+
+
+class _Part:
+    """A text of a result, and what of it is filtered: all, or some fields.
+
+    Args:
+        place: Its place in the content.
+        text: The text.
+        rule: Names the fields.
+    """
+
+    def __init__(self, place: int | None, text: str, rule: ToolRule) -> None:
+        self.place, self.text = place, text
+        self.fields = field_texts(text, rule)
+        self.names: list[str] = []  # ids of its documents
+        self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [text]
+
+    def written(self, kept: Mapping[str, str]) -> str:
+        """The text with what was kept of its documents, by their ids."""
+        if not self.fields:
+            return kept.get(self.names[0], NOTHING) if self.names else self.text
+        names = iter(self.names)
+        new = [
+            (s, kept.get(next(names), LEFT_OUT) if own.strip() else own) for s, own in self.fields
+        ]
+        return spliced(self.text, new)
+
+
+def _named(call: str, parts: Sequence[_Part]) -> list[dict[str, Any]]:
+    """Documents of a result, each with an id of its own."""
+    used: Counter[str] = Counter()
+    named = []
+    for part in parts:
+        for text in part.texts:
+            part.names.append(unused_id(call, used))
+            named.append({"id": part.names[-1], "text": text})
+    return named
+
+
+def _run(
+    system: System, question: str, named: Sequence[Mapping[str, Any]], rule: ToolRule
+) -> Result:
+    """The filter's result, in which stays what the rule says."""
+    spans = [(one["id"], *span) for one in named for span in protected(one["text"], rule)]
+    if not spans:
+        return system(question, named)
+    result = replace(system, **dict.fromkeys(LIMITS))(question, named)
+    stay = [one for span in spans for one in _uncovered(result, *span)]
+    union = sorted([*result.kept, *stay], key=lambda s: (s.document.rank, s.start))
+    with result.trace.recording(), step(f"ToolRule({system.budget!r})", union) as record:
+        finer, union = fit_parts(union, system.budget, system.reader, result.query)
+        record.before, record.after = tuple(finer), tuple(union)
+    text = system.reader.context(union)
+    tokens = Tokens(result.tokens.before, system.reader.count([text])[0])
+    return replace(result, kept=tuple(union), text=text, tokens=tokens)
+
+
+def _uncovered(result: Result, name: str, start: int, end: int) -> list[Segment]:
+    """A span of a document without what is kept of it, as segments before all others."""
+    document = next(one for one in result.documents if one.id == name)
+    kept = sorted((s.start, s.end) for s in result.kept if s.document.id == name)
+    found = []
+    for first, last in [*kept, (end, end)]:
+        if start < min(first, end):
+            found.append(Segment(document, start, min(first, end)).scored("rule", 1.0))
+        start = max(start, last)
+    return found
+
+
+def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
+    """The new texts of a result; what a model wrote from several stands at the end of the last."""
+    found = kept(result, range(len(result.documents)))
+    own = {one.document.id: one.text for one in found if one.place is not None}
+    new = {part.place: part.written(own) for part in parts}
+    if more := [one.text for one in found if one.place is None]:
+        last = parts[-1]
+        begins = [] if new[last.place] == NOTHING else [new[last.place]]
+        new[last.place] = "\n\n".join([*begins, *more])
+    return new
+
+
+def _about(parts: Sequence[_Part], result: Result) -> dict[str, Any]:
+    """Provenance of a result as JSON values."""
+    about: dict[str, Any] = {"kept": [], "dropped": [], "answerable": probability(result)}
+    places = {name: part.place for part in parts for name in part.names}
+    for row in result.rows:
+        if row["document"] in places:
+            more = () if row["kept"] else ("stage", "reason")
+            span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
+            about["kept" if row["kept"] else "dropped"].append(
+                {"part": places[row["document"]], **span}
+            )
+    if written := [
+        one.about for one in kept(result, range(len(result.documents))) if one.place is None
+    ]:
+        about["written"] = written
+    return {**about, "question": result.query.text}
+
+
+def _line(handle: str, result: Result) -> str:
+    """What says that something was cut, and how to get it back."""
+    gone = sum(bool(verdict.stage) for verdict in result.verdicts)
+    tokens = f"{result.tokens.after} of {result.tokens.before} tokens kept"
+    return f"[{tokens}, {counted(gone, 'part')} left out: {SHOW_DROPPED}(handle={handle!r})]"

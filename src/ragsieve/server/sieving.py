@@ -1,0 +1,190 @@
+"""A chat request as it is forwarded: its documents and its results of tools, each filtered once.
+
+Documents of a user's message are filtered for that message, results of tools for their calls, so
+that a conversation's beginning reads the same at every later turn: see
+`ragsieve.integrations.tool_filter`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragsieve.errors import InputError
+from ragsieve.integrations.base import probability
+from ragsieve.integrations.tool_filter import Cut
+from ragsieve.integrations.tools import content_field, texts
+from ragsieve.pipeline import System
+from ragsieve.result import Result
+from ragsieve.server.documents import (
+    ChatDocuments,
+    documents_of,
+    users_of,
+    without_documents,
+)
+from ragsieve.server.faults import fault_of
+from ragsieve.server.service import Service, result_dict
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Forwarded:
+    """A request as it is forwarded.
+
+    Args:
+        system: The name of the system that filters.
+        body: The request; None for the one that came, byte by byte.
+        results: What the system made of documents, a message of a user each.
+        cut: What became of results of tools.
+        errors: How filtering failed, and what stages did without.
+        unread: Names of fields of documents that nothing reads.
+        seconds: What filtering took.
+        cache_broken: See `ragsieve.integrations.tool_filter.Cut`.
+    """
+
+    system: str
+    body: dict[str, Any] | None = None
+    results: list[Result] = field(default_factory=list)
+    cut: Cut = field(default_factory=lambda: Cut([]))
+    errors: list[str] = field(default_factory=list)
+    unread: tuple[str, ...] = ()
+    seconds: float = 0.0
+    cache_broken: int = 0
+
+    @property
+    def saving(self) -> dict[str, Any]:
+        """Tokens before and after, seconds, and tokens that a provider's cache lost by it."""
+        before = sum(one.tokens.before for one in self.results) + self.cut.tokens.before
+        after = sum(one.tokens.after for one in self.results) + self.cut.tokens.after
+        cost = {"seconds": round(self.seconds, 4), "cache_broken": self.cache_broken}
+        return {"tokens_before": before, "tokens_after": after, **cost}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the client is told; empty where there was nothing to filter."""
+        named = {"X-Ragsieve-System": self.system}
+        if self.errors:
+            named["X-Ragsieve-Error"] = "; ".join(dict.fromkeys(self.errors))
+        if self.unread:
+            named["X-Ragsieve-Ignored"] = ", ".join(self.unread)
+        if not self.results and not self.cut.outcomes:
+            return named if self.errors else {}
+        chance = probability(self.results[-1]) if self.results else None
+        steps = [step.to_dict() for one in self.results for step in one.trace.steps]
+        kept = sum(len({s.document.id for s in one.kept}) for one in self.results)
+        cut = [outcome for outcome in self.cut.outcomes.values() if outcome.texts]
+        for name, value in self.saving.items():
+            named[f"X-Ragsieve-{name.replace('_', '-').title()}"] = str(value)
+        return {
+            **named,
+            **({} if chance is None else {"X-Ragsieve-Answerable": str(chance)}),
+            "X-Ragsieve-Documents": f"{kept}/{sum(len(one.documents) for one in self.results)}",
+            "X-Ragsieve-Tool-Results": f"{len(cut)}/{len(self.cut.outcomes)}",
+            "X-Ragsieve-Model-Calls": str(sum(step["calls"] for step in steps)),
+        }
+
+    @property
+    def report(self) -> Mapping[str, Any] | None:
+        """The last documents' result, what became of results of tools, and what was saved."""
+        if not self.results and not self.cut.outcomes:
+            return None
+        own = {"system": self.system}
+        if self.results:
+            own = result_dict(self.results[-1], self.system, trace=True)
+        outcomes = [outcome.to_dict() for outcome in self.cut.outcomes.values()]
+        return {**own, "tool_results": outcomes, "saving": self.saving}
+
+
+def sieved(
+    service: Service, name: str, budgets: Mapping[str, int], body: dict[str, Any]
+) -> Forwarded:
+    """A request with less of its documents and results of tools; blocks, for `Work` to run.
+
+    Whatever fails is said in ``errors``, and what it would have filtered is there as it came.
+
+    Args:
+        service: Its systems filter.
+        name: Which of them.
+        budgets: Limits of each message's documents and of each result, in place of the system's
+            own: see `ragsieve.budget.ContextBudget`.
+        body: The request; nothing in it is changed.
+    """
+    began = time.perf_counter()
+    system = service.systems[name].at(**budgets)
+    forwarded = Forwarded(name)
+    changed = _with_documents(service, system, body, forwarded)
+    messages = changed.get("messages")
+    if service.settings.filter_tools and isinstance(messages, list):
+        try:
+            forwarded.cut = _cut(service, name, budgets, body["messages"])
+            for place in (n for n, one in forwarded.cut.outcomes.items() if one.texts):
+                messages = [
+                    *messages[:place],
+                    forwarded.cut.messages[place],
+                    *messages[place + 1 :],
+                ]
+            for one in forwarded.cut.outcomes.values():
+                forwarded.errors += one.warnings
+        except Exception as error:  # fail open: whatever it is, it shall not cost the answer
+            forwarded.errors.append(unfiltered_because(error))
+        changed = {**changed, "messages": messages}
+    if forwarded.headers:
+        forwarded.body = changed
+        sent, count = changed["messages"], system.reader.count
+        forwarded.seconds = time.perf_counter() - began
+        forwarded.cache_broken = service.prefixes.broken(body["messages"], sent, count)
+    return forwarded
+
+
+def unfiltered_because(error: Exception) -> str:
+    """A line that says why something is forwarded as it came."""
+    reason = str(error) if isinstance(error, InputError) else fault_of(error).detail
+    logger.warning("documents were forwarded unfiltered: %s", reason)
+    return f"forwarded unfiltered: {reason}"
+
+
+def _with_documents(
+    service: Service, system: System, body: dict[str, Any], forwarded: Forwarded
+) -> dict[str, Any]:
+    """The request with less of the documents of each message of a user."""
+    changed = body
+    messages: Any = body.get("messages")
+    users = users_of(messages)
+    for at in users:
+        fields = body if at == users[-1] else {k: v for k, v in body.items() if k != "documents"}
+        given = {**fields, "messages": messages[: at + 1]}
+        chat: ChatDocuments | None = None
+        new = given
+        try:
+            if not (chat := documents_of(given)):
+                continue
+            forwarded.unread = chat.unread
+            service.check_documents(chat.documents)
+            result = service.run(system, chat)
+            new = chat.filtered(result)
+            forwarded.results.append(result)
+            forwarded.errors += result.trace.warnings
+        except Exception as error:  # fail open, as above
+            new = chat.unfiltered if chat else given
+            forwarded.errors.append(unfiltered_because(error))
+        filled = [*changed["messages"]]
+        filled[at] = new["messages"][at]
+        changed = {**(new if at == users[-1] else changed), "messages": filled}
+    return changed
+
+
+def _cut(service: Service, name: str, budgets: Mapping[str, int], messages: list[Any]) -> Cut:
+    """What is left of results of tools.
+
+    Raises:
+        Fault: 413 if there are more, or more of them, than may be.
+    """
+    fields = [(one, content_field(one)) for one in messages]
+    results = [text for one, field in fields if field for _, text in texts(one.get(field))]
+    service.check_documents(results)
+    service.check_size(service.systems[name], results)
+    return service.tool_filters[name].cut([*map(without_documents, messages)], budgets)

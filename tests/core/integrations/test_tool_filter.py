@@ -1,0 +1,214 @@
+"""Results of tools: which are cut, by which rule, for which question, and the same each time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import load
+from ragsieve.errors import InputError
+from ragsieve.integrations.base import Adapter
+from ragsieve.integrations.prefixes import Prefixes
+from ragsieve.integrations.rules import ToolRule, ToolRules, failed, rule_for
+from ragsieve.integrations.tool_filter import Cut, ToolFilter
+from ragsieve.integrations.tools import tool_results
+from ragsieve.schema import read
+
+QUESTION = "Which cable feeds the pump?"
+TEXT = "Cable W7 feeds the pump. " + " ".join(f"Lamp {n} is green." for n in range(40))
+LOG = "\n".join(f"2026-01-02 10:00:{n:02} INFO step {n} is done" for n in range(40))
+ITEMS = [
+    {"url": f"https://x/{n}", "body": TEXT if n else "Cable W7 feeds the pump."} for n in (0, 1)
+]
+BODIES = ["Cable W7 feeds the pump." if n == 3 else f"Lamp {n} is green and old." for n in range(9)]
+ROWS = [{"url": f"https://x/{n}", "body": body * 6} for n, body in enumerate(BODIES)]
+DATA = json.dumps({"total": 2, "items": ITEMS})
+
+
+def turn(text: Any, name: str = "read", said: str = "", arguments: str = "{}", **more: Any) -> Any:
+    """A call of a tool, and its result."""
+    function = {"name": name, "arguments": arguments}
+    call = {"role": "assistant", "content": said, "tool_calls": [{"id": "c", "function": function}]}
+    return [call, {"role": "tool", "tool_call_id": "c", "content": text, **more}]
+
+
+def cut(text: Any, *rules: ToolRule, question: str = QUESTION, **more: Any) -> Cut:
+    """A conversation of one result, cut by a filter that keeps units by shared words."""
+    adapter = Adapter(load("finefilter", "fake:echo", pruner="fake:pruner"), on_error="raise")
+    given = [{"role": "user", "content": question}, *turn(text, **more)]
+    return ToolFilter(adapter, rules or ["*"])(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "more", "why"),
+    [
+        ("Cable W7 feeds it.", {}, {}, "under 200 tokens"),
+        (TEXT, {"min_tokens": 500}, {}, "under 500 tokens"),
+        (TEXT, {"min_saving": 0.95}, {}, "under 95% would be saved"),
+        (TEXT, {}, {"question": " "}, "there is no question"),
+        (TEXT, {}, {"status": "error"}, "its tool failed"),
+        (TEXT, {}, {"is_error": True}, "its tool failed"),
+        (f"Error: no pump\n{TEXT}", {}, {}, "its tool failed"),
+        (json.dumps({"error": "no pump", "log": TEXT}), {}, {}, "its tool failed"),
+        (json.dumps({"exit_code": 2, "log": TEXT}), {}, {}, "its tool failed"),
+        (TEXT, {"fields": ["body"]}, {}, "it has none of the fields"),
+    ],
+)
+def test_a_result_that_is_not_to_be_cut_passes(text: str, rule: Any, more: Any, why: str) -> None:
+    """Byte by byte, and its outcome says why."""
+    one = cut(text, read(ToolRule, rule), **more)
+    (outcome,) = one.outcomes.values()
+
+    assert (text, why) == (one.messages[-1]["content"], outcome.passed)
+    assert outcome.tokens_before == outcome.tokens_after and not outcome.handle
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error"),
+    [
+        *[("Traceback (most recent call last):\n  x", True), ("fatal: not a repository", True)],
+        *[("404 Not Found", True), ("requests.HTTPError: 500", True), ('{"ok": false}', True)],
+        *[('{"status": 503}', True), ('{"isError": true}', True), ('{"status": "error"}', True)],
+        *[("Errors are rare.", False), ('{"errors": [], "ok": true}', False), ("450 Grams", False)],
+        *[("ERROR: x\n" + LOG, False), ('{"exit_code": 0}', False), ('{"error": ', False)],
+    ],
+)
+def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> None:
+    """By its first words, or by its own fields; a log of errors is no failure."""
+    assert is_error == failed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "stays", "goes"),
+    [
+        (TEXT, {}, ["Cable W7 feeds the pump."], ["Lamp 3 "]),
+        (LOG, {}, [f"step {n} is" for n in (0, 1, 2, 37, 38, 39)], ["step 20 is", "step 5 is"]),
+        (LOG, {"edges": 1}, ["step 0 is", "step 39 is"], ["step 2 is", "step 37 is"]),
+        (LOG, {"edges": 0}, [], ["step 38 is"]),
+        (DATA, {"fields": ["body"]}, ['"url": "https://x/0", "body": "Cable W7'], ["Lamp 3 "]),
+        (
+            json.dumps(ROWS),
+            {"whole": ["url"]},
+            ["Cable W7", "https://x/0", "https://x/8"],
+            ["Lamp"],
+        ),
+        (json.dumps(ROWS), {}, ["Cable W7", "https://x/3"], ["Lamp", "https://x/8"]),
+        (TEXT, {"max_tokens": 0}, ["[nothing in this result matters"], ["Cable W7"]),
+    ],
+)
+def test_a_rule_says_where_a_result_is_cut(text: str, rule: Any, stays: Any, goes: Any) -> None:
+    """The last line says what is gone; fields that are not named stay as they came."""
+    one = cut(text, read(ToolRule, rule))
+    *kept, line = one.messages[-1]["content"].split("\n\n")
+    shown = "\n\n".join(kept)
+
+    assert [] == [text for text in stays if text not in shown]
+    assert [] == [text for text in goes if text in shown]
+    assert "tokens kept" in line and "show_dropped(handle=" in line
+    if "fields" in rule:
+        assert [item["url"] for item in ITEMS] == [i["url"] for i in json.loads(shown)["items"]]
+
+
+def test_the_first_rule_that_fits_counts() -> None:
+    """Names are patterns; a file of rules is checked, and names what is wrong."""
+    rules = read(ToolRules, {"tools": [{"name": "web_*", "cut": False}, {"name": "w*"}]}).tools
+
+    assert [None, rules[1], None] == [rule_for(name, rules) for name in ("web_x", "wiki", "calc")]
+    for wrong, message in [
+        ({"min_saving": 2}, "min_saving must be in"),
+        ({"budget": 3}, "budget is not known"),
+        ({"fields": ["a"], "whole": ["b"]}, "name fields or whole, not both"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            read(ToolRules, {"tools": [wrong]})
+    with pytest.raises(InputError, match="tools must be a list"):
+        ToolFilter(Adapter(), "web_*")
+
+
+def test_the_same_conversation_gives_the_same_bytes() -> None:
+    """In another process' filter, too, and whatever comes later; nothing is filtered twice."""
+    runs: list[Any] = []
+    given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
+    more = [*given, {"role": "user", "content": "And the lamps?"}, *turn(TEXT, "look")]
+    filters = [
+        ToolFilter(Adapter("top-sentences", "fake:echo", "fake:hashing"), on_result=runs.append)
+        for _ in range(2)
+    ]
+    first = [one(given) for one in filters]
+    later = filters[0](more)
+    page = filters[0].show_dropped(first[1].outcomes[2].handle, "lamp 7")
+
+    assert first[0].messages == first[1].messages == later.messages[:3]
+    assert [0, 0] == [first[0].cache_broken, later.cache_broken] and 3 == len(runs)
+    assert later.messages[5]["content"] != later.messages[2]["content"]
+    assert later.tokens.after < later.tokens.before and "Lamp 7 is" in page.runs[0].text
+
+
+def test_tokens_that_a_cache_loses_are_counted() -> None:
+    """Those of messages that were sent before and read otherwise now, and of all behind them."""
+    prefixes = Prefixes()
+    given = ["a", "b", "c", "d"]
+
+    def count(texts: Any) -> list[int]:
+        return [10 for _ in texts]
+
+    assert 0 == prefixes.broken(given[:3], ["a", "B", "c"], count)
+    assert 0 == prefixes.broken(given, ["a", "B", "c", "d"], count)
+    assert 30 == prefixes.broken(given, ["a", "b", "c", "d"], count)
+    assert 0 == prefixes.broken(["x", "b"], ["x", "b"], count)
+
+
+def test_a_question_is_of_the_call() -> None:
+    """The words before it, its arguments, then the user's; later turns change none."""
+    given = [
+        {"role": "user", "content": "Fix it."},
+        *turn("x", "grep", "Where is it?", '{"pattern": "pump", "flags": {"in": ["src"]}, "n": 3}'),
+        {"role": "user", "content": "Thanks!"},
+        {"type": "function_call", "call_id": "r", "name": "look", "arguments": "not JSON"},
+        {"type": "function_call_output", "call_id": "r", "output": [{"type": "text", "text": "y"}]},
+        {"role": "tool", "content": "z", "name": "lost"},
+    ]
+    found = [*tool_results(given)]
+
+    assert [
+        ("grep", "Where is it?\npump\nsrc\nFix it."),
+        ("look", "not JSON\nThanks!"),
+        ("lost", "Thanks!"),
+    ] == [(one.tool, one.question) for one in found]
+
+
+def measured(name: str) -> Any:
+    """What a script of benchmarks/ says of the twenty traces."""
+    root = Path(__file__).parents[3]
+    script, traces = root / "benchmarks" / f"{name}.py", root / "tests" / "traces.jsonl"
+    command = [sys.executable, str(script), str(traces), "--json"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, timeout=200).stdout)
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user() -> None:
+    """Twenty traces: evidence that is kept, of 37 spans, and the share of words."""
+    rows = measured("tool_questions")
+    alone, call = rows["the user's last message"], rows["words, arguments, user"]
+
+    assert alone["spans"] <= 25 and call["spans"] >= 34 and call["words"] < 0.7
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.server
+def test_ten_turns_cost_less_where_results_are_cut_once() -> None:
+    """Less than raw, and than what is cut anew, which is not in the provider's cache."""
+    pytest.importorskip("uvicorn")
+    raw, ours, anew = measured("agent_bill").values()
+
+    assert ours["billed"] < 0.85 * raw["billed"] and ours["billed"] < anew["billed"]
+    assert 0 == ours["broken"] and ours["evidence"] >= 34 > anew["evidence"]
+    assert ours["cached"] / ours["sent"] > raw["cached"] / raw["sent"] - 0.01
+    assert anew["cached"] / anew["sent"] < 0.7
