@@ -29,9 +29,10 @@ from typing import Any
 import click
 import pytest
 
-from ragsieve import cli, models, spec
+from ragsieve import cli, models, schema, spec
 from ragsieve.cli.base import pairs, values
 from ragsieve.cli.config import read as read_settings
+from ragsieve.integrations.rules import ToolRules
 from ragsieve.pipeline import System
 from ragsieve.systems import base as registry
 from ragsieve.systems.base import PARTS
@@ -225,6 +226,8 @@ def read_toml(path: Path) -> None:
         sources_content(path)
     elif path.name == "ragsieve.toml":
         read_settings(path)
+    elif path.name == "rules.toml":
+        schema.read_toml(ToolRules, path)
     else:
         raise AssertionError(f"nobody reads {path.name}")
 

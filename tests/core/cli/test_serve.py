@@ -30,7 +30,7 @@ FAKES = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--system", "top-se
         (("--system", "all", "--system", "icl", "--option", "k=1"), "go with one --system"),
         (("--upstream", "ftp://x"), "upstream must be http(s)://host[:port][/path], got 'ftp://x'"),
         (("--upstream-key-env", "HOME"), "--upstream-key-env goes with --upstream"),
-        (("--filter-tools", "*"), "--filter-tools goes with --upstream"),
+        (("--filter-tools", "*"), "--filter-tools and --tool-rules go with --upstream"),
         (("--token-env", "NO_SUCH_NAME"), "--token-env must name a variable that is set"),
         (("--token-file", "short"), "a token must be 8 or more printable ASCII characters"),
         (("--token-file", "empty"), "--token-file must hold a token, got none in 'empty'"),

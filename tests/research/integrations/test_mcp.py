@@ -30,6 +30,7 @@ from ragsieve.integrations.mcp import create_server
 from ragsieve.types import Document
 from ragsieve_research.artifacts.places import Index
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
+from tests.serving import Handler, served
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
@@ -74,6 +75,44 @@ def test_documents_are_filtered_as_by_python() -> None:
     assert result.text == filtered["text"]
     assert filtered["tokens_after"] <= 60 < filtered["tokens_before"]
     assert 0 <= filtered["answerable"] <= 1
+
+
+def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
+    """In another server, too; seconds stand where no model reads them, and no cache is broken."""
+
+    async def calls(client: Client) -> Any:
+        arguments = {"question": QUESTION, "documents": DOCUMENTS}
+        return await client.call_tool("filter_documents", arguments)
+
+    one, two = (asked(create_server(ragsieve.load("finefilter")), calls) for _ in range(2))
+    saved = one.meta["ragsieve"]
+
+    assert one.content == two.content and one.structured_content == two.structured_content
+    assert saved["tokens_after"] < saved["tokens_before"] and saved["seconds"] > 0
+    assert 0 == saved["cache_broken"]
+
+
+def test_handles_of_a_server_are_asked_there() -> None:
+    """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not."""
+    run = {"document": "c", "start": 0, "end": 2, "text": "No", "spans": 1, "reason": "score"}
+
+    class Proxy(Handler):
+        def do_POST(self) -> None:
+            known = self.path == "/v1/dropped" and self.asked()["handle"] == "abc"
+            self.reply(
+                200 if known else 422, {"runs": [run], "cursor": ""} if known else "no handle"
+            )
+
+    async def asks(client: Client) -> Any:
+        return [await client.call_tool("show_dropped", {"handle": h}) for h in ("abc", "x")]
+
+    with served(Proxy) as url:
+        shown, wrong = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
+    away, _ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
+
+    assert {"runs": [run], "cursor": ""} == shown.structured_content
+    assert "the server said 422" in wrong.content[0].text
+    assert away.is_error and "the server cannot be asked" in away.content[0].text
 
 
 def test_documents_have_ids_and_titles() -> None:
