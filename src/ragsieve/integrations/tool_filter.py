@@ -300,7 +300,8 @@ def _run(
     spans = [(one["id"], *span) for one in named for span in protected(one["text"], rule)]
     if not spans:
         return system(question, named)
-    result = replace(system, **dict.fromkeys(LIMITS))(question, named)
+    no_limits: dict[str, Any] = dict.fromkeys(LIMITS)
+    result = replace(system, **no_limits)(question, named)
     stay = [one for span in spans for one in _uncovered(result, *span)]
     union = sorted([*result.kept, *stay], key=lambda s: (s.document.rank, s.start))
     with result.trace.recording(), step(f"ToolRule({system.budget!r})", union) as record:
