@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 from fastapi import APIRouter, Request
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
@@ -45,6 +45,16 @@ _PAGE: dict[str, Any] = {
     "content": {"application/json": {"example": asdict(DroppedPage([_RUN], ""))}}
 }
 _STREAMED = "text/event-stream"
+
+
+class DroppedIn(BaseModel):
+    """What was left out of a tool's result, page by page."""
+
+    model_config = shapes.strict(handle="0f3a5c7e9b1d", query="Summer Breeze")
+    handle: shapes.Text = Field(description="As the result's last line has it.")
+    query: shapes.Text = Field("", description="Show only what has a word of this, the best first.")
+    cursor: shapes.Text = Field("", description="Of the page before, to read on.")
+    max_tokens: shapes.Budget = 8000
 
 
 def _body(field: str, example: Any) -> dict[str, Any]:
@@ -83,7 +93,7 @@ def chats(service: Service) -> APIRouter:
         return await _replied(service, request, "/responses", "input")
 
     @router.post("/v1/dropped", response_model=DroppedPage, responses={200: _PAGE})
-    async def dropped(body: shapes.DroppedIn) -> Response:
+    async def dropped(body: DroppedIn) -> Response:
         """What was left out of a tool's result, by the handle in its last line: a page of it."""
         values = (body.handle, body.query, body.cursor, body.max_tokens)
         page = await service.work.run(partial(service.show_dropped, *values))

@@ -261,16 +261,6 @@ class ChatOptions(Budgets):
     trace: bool | None = None
 
 
-class DroppedIn(BaseModel):
-    """What was left out of a tool's result, page by page."""
-
-    model_config = strict(handle="0f3a5c7e9b1d", query="Summer Breeze")
-    handle: Text = Field(description="As the result's last line has it.")
-    query: Text = Field("", description="Show only what has a word of this, the best first.")
-    cursor: Text = Field("", description="Of the page before, to read on.")
-    max_tokens: Budget = 8000
-
-
 class Span(BaseModel):
     """A verbatim span of a document: characters ``start`` to ``end``."""
 
