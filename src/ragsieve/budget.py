@@ -234,7 +234,7 @@ def _fitted(
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]
     for segment in ranked[: _TRIED if limits.room else 0]:
-        if query is None:
+        if query is None or layout.fits([*kept.values(), segment]):
             break
         parts, chosen = _cut(query, segment, layout, [*kept.values()])
         if chosen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+_LONG = 200  # characters of a quotation from which what follows it does not count
 SEEN = 80  # characters on both sides of an end that rules look at
 
 _ABBREVIATIONS = (
@@ -23,6 +24,7 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"\b[A-Z][a-z]{1,4}\.", r"\s*[a-zß-ÿ]"),  # Dev. is
     (r"\.\s*[\[(][^\[\]()]{1,30}[\])]", r"\s*[a-zß-ÿ(]"),  # et al. [12] found
     (r"(?:://|\bwww\.|\bmailto:)\S*[?!.]", r"\S"),  # https://a.org/f?Q=x
+    (r"(?<!\w)!", r"\["),  # ![a picture](b.png)
     (r"\w[?!.]", r"[\w%-]+=[^\s=]"),  # f?Q=x
 ]
 _JOINS = [(re.compile(f"(?:{before})$"), re.compile(behind)) for before, behind in JOINS]
@@ -34,6 +36,7 @@ _APOSTROPHE = re.compile(
 )
 _BRACKET = re.compile(r"(?<=[^\W\d_]{2}[.!?][)\]])\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω“\"(\[])")
 _QUOTED = re.compile(r"“[^“”]{60,}”|„[^„“]{60,}“|«[^«»]{60,}»|\"[^\"]{60,}\"")
+_GOES_ON = re.compile(r"\s*[,;:/([–—\"”»“-]")  # “Why? – she asked. – It is
 
 Split = Callable[[str], list[int]]
 
@@ -71,6 +74,11 @@ def _more(text: str, split: Split) -> Iterator[int]:
         yield match.end()
     for match in _QUOTED.finditer(text):
         inner = split(text[match.start() + 1 : match.end() - 1])
-        goes_on = text[match.end() :].lstrip()[:1].islower()
+        goes_on = text[match.end() :].lstrip()[:1].islower() or (
+            len(match[0]) < _LONG and _GOES_ON.match(text, match.end())
+        )
         if len(inner) > 1 and not goes_on:
-            yield from (match.start() + 1 + end for end in inner[:-1])
+            for end in (match.start() + 1 + end for end in inner[:-1]):
+                stops = text[match.start() : end].rstrip().endswith((*".!?…。！？",))
+                if stops and not _GOES_ON.match(text, end):
+                    yield end
