@@ -52,8 +52,9 @@ A_MODEL = {part: FAKES[kinds[0]] for part, kinds in PARTS.items()}
 
 def runs(block: Block) -> bool:
     """Whether a block is run, not only read."""
-    if block.included:
-        return False  # an example, which has a test of its own
+    others = [name.replace("-", "_") for name in block.needs if not name.startswith("[")]
+    if block.included or not all(map(importlib.util.find_spec, others)):
+        return False  # an example, which has its own test, or one that `tests/installs` runs alone
     return block.language == "python" or bool(block.output)
 
 

@@ -124,10 +124,8 @@ class Filter:
                 spans[int(one["document"])].append({k: one[k] for k in ("start", "end", "score")})
         if any(spans) or not any(one["text"].strip() for one in named):
             return Kept(spans, None if any(spans) else "there is no text")
-        gone = max(values["verdicts"], key=lambda one: one["score"] or 0.0, default={})
-        return Kept(
-            spans, f"{gone.get('stage', self.system)}: {gone.get('reason', 'nothing stays')}"
-        )
+        best = max(values["verdicts"], key=lambda one: one["score"] or 0.0)
+        return Kept(spans, f"{best['stage']}: {best['reason']}")
 
     @property
     def adapter(self) -> Adapter:
