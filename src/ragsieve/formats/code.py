@@ -101,8 +101,8 @@ class _Inside(NamedTuple):
 
 def regions(text: str) -> Iterator[Node]:
     """The whole text, where it is code."""
-    if "\n" not in text or "```" in text:
-        return
+    if "\n" not in text or "```" in text or "\n@@ -" in text:
+        return  # one line, Markdown or a diff
     lines = list(_lines(text))
     if len(lines) < _LEAST or not (family := _family(lines)):
         return
@@ -249,6 +249,7 @@ def _item(text: str, lines: Sequence[_Line], inside: _Inside) -> Node:
     node.children = _items(text, body[:clause], below) if clause else []
     if body[clause:]:
         node.children.append(_item(text, body[clause:], below))
+        node.children[-1].sticky = lines[first].text.startswith("try")  # no syntax without it
     return node
 
 

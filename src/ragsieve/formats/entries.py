@@ -13,7 +13,8 @@ _WHOLE = 400  # characters of an entry with entries of its own that is not cut
 _MARK = "# … {}"
 _SHOWN = 300  # characters of a line that are looked at
 _KEY = (
-    r"(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
+    r"(?:(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?:\.[\w.-]{1,40})?"
+    r"|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
 )
 _YAML = re.compile(rf"(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")
 _ITEMS = re.compile(r"(?:-(?:[ ]+|$))*")
@@ -114,6 +115,8 @@ class _Reader:
         if _COMMENT.match(line.text):
             self.comment = line.start if self.comment < 0 else self.comment
             return True
+        if self.pairs and line.indent > max(self.stack[-1][0], 0) and self._continued(line):
+            return True
         return self._entry(line)
 
     def _entry(self, line: _Line) -> bool:
@@ -166,6 +169,7 @@ class _Reader:
     def _extend(self, end: int) -> None:
         node = self.stack[-1][1]
         node.head = node.tail = node.end = end
+        self.comment = -1
 
     def _value(self, value: str, indent: int) -> None:
         """Whether a value goes on in the next lines."""

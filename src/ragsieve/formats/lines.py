@@ -19,7 +19,7 @@ _FRAME = re.compile(r"\s+at \S|\s*Caused by: |\s*Suppressed: |\s+\.\.\. \d+ (?:m
 _FAILED = re.compile(r"ERROR|FATAL|CRITICAL|SEVERE|WARN|[Ee]xception|[Ff]ail|[Pp]anic")
 _ITEM = re.compile(r"(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _CHANGED = re.compile(r"diff --git |--- \S|Index: ")
-_HUNK = re.compile(r"@@ .*@@")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@|@@ .*@@")
 _IN_DIFF = re.compile(
     r"[-+ @\\]|diff |index |new file|deleted file|old mode|new mode|similarity|rename|Index: |===|$"
 )
@@ -129,12 +129,14 @@ def _diff(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
     while after < len(lines):
         line = lines[after]
         raw = " " * bool(line.indent) + line.text
+        if hunk := _HUNK.match(raw):
+            begins.append(after)
+            after = _hunk(lines, after + 1, hunk)
+            continue
         if begins and (_CHANGED.match(raw) or not _IN_DIFF.match(raw) or not raw):
             break
         if not begins and not _IN_DIFF.match(raw):
             return None, place + 1
-        if _HUNK.match(raw):
-            begins.append(after)
         after += 1
     if not begins:
         return None, place + 1
@@ -144,6 +146,19 @@ def _diff(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
     node = Node(lines[place].start, head, end, end, whole=_FILE, mark="…", each=True)
     node.children = hunks
     return node, after
+
+
+def _hunk(lines: Sequence[_Line], after: int, head: re.Match[str]) -> int:
+    """The line behind a hunk of so many old and new lines as its head says."""
+    old, new = (int(one or 1) if head[0][3:4] == "-" else 0 for one in head.groups())
+    while after < len(lines) and (old > 0 or new > 0):
+        line = lines[after]
+        sign = " " if line.indent or not line.text else line.text[0]
+        if sign not in " +-\\":
+            break
+        old, new = old - (sign in " -"), new - (sign in " +")
+        after += 1
+    return after
 
 
 def _list(text: str, lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:

@@ -56,9 +56,9 @@ def _told(text: str, span: Span, tables: Sequence[Node]) -> str:
 
 def _row(row: str, header: str, names: Sequence[str]) -> str:
     values = _cells(row, header)
-    if len(values) != len(names):
+    if len(values) > len(names) or len(values) < 2:
         return row
-    return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
+    return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
 
 
 def _cells(row: str, header: str) -> list[str]:

@@ -11,6 +11,7 @@ from ragsieve.formats.tree import Node
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
+_MANY = 20  # rows of a text with so many cells each that can be no prose
 _MARK = "… {}"
 _SHOWN = 2000  # characters of a row that are looked at
 _RULE = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]+$")
@@ -37,14 +38,31 @@ def regions(text: str) -> Iterator[Node]:
         yield from _html(text)
     if "\n" not in text:
         return
+    every = [*_lines(text)]
+    if whole := _file(text, [line for line in every if line.text.strip()]):
+        yield from whole
+        return
     lines: list[_Line] = []
-    for line in _lines(text):
+    for line in every:
         if line.text.strip():
             lines.append(line)
         else:
             yield from _paragraph(text, lines)
             lines = []
     yield from _paragraph(text, lines)
+
+
+def _file(text: str, lines: Sequence[_Line]) -> list[Node]:
+    """The text as one table of commas or tabs, though comments or blank lines divide its rows."""
+    for cells in (_tabs, _Commas(","), _Commas(";")):
+        rows = [line for line in _records(text, lines) if not line.text.startswith("#")]
+        first = cells(rows[0].text) if rows and lines[0].text == rows[0].text else 0
+        counts = [cells(row.text) for row in rows]
+        even = first > 1 and min(counts) == max(counts)
+        ragged = first > 2 and min(counts) > 1 and max(counts) == first and rows[0].text.islower()
+        if (even and len(rows) > _MANY) or ((even or ragged) and _fits(cells, rows)):
+            return [*_table(lines=_records(text, lines), before=[])]
+    return []
 
 
 def _lines(text: str) -> Iterator[_Line]:

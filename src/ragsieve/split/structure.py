@@ -16,7 +16,8 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]|[ \t]*(?:[-=*_]{3,}|(?:[-*_][ \t]+){2,
 _NUMBER = r"(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})"
 _ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:(?=[ \t]{{2}}))[ \t]+\S")
 _LOG = re.compile(
-    r"\[?(?:\d{4}-\d\d-\d\d|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
+    r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}-\d\d-\d\d"
+    r"|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
     r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?[ :]"
 )
 _NAME = r"[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&-]{1,30}){0,3}"

@@ -133,6 +133,18 @@ PARSED: list[tuple[str, Callable[[str], Any], str]] = [
     ),
     ("INI", ini, "[a]\nb = 1\n; said\nc = 2\n\n[d]\nb = 3\n\n[e]\nb = 4\n"),
     (
+        "INI of long values",
+        ini,
+        "[a]\nb = 1\nlist =\n    Topic :: One\n    Topic :: Two\n\n"
+        "[extras]\nx =\n    cupy>=1,<2\n\n[e]\nb = 4\n",
+    ),
+    (
+        "TOML of quoted names",
+        tomllib.loads,
+        '[a]\n"b.c".msg = "x"\n# said\n"d.e".msg = "y"\n"f".msg = "z"\n\n'
+        '[g]\n"h" = 1\n\n[i]\nj = 2\n',
+    ),
+    (
         ".env",
         env,
         "# said\nHOST=10.0.0.9\nPORT=5432\nexport KEY='a b'\nNAME=x=y\nURL=http://a/?b=c\n",
@@ -181,9 +193,13 @@ def find(berths, number):
     for berth in berths:
         if berth.number == number:
             return berth
-    raise KeyError(
-        number,
-    )
+    try:
+        log(number)
+        log(berths)
+    except ValueError:
+        raise KeyError(
+            number,
+        )
 '''
 SOURCES = {
     "Go": "package main\n\nimport (\n\t\"fmt\"\n)\n\n"
@@ -245,6 +261,12 @@ STEPS = "".join(
 COLUMNS = "NAME      READY   STATUS\n" + "".join(
     f"pod-{n:03}   1/1     Running\n" for n in range(30)
 )
+BLANKS = "".join(
+    f"@@ -{n},4 +{n},4 @@\n int a{n};\n \n\n-int b{n} = 1;  /* was {n} */\n+int b{n} = 2;\n"
+    for n in range(20)
+)
+COMMAS = "".join(f"np.float32,0x{n:08},{n}\n" for n in range(20))
+UNEVEN = "".join(f"woody {n},2001-0{n}-01\n" for n in range(9))
 CELLS = "".join(f"<tr><td>berth {n}</td><td>{n} m</td></tr>\n" for n in range(20))
 HEADED = [
     ("a traceback", f"12:00:01 ERROR failed\n{TRACE}\n12:00:02 INFO on\n", "ValueError: no pier"),
@@ -252,6 +274,10 @@ HEADED = [
     ("a pipe table", f"They vary.\n\n{PIPES}\nDone.", "Table 2: Berths in metres.\n| Name | Depth"),
     ("an HTML table", f"<table>\n<tr><th>Name</th></tr>\n{CELLS}</table>", "<th>Name</th>"),
     ("columns of spaces", COLUMNS, "NAME      READY   STATUS"),
+    ("a diff of code", f"diff -u a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n{BLANKS}", "+++ b/x.c"),
+    ("comma rows between comments",
+     f"dtype,input,error\n\n## near zero ##\n{COMMAS}\n# far\n{COMMAS}", "dtype,input,error"),
+    ("comma rows of uneven length", f"name,from,eol\n{COMMAS}{UNEVEN}", "name,from,eol"),
     ("a diff", f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{HUNKS}", "+++ b/x"),
     ("steps", f"It is blue.\n\nTo start it:\n\n{STEPS}\nTo stop it:\n\n{STEPS}", "To start it:"),
     ("front matter",
