@@ -1,10 +1,12 @@
-"""Make the weights that come with the package: int8, with the thresholds of its promises.
+"""Make the weights that come with the package: int8, calibrated, with the thresholds it promises.
 
     python experiments/pruner_release.py CHECKPOINT DATA src/ragsieve/weights/pruner
 
 CHECKPOINT is what ``experiments/pruner_train.py`` wrote, DATA what ``experiments/pruner_data.py``
-wrote. A promise holds in each of four kinds of questions. Where CHECKPOINT is the output itself, it
-gets thresholds alone.
+wrote. Probabilities of sentences are calibrated on all validation questions: so many of those with
+a score of 0.3 are evidence (``experiments/pruner_calibration.py`` measures that on others). A
+promise holds in each of four kinds of questions. Where CHECKPOINT is the output itself, it gets
+curve and thresholds alone.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 from ragsieve.models.pruner import SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Window, WindowTokenizer
 from ragsieve_research.train.export import export
-from ragsieve_research.train.promises import scored, thresholds
+from ragsieve_research.train.promises import curve, levelled, log_odds, readings, thresholds
 from ragsieve_research.train.pruner_samples import labelled
 
 KINDS = {
@@ -37,7 +39,7 @@ KINDS = {
         "chunking_evaluation", "fever", "evidence_inference", "hybridqa", "tatqa", "wice", "qmsum",
     ),
 }  # fmt: skip
-MOST = 500  # questions of a kind
+MOST = 1200  # questions of a kind
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -64,6 +66,11 @@ def spread(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return records[:: -(-len(records) // MOST)]
 
 
+def write(folder: Path, settings: dict[str, Any]) -> None:
+    """Write what `Pruner` reads."""
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
@@ -74,17 +81,27 @@ def main() -> None:
     if options.checkpoint != options.output:
         windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
         export(options.checkpoint, options.output, windows=windows)
-    pruner = Pruner(str(options.output))
+    settings = json.loads((options.output / SETTINGS).read_text())
+    settings.pop("curve", None)
+    write(options.output, settings)
     groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for record in records:
         if kind := kind_of(record):
             groups[kind].append(record)
-    found = {kind: scored(pruner, spread(some)) for kind, some in groups.items()}
+    pruner = Pruner(str(options.output))
+    read_once = {kind: [*readings(pruner, spread(some))] for kind, some in groups.items()}
+    fitted = curve(one for some in read_once.values() for one in some)
+    settings["curve"] = fitted.to_dict()
+    write(options.output, settings)
+    pruner = Pruner(str(options.output))  # whose `leads` are calibrated
+    found = {
+        kind: [levelled(pruner, one._replace(scores=fitted(log_odds(one.scores)))) for one in some]
+        for kind, some in read_once.items()
+    }
     table = thresholds(found)
-    settings = json.loads((options.output / SETTINGS).read_text())
     answerable = {kind: sum(bool(q.holds.any()) for q in some) for kind, some in found.items()}
     settings |= {"thresholds": table, "calibrated_on": answerable}
-    (options.output / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
+    write(options.output, settings)
 
 
 if __name__ == "__main__":

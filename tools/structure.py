@@ -46,6 +46,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "formats",
             "trace",
             "result",
+            "records",
             "retriever",
             "budget",
             "ends",

@@ -314,7 +314,7 @@ def accuracy(output: str, answers: Sequence[str]) -> float:
 
 def judged(example: Example, result: Result) -> dict[str, Any]:
     """A result as a record's values, with gold answers where known and, if answered, accuracy."""
-    values = result.to_dict()
+    values = result.to_dict(documents=False)
     if example.answers:
         values["answers"] = list(example.answers)
         if result.answer is not None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 from typing import Any
 
+from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.trace import Cutoff, Trace, segment_to_dict
 from ragsieve.types import Answer, Document, Query, Segment
+
+SCHEMA_VERSION = 1
+"""Version of what `Result.to_dict` gives; another one where a field changes its meaning."""
 
 UNANSWERED = 0.2
 """Under this probability that some document answers, whoever shows a result warns."""
@@ -193,9 +197,19 @@ class Result:
             parts.append(f"<p><i>{_escaped(document.title or document.id)}</i><br>{spans}</p>")
         return "<div>" + "".join(parts) + "</div>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values; ``answer`` only where one was asked for."""
+    def to_dict(self, *, documents: bool = True) -> dict[str, Any]:
+        """The result as JSON values; ``answer`` only where one was asked for.
+
+        They are as ``docs/reference/result.schema.json`` says, at one `SCHEMA_VERSION`.
+
+        Args:
+            documents: Whether to say the documents, too, as `from_dict` needs them; of metadata
+                what JSON can.
+        """
+        from ragsieve.records import document_records  # makes schemas
+
         return {
+            "schema_version": SCHEMA_VERSION,
             "query": self.query.text,
             "kept": [segment_to_dict(s) for s in self.kept],
             "text": self.text,
@@ -203,7 +217,27 @@ class Result:
             **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
             "trace": self.trace.to_dict(),
             **({} if self.answer is None else {"answer": self.answer.text}),
+            **(document_records(self) if documents else {}),
         }
+
+    @classmethod
+    def from_dict(
+        cls, values: Mapping[str, Any], documents: Sequence[AnyDocument] | None = None
+    ) -> Result:
+        """The result that `to_dict` made, or a server: ``to_dict`` of it gives the same values.
+
+        It cannot be cut again (`at`), and its trace has no more of each step than they say.
+
+        Args:
+            values: As JSON gives them.
+            documents: Those that were filtered, where the values lack them, as a server's do.
+
+        Raises:
+            InputError: If a value breaks the schema, or a span is not its document's.
+        """
+        from ragsieve.records import restored
+
+        return restored(values, documents)
 
 
 def _least(cutoff: Cutoff) -> float | None:

@@ -103,6 +103,8 @@ class Step:
         warnings: What the stage did without, a line each, though it did not fail.
         cutoffs: Numbers at which the stage cut, one for each set of segments that it cut.
         answerable: How probable it is that some document answers, where the stage says so.
+        restored: Of a step read from JSON how many segments went in and came out, and those that
+            were dropped; there are no others.
     """
 
     stage: str
@@ -119,6 +121,7 @@ class Step:
     warnings: list[str] = field(default_factory=list)
     cutoffs: list[Cutoff] = field(default_factory=list)
     answerable: float | None = None
+    restored: tuple[int, int, tuple[Dropped, ...]] | None = None
 
     @property
     def messages(self) -> list[str]:
@@ -130,6 +133,8 @@ class Step:
     @property
     def dropped(self) -> list[Dropped]:
         """Segments that went in and of which nothing came out, in the order they went in."""
+        if self.restored:
+            return [*self.restored[2]]
         kept = {s.key for s in self.after}
         if not kept <= {s.key for s in self.before}:  # a splitter: finer spans of the same texts
             documents = {s.document.id for s in self.after}
@@ -138,12 +143,16 @@ class Step:
         return [Dropped(s, self.reasons.get(s.key, f"not kept by {self.stage}")) for s in gone]
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as JSON values; embedded texts are no calls; ``events`` where there is one."""
+        """The step as JSON values; embedded texts are no calls.
+
+        ``events``, ``warnings`` and ``answerable`` where there are some.
+        """
         paid = [u for u in self.usages if not u.cached]
+        sizes = self.restored or (len(self.before), len(self.after))
         return {
             "stage": self.stage,
-            "segments_in": len(self.before),
-            "segments_out": len(self.after),
+            "segments_in": sizes[0],
+            "segments_out": sizes[1],
             "calls": sum(not u.embedded for u in paid),
             "embedded": sum(u.embedded for u in paid),
             "cached": len(self.usages) - len(paid),
@@ -155,6 +164,8 @@ class Step:
             "error": self.error,
             "dropped": [d.to_dict() for d in self.dropped],
             **({"events": self.events} if self.events else {}),
+            **({"warnings": self.warnings} if self.warnings else {}),
+            **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
         }
 
 

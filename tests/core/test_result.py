@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +18,12 @@ from ragsieve.budget import LIMITS
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.records import schema
 from ragsieve.result import Result
+from ragsieve.types import Document, Query, Segment
+
+jsonschema = pytest.importorskip("jsonschema")
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
 
 DOCUMENTS = ["Ada wrote programs. It rained <b>a lot</b> that day.", "Nobody \x1b[31mknows."]
 
@@ -164,3 +173,58 @@ def test_spans_are_told_apart() -> None:
         abs(v.segment.score - 0.5) for v in result.verdicts
     )[:3]
     assert [] == loaded("all")(QUESTION, PAGES).borderline()
+
+
+def written(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    """A text that a model wrote from all of them."""
+    text = " ".join(s.text for s in segments)
+    made = Document("made", text, written_by="scribe", parents=tuple(segments))
+    return [Segment.whole(made).scored("own", 0.5)]
+
+
+@pytest.mark.parametrize("name", ["finefilter", "bundled", *BASELINES, "written"])
+def test_a_result_survives_json(name: str) -> None:
+    """It is the same again, but for what needs the system; the values are as the schema says."""
+    system = loaded("all" if name == "written" else name)
+    system = replace(system, stage=written) if name == "written" else system
+    result = system.ask(QUESTION, [{**PAGES[0], "day": 3, "raw": b"no JSON"}, *PAGES[1:]])
+    values = json.loads(json.dumps(result.to_dict()))
+    again = Result.from_dict(values)
+
+    jsonschema.validate(values, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert values == json.loads(json.dumps(again.to_dict()))
+    assert (result.rows, result.tokens) == (again.rows, again.tokens)
+    assert {"day": 3} == again.documents[0].metadata
+    assert repr(result) == repr(again)
+    assert result.answerable == pytest.approx(again.answerable, abs=1e-4)
+    with pytest.raises(InputError, match="read from JSON cannot be cut again"):
+        again.at(max_chars=3)
+    if name != "written":
+        mine = Result.from_dict(result.to_dict(documents=False), PAGES)
+        assert result.rows == mine.rows
+
+
+def test_the_schema_is_that_of_the_types() -> None:
+    """The file beside the reference is made of them."""
+    assert schema() == json.loads(SCHEMA.read_text(encoding="utf-8"))
+
+
+SPAN = {"document": "a", "start": 0, "end": 3, "text": "Ada"}
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"schema_version": 2}, "schema_version must be 1, got 2"),
+        ({"kept": None}, "kept must be a list, got None"),
+        ({"documents": []}, "documents must have all that are named, got none of id 'a'"),
+        ({"kept": [{**SPAN, "text": "Eve"}]}, "text of .* must be its document's, got 'Eve'"),
+        ({"kept": [{**SPAN, "start": 5}]}, "a span must lie in its document"),
+    ],
+)
+def test_values_that_break_the_schema_are_refused(change: dict[str, Any], line: str) -> None:
+    """In a line that names field, rule and value."""
+    values = {**loaded("finefilter")(QUESTION, PAGES).to_dict(), **change}
+
+    with pytest.raises(InputError, match=line):
+        Result.from_dict(values)

@@ -257,7 +257,7 @@ def _print(result: Result, call: AskOptions) -> None:
     if result.unanswered:
         warn(f"no document seems to answer ({result.answerable:.0%})")
     if call.as_json:
-        _print_json(result.to_dict(), indent=2)
+        _print_json(result.to_dict(documents=False), indent=2)
     elif call.explain:
         _explain(result)
     else:

@@ -95,7 +95,7 @@ class Filtered(Generic[T]):
     @property
     def report(self) -> dict[str, Any]:
         """Tokens before and after, ``answerable``, the whole trace, ``error``, as JSON values."""
-        values = self.result.to_dict() if self.result else {}
+        values = self.result.to_dict(documents=False) if self.result else {}
         known = {name: values.get(name) for name in ("tokens", "answerable", "trace")}
         return {**known, "error": self.error}
 

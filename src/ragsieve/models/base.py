@@ -223,6 +223,10 @@ class Pruned(NamedTuple):
     passages: list[float]
 
 
+LEADS = (0.12, 0.99)
+"""Between which a question's best sentences count, in probabilities that are not calibrated."""
+
+
 class SentencePruner(CrossEncoder, Protocol):
     """A cross-encoder that gives probabilities, too: of a passage and of each of its sentences.
 
@@ -240,6 +244,10 @@ class SentencePruner(CrossEncoder, Protocol):
     @property
     def relative(self) -> float:
         """Share by which thresholds go with a question's best sentence: see `select.Threshold`."""
+
+    @property
+    def leads(self) -> tuple[float, float]:
+        """Between which probabilities such a best sentence counts; `LEADS` where not calibrated."""
 
     def threshold(self, keep_answer: float) -> float:
         """The probability from which sentences stay so that the evidence survives so often.

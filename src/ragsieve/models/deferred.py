@@ -61,6 +61,7 @@ class DeferredPruner(Deferred):
     """A sentence pruner by its name, imported with its first call."""
 
     relative = property(attrgetter("opened.relative"))
+    leads = property(attrgetter("opened.leads"))
     min_score = property(attrgetter("opened.min_score"))
 
 

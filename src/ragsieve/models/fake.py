@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError, check_range
-from ragsieve.models.base import Nats, Passage, Prompt, Pruned, Span, check_fits, lacking
+from ragsieve.models.base import LEADS, Nats, Passage, Prompt, Pruned, Span, check_fits, lacking
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import sentence_spans
@@ -268,6 +268,7 @@ class OverlapPruner:
 
     identity = "overlap-pruner"
     relative = 0.0  # thresholds are the same for all questions
+    leads = LEADS
 
     def prune(
         self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]

@@ -11,20 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import ArrayLike, NDArray
 
 from ragsieve.errors import InputError, ModelError, check_range
 from ragsieve.many import cores
 from ragsieve.models import files
-from ragsieve.models.base import Passage
+from ragsieve.models.base import LEADS, Passage
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
@@ -38,11 +42,28 @@ FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
 _PROMISE = re.compile(r"0(\.\d{1,9})?|1(\.0)?", re.ASCII)
 
 
+Slope = Annotated[float, Meta(gt=0, le=100, extra={"rule": "over 0, at most 100"})]
+Bias = Annotated[float, Meta(ge=-100, le=100, extra={"rule": "in [-100, 100]"})]
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """How log-odds of a sentence become those of its being evidence: ``slope * odds + bias``."""
+
+    slope: Slope = 1.0
+    bias: Bias = 0.0
+
+    def __call__(self, odds: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities for log-odds; 0 of what has no token."""
+        values = np.asarray(odds, np.float64)
+        return probabilities(np.where(values == NOTHING, values, self.slope * values + self.bias))
+
+
 class _Numbers(msgspec.Struct, frozen=True):
     """Numbers of ``pruner.json``, which may come from anyone; what else it says passes."""
 
     thresholds: dict[str, Probability] = {}
     relative: Probability = 0.0
+    curve: Curve = Curve()
 
     def __post_init__(self) -> None:
         for promise in self.thresholds:
@@ -98,12 +119,23 @@ class Pruner(WindowPruner):
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
             read(_Numbers, values)
-            return {"thresholds": {}, "relative": 0.0, **values}
+            return {"thresholds": {}, "relative": 0.0, "curve": {}, **values}
 
     @property
     def relative(self) -> float:
         """See `ragsieve.models.base.SentencePruner.relative`; ``pruner.json`` says it."""
         return float(self.settings["relative"])
+
+    @once
+    def curve(self) -> Curve:
+        """Makes probabilities of sentences' logits; ``pruner.json`` says it."""
+        return read(Curve, self.settings["curve"])
+
+    @property
+    def leads(self) -> tuple[float, float]:
+        """See `ragsieve.models.base.SentencePruner.leads`."""
+        least, most = self.curve([math.log(p / (1 - p)) for p in LEADS])
+        return float(least), float(most)
 
     def threshold(self, keep_answer: float) -> float:
         """See `ragsieve.models.base.SentencePruner.threshold`; ``pruner.json`` holds the table.
@@ -137,7 +169,7 @@ class Pruner(WindowPruner):
         for window, logits in reading:
             for n, start, end in window.spans:
                 best[n] = max(best[n], float(logits[start:end, 0].mean()))
-        shares: list[float] = probabilities(best).tolist()
+        shares: list[float] = self.curve(best).tolist()
         return shares
 
     @once

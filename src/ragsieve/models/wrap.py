@@ -49,6 +49,7 @@ class Wrapper(ABC):
     can = property(attrgetter("model.can"))
     context = property(attrgetter("model.context"))
     relative = property(attrgetter("model.relative"))
+    leads = property(attrgetter("model.leads"))
     count = property(attrgetter("model.count"))
     threshold = property(attrgetter("model.threshold"))
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError, check_range
-from ragsieve.models.base import SentencePruner
+from ragsieve.models.base import LEADS, SentencePruner
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff, record_drop
@@ -17,7 +17,6 @@ from ragsieve.types import Query, Segment, rounded
 PROMISED = tuple(n / 100 for n in range(50, 100))  # values of keep_answer that a trace names
 _TINY = 1e-6  # probabilities lie at least so far from 0 and 1
 _LEADING = 3  # documents whose best segments a relative threshold goes with
-_LEAST, _MOST = 0.12, 0.99  # between which such a best one counts
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class Threshold:
             by this share of those of what leads, see `lead`. A question with sure segments keeps
             fewer others, one without keeps more.
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
+        leads: Between which scores what leads counts, over 0 and below 1.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -40,6 +40,7 @@ class Threshold:
     min_keep: int = 0
     relative: float = 0.0
     promises: Promises | None = None
+    leads: tuple[float, float] = LEADS
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.min_score):
@@ -63,7 +64,7 @@ class Threshold:
             with suppress(InputError):  # a table of other promises
                 numbers[promise] = pruner.threshold(promise)
         promises = Promises(keep_answer, (*numbers.items(),))
-        return cls(min_score, min_keep, pruner.relative, promises)
+        return cls(min_score, min_keep, pruner.relative, promises, pruner.leads)
 
     def at(self, cuts: Cuts) -> tuple[Threshold, Cuts]:
         """See `ragsieve.pipeline.Cutting`; a promise is kept where there was one.
@@ -110,7 +111,7 @@ class Threshold:
 
     def _lead(self, query: Query, ranked: Sequence[Segment]) -> float:
         units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)
-        return lead(query.text, units) if self.relative else 0.5
+        return lead(query.text, units, self.leads) if self.relative else 0.5
 
     def _level(self, threshold: float, best: float) -> float:
         """The score from which segments of a question stay, by what leads in it."""
@@ -140,24 +141,30 @@ class Threshold:
         return Promises(keep_answer, (*levels,))
 
 
-def lead(question: str, ranked: Iterable[tuple[Hashable, str, float]]) -> float:
+def lead(
+    question: str,
+    ranked: Iterable[tuple[Hashable, str, float]],
+    leads: tuple[float, float] = LEADS,
+) -> float:
     """Probability of what stands best in a question's documents, which none of them sets alone.
 
     It is that of the mean log-odds of the best segments of three documents, or of as many as there
-    are; each counts as 0.12 at least and 0.99 at most. A segment that `repeats` the question does
+    are; each counts as ``leads`` at least and at most. A segment that `repeats` the question does
     not count: whoever writes a document could put one there.
 
     Args:
         question: What is asked.
         ranked: Document, text and probability of each segment, the best first.
+        leads: The least and the largest probability, over 0 and below 1.
     """
+    least, most = leads
     bests: dict[Hashable, float] = {}
     for document, text, probability in ranked:
         if document not in bests and not repeats(text, question):
-            bests[document] = _log_odds(min(max(probability, _LEAST), _MOST))
+            bests[document] = _log_odds(min(max(probability, least), most))
             if len(bests) == _LEADING:
                 break
-    mean = sum(bests.values()) / len(bests) if bests else _log_odds(_LEAST)
+    mean = sum(bests.values()) / len(bests) if bests else _log_odds(least)
     return 1 / (1 + math.exp(-mean))
 
 

@@ -115,6 +115,6 @@ def excerpts(service: Service) -> APIRouter:
 
 def _reply(result: Result, name: str) -> dict[str, Any]:
     own = ("query", "tokens", "answerable")
-    known = {key: value for key, value in result.to_dict().items() if key in own}
+    known = {key: value for key, value in result.to_dict(documents=False).items() if key in own}
     found = [one.to_dict() for one in excerpts_of(result)]
     return {"system": name, "results": found, **known, "warnings": result.trace.warnings}

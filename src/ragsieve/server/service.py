@@ -182,7 +182,7 @@ def plain_documents(documents: Sequence[Any]) -> list[AnyDocument]:
 
 def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:
     """A result as JSON values, with the system's name."""
-    values = {"system": name, **result.to_dict()}
+    values = {"system": name, **result.to_dict(documents=False)}
     if not trace:
         del values["trace"]
     return values

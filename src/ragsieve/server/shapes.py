@@ -22,6 +22,7 @@ _SPAN = {
     "scores": {"clues": 0.93},
 }
 _RESULT = {
+    "schema_version": 1,
     "system": "finefilter",
     "query": QUESTION,
     "kept": [_SPAN],
@@ -281,9 +282,10 @@ class TokensOut(BaseModel):
 
 
 class FilterOut(BaseModel):
-    """Kept spans, in reading order."""
+    """Kept spans, in reading order; a `Result.to_dict` without documents."""
 
     model_config = with_example(**_RESULT)
+    schema_version: int
     system: str
     query: str
     kept: list[Span]

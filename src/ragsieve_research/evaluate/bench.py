@@ -385,7 +385,7 @@ def _record(example: Example, result: Result, metrics: Sequence[Metric]) -> dict
         }
     except RagsieveError as error:
         raise _Unmeasured(f"not measured: {error}") from error
-    return {**result.to_dict(), "trace": costed_trace(result), **values}
+    return {**result.to_dict(documents=False), "trace": costed_trace(result), **values}
 
 
 def _failure(

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ragsieve.errors import InputError, ModelError, check_range
-from ragsieve.models.base import Passage
+from ragsieve.models.base import LEADS, Passage
 from ragsieve.models.files import log_loading
 from ragsieve.models.once import once
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
@@ -68,6 +68,7 @@ class Provence(WindowPruner, BatchedModel):
     vote: float | None = field(default=None, kw_only=True)
 
     relative = 0.0  # thresholds are the same for all questions, as in the paper
+    leads = LEADS
     _files = (WEIGHTS, "*.json", "*.model", "*.txt")
 
     def __post_init__(self) -> None:

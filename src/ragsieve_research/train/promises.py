@@ -9,30 +9,52 @@ import json
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import Passage, SentencePruner
+from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import PROMISED, lead, shifted
 from ragsieve.types import rounded
 from ragsieve_research.artifacts.card import page
 from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve_research.evaluate.auc import auc
+from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.evidence import Share, gold_answers, has_answer
 from ragsieve_research.train.examples import check_enough, in_turns
 from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.risk import ScoredQuestion, calibrate, least_questions
+from ragsieve_research.train.scores import fit
 
 PROMISES = PROMISED
 """Values of ``keep_answer`` that a table of thresholds has."""
 
 LEAST = 0.8
 """The promise that questions to calibrate on must be enough for."""
+
+
+class Reading(NamedTuple):
+    """What a pruner says of a question's sentences, and what is known of them.
+
+    Args:
+        units: Document, as its place, and text of each sentence.
+        scores: Probability of each.
+        holds: Whether it is evidence with an answer, or any evidence where none has one.
+        labels: 1 for evidence, 0 for others, -1 for what may repeat the answer.
+        lengths: Words of each.
+    """
+
+    question: str
+    units: list[tuple[int, str]]
+    scores: NDArray[np.float64]
+    holds: NDArray[np.bool_]
+    labels: NDArray[np.float64]
+    lengths: NDArray[np.int64]
 
 
 def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list[ScoredQuestion]:
@@ -46,21 +68,37 @@ def scored(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> list
         records: Questions as `ragsieve_research.train.pruner.train_pruner` reads them; of each, the
             passages stand in the order of its documents.
     """
-    return [ScoredQuestion(levels, holds) for levels, _, holds, *_ in _read(pruner, records)]
+    return [*map(partial(levelled, pruner), readings(pruner, records))]
 
 
-def _levels(
-    question: str, passages: Sequence[Passage], scores: NDArray[np.float64], relative: float
-) -> NDArray[np.float64]:
-    """The levels that are compared with one threshold for all questions."""
-    if not relative:
-        return scores
-    units = [(n, text) for n, passage in enumerate(passages) for text in passage.sentences]
-    ranked = (
-        (*units[place], rounded(scores[place])) for place in np.argsort(-scores, kind="stable")
-    )
-    best = lead(question, ranked)
-    return np.array([shifted(score, best, -relative) for score in scores])
+def levelled(pruner: SentencePruner, one: Reading) -> ScoredQuestion:
+    """A reading with the levels that are compared with one threshold for all questions."""
+    levels, relative = one.scores, pruner.relative
+    if relative:
+        order = np.argsort(-levels, kind="stable")
+        ranked = ((*one.units[place], rounded(levels[place])) for place in order)
+        best = lead(one.question, ranked, pruner.leads)
+        levels = np.array([shifted(score, best, -relative) for score in levels])
+    return ScoredQuestion(levels, one.holds)
+
+
+def curve(some: Iterable[Reading]) -> Logistic:
+    """What makes log-odds of sentences those of their being evidence, by Platt's regression.
+
+    Raises:
+        InputError: If no sentence is known as evidence, or all are.
+    """
+    read = [*some]
+    labels = np.concatenate([one.labels for one in read])
+    odds = log_odds(np.concatenate([one.scores for one in read]))
+    known = labels >= 0
+    return fit(odds[known], labels[known])
+
+
+def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-odds of probabilities, none over 14 in size."""
+    clipped = np.clip(scores, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(clipped / (1 - clipped)))
 
 
 def figures(
@@ -76,11 +114,14 @@ def figures(
     """
     threshold = pruner.threshold(keep_answer)
     areas, survived, words = [], [], []
-    for levels, scores, holds, labels, lengths in _read(pruner, records):
-        kept = (levels >= threshold) | (np.arange(len(scores)) == scores.argmax())
+    for one in readings(pruner, records):
+        scores, labels, lengths = one.scores, one.labels, one.lengths
+        kept = (levelled(pruner, one).scores >= threshold) | (
+            np.arange(len(scores)) == scores.argmax()
+        )
         words.append((lengths * kept).sum() / max(lengths.sum(), 1))
         if (labels == 1).any():
-            survived.append(kept[holds].any())
+            survived.append(kept[one.holds].any())
         known = labels >= 0  # neither evidence nor other where it may repeat the answer
         if (area := auc(labels[known], scores[known])) is not None:
             areas.append(area)
@@ -89,35 +130,22 @@ def figures(
     return {**figures, "questions": len(survived)}
 
 
-def _read(
-    pruner: SentencePruner, records: Iterable[Mapping[str, Any]]
-) -> Iterator[
-    tuple[
-        NDArray[np.float64],
-        NDArray[np.float64],
-        NDArray[np.bool_],
-        NDArray[np.float64],
-        NDArray[np.int64],
-    ]
-]:
-    """Of each sentence of a question level, probability, whether it holds the answer, label, words.
-
-    Questions without text are left out.
-    """
+def readings(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> Iterator[Reading]:
+    """What a pruner says of each question; those without text are left out."""
     for record in records:
         documents = [*labelled(record)]
         if not documents:
             continue
         passages = [passage for passage, _ in documents]
+        units = [(n, text) for n, one in enumerate(passages) for text in one.sentences]
         labels = np.concatenate([labels for _, labels in documents])
-        texts = [text for passage in passages for text in passage.sentences]
         answers = gold_answers(record.get("answers", []))
-        named = (labels == 1) & [has_answer(text, answers) for text in texts]
+        named = (labels == 1) & [has_answer(text, answers) for _, text in units]
         (pruned,) = pruner.prune([record["question"]], [passages])
-        lengths = np.array([len(text.split()) for text in texts])
+        lengths = np.array([len(text.split()) for _, text in units])
+        holds = named if named.any() else labels == 1
         scores = np.array(pruned.sentences)
-        levels = _levels(record["question"], passages, scores, pruner.relative)
-        yield levels, scores, named if named.any() else labels == 1, labels, lengths
+        yield Reading(record["question"], units, scores, holds, labels, lengths)
 
 
 def thresholds(

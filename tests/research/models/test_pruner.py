@@ -22,7 +22,7 @@ pytest.importorskip("onnxscript")
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
 from ragsieve.many import cores  # noqa: E402
-from ragsieve.models.base import Passage, Pruned  # noqa: E402
+from ragsieve.models.base import LEADS, Passage, Pruned  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
@@ -257,6 +257,8 @@ def test_a_document_cannot_end_its_passage(pruner: Pruner) -> None:
         ("pruner.json", b'{"layout": {}, "thresholds": {"0.9": 1e9}}', "thresholds must be of"),
         ("pruner.json", b'{"layout": {}, "thresholds": {"nan": 0.1}}', "thresholds must be of"),
         ("pruner.json", b'{"layout": {}, "thresholds": []}', "thresholds must be an object"),
+        ("pruner.json", b'{"layout": {}, "curve": {"slope": 0}}', "slope must be over 0"),
+        ("pruner.json", b'{"layout": {}, "curve": {"bias": NaN}}', r"bias must be in \[-100"),
         ("tokenizer.json", b"{}", "expected|missing"),
     ],
 )
@@ -324,6 +326,23 @@ def test_names_and_options(exported: Path) -> None:
     assert cores() >= 1
     with pytest.raises(Unsupported, match="has no prune"):
         DynamicBatcher(models.load("fake:overlap")).prune(["a"], [[CITY]])
+
+
+def test_a_curve_makes_probabilities(exported: Path, tmp_path: Path) -> None:
+    """Log-odds of sentences times the slope, plus the bias; of what leads, too; ranks stay."""
+    folder = Path(shutil.copytree(exported, tmp_path / "calibrated"))
+    values = json.loads((folder / "pruner.json").read_text())
+    curve = {"slope": 0.5, "bias": -1.0}
+    (folder / "pruner.json").write_text(json.dumps(values | {"curve": curve}))
+    raw, other = Pruner(str(exported)), Pruner(str(folder))
+    (before,), (after,) = (one.prune(["Where?"], [[CITY]]) for one in (raw, other))
+    odds = np.log(np.divide(before.sentences, 1 - np.array(before.sentences)))
+
+    assert (1 / (1 + np.exp(1 - odds / 2))).tolist() == pytest.approx(after.sentences)
+    assert before.passages == after.passages
+    assert LEADS == pytest.approx(raw.leads)
+    least = 1 / (1 + math.exp(1 - math.log(0.12 / 0.88) / 2))
+    assert least == pytest.approx(other.leads[0])
 
 
 @pytest.fixture

@@ -11,13 +11,20 @@ import numpy as np
 import pytest
 
 from ragsieve.errors import InputError
+from ragsieve.models.base import LEADS
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.models.pruner import Pruner
+from ragsieve.select import Threshold
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.promises import (
     PROMISES,
+    Reading,
     check_free,
     copy,
+    curve,
     figures,
+    log_odds,
     possible,
     scored,
     thresholds,
@@ -51,6 +58,41 @@ def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
     assert mine.count(["a b"]) == bundled.count(["a b"])
     with pytest.raises(InputError, match=r"keep_answer must be from 0\.5 to 0\.95, got 0\.99"):
         mine.threshold(0.99)
+
+
+@pytest.mark.parametrize(("slope", "bias"), [(1.0, 0.0), (0.6, -2.0)])
+def test_a_curve_is_found_again(slope: float, bias: float) -> None:
+    """Of sentences that are evidence as often as a curve says; unknown ones do not count."""
+    chance = np.random.default_rng(0)
+    odds = chance.normal(0, 3, 20_000)
+    labels = (chance.random(20_000) < 1 / (1 + np.exp(-(slope * odds + bias)))).astype(float)
+    labels[::7] = -1
+    scores = 1 / (1 + np.exp(-odds))
+    fitted = curve([Reading("q", [], scores, labels == 1, labels, labels.astype(int))])
+
+    assert (slope, bias) == pytest.approx((fitted.slope, fitted.bias), abs=0.05)
+
+
+def test_a_curve_moves_no_cut() -> None:
+    """What a relative threshold keeps is the same of scores before and behind a curve."""
+    names = ("a", "b", "c", "d")
+    before = [0.9, 0.5, 0.3, 0.05]
+    bend = Logistic(0.6, -2.0)
+
+    def kept(scores: list[float], least: float, leads: tuple[float, float]) -> list[str]:
+        spans = [
+            Segment.whole(Document(n, n)).scored("s", p) for n, p in zip(names, scores, strict=True)
+        ]
+        stage = Threshold(least, relative=0.6, leads=leads)
+        return [s.text for s in stage(Query("q"), spans)]
+
+    for least in (0.01, 0.05, 0.1, 0.3, 0.6):
+        bent = bend(log_odds(np.array(before)))
+        ends = bend(log_odds(np.array(LEADS)))
+        own = 0.6 * math.log(least / (1 - least)) - 2 + 0.6 * 2
+        moved = 1 / (1 + math.exp(-own))
+
+        assert kept(before, least, LEADS) == kept([*bent], moved, (ends[0], ends[1]))
 
 
 def test_a_copy_goes_nowhere_where_something_lies(tmp_path: Path) -> None:

@@ -1,0 +1,253 @@
+"""A result as JSON: its schema, and a result from such values.
+
+The schema is `docs/reference/result.schema.json`: ``json.dumps(schema(), indent=1)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ragsieve.documents import AnyDocument, as_documents
+from ragsieve.errors import InputError
+from ragsieve.result import SCHEMA_VERSION, Result, Tokens
+from ragsieve.schema import read
+from ragsieve.trace import Dropped, Step, Trace, Usage
+from ragsieve.types import Answer, Document, Query, Segment
+
+Key = tuple[str, int, int]
+Times = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of JSON; what else it has passes, so that a later version may say more."""
+
+
+class DocumentRecord(_Record, frozen=True, kw_only=True):
+    """A document; ``written_by`` names the model that wrote it, ``parents`` from which spans."""
+
+    id: str
+    text: str
+    title: str = ""
+    source: str = ""
+    rank: int = 0
+    metadata: dict[str, Any] = {}
+    written_by: str = ""
+    parents: list[Key] = []
+
+
+class SpanRecord(_Record, frozen=True, kw_only=True):
+    """A span: ``text`` is its document's from character ``start`` to ``end``; ``score`` the last.
+
+    ``written_by`` and ``parents`` are those of its document, where a model wrote that.
+    """
+
+    document: str
+    start: int
+    end: int
+    text: str
+    score: float | None = None
+    scores: dict[str, float] = {}
+    written_by: str = ""
+    parents: list[Key] = []
+
+
+class DroppedRecord(SpanRecord, frozen=True, kw_only=True):
+    """A span that a stage dropped, and why."""
+
+    reason: str
+
+
+class StepRecord(_Record, frozen=True, kw_only=True):
+    """What a stage did and dropped, and what it cost; see `ragsieve.trace.Step`."""
+
+    stage: str
+    segments_in: int
+    segments_out: int
+    calls: Times = 0
+    embedded: Times = 0
+    cached: Times = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    unreadable: int = 0
+    seconds: float = 0.0
+    notes: list[str] = []
+    error: str = ""
+    dropped: list[DroppedRecord] = []
+    events: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    answerable: float | None = None
+
+
+class TraceRecord(_Record, frozen=True, kw_only=True):
+    """The stages in order, notes between them, and all warnings."""
+
+    steps: list[StepRecord] = []
+    notes: list[str] = []
+    warnings: list[str] = []
+
+
+class TokensRecord(_Record, frozen=True, kw_only=True):
+    """Tokens of the context before and after."""
+
+    before: int
+    after: int
+
+
+class ResultRecord(_Record, frozen=True, kw_only=True):
+    """A result: kept spans in reading order, and the text that they are read as.
+
+    ``answerable``: the probability that some document answers, where a stage gives one;
+    ``answer``: the reader's, where it was asked; ``documents``: those that were filtered;
+    ``written``: those that models wrote of them.
+    """
+
+    schema_version: Literal[1]
+    query: str
+    kept: list[SpanRecord]
+    text: str
+    tokens: TokensRecord
+    answerable: float | None = None
+    trace: TraceRecord = TraceRecord()
+    answer: str | None = None
+    documents: list[DocumentRecord] = []
+    written: list[DocumentRecord] = []
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of `Result.to_dict`."""
+    return msgspec.json.schema(ResultRecord)
+
+
+def document_records(result: Result) -> dict[str, list[dict[str, Any]]]:
+    """Documents of a result as JSON values: ``documents``, and where there are some ``written``."""
+    known = {id(document) for document in result.documents}
+    steps = result.trace.steps
+    segments = (*result.kept, *(drop.segment for step in steps for drop in step.dropped))
+    others: dict[int, Document] = {}
+    for segment in segments:
+        others |= {id(one): one for one in _origins(segment.document) if id(one) not in known}
+    values = {"documents": [*map(_document, result.documents)]}
+    return {**values, "written": [*map(_document, others.values())]} if others else values
+
+
+def _origins(document: Document) -> Iterator[Document]:
+    yield document
+    for parent in document.parents:
+        yield from _origins(parent.document)
+
+
+def _document(document: Document) -> dict[str, Any]:
+    parents = [list(parent.key) for parent in document.parents]
+    metadata = {k: v for k, v in document.metadata.items() if isinstance(k, str) and _is_json(v)}
+    return {
+        "id": document.id,
+        "text": document.text,
+        "title": document.title,
+        "source": document.source,
+        "rank": document.rank,
+        "metadata": metadata,
+        **({"written_by": document.written_by, "parents": parents} if parents else {}),
+    }
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(k, str) and _is_json(v) for k, v in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int | bool)
+
+
+def restored(values: object, documents: Sequence[AnyDocument] | None = None) -> Result:
+    """See `Result.from_dict`."""
+    version = values.get("schema_version") if isinstance(values, Mapping) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(f"schema_version must be {SCHEMA_VERSION}, got {version!r:.80}")
+    record = read(ResultRecord, values)
+    known = _Documents(record)
+    inputs = as_documents(documents) if documents is not None else known.inputs
+    known.add(inputs)
+    trace = Trace()
+    trace.steps = [_step(one, known) for one in record.trace.steps]
+    trace.notes = [*record.trace.notes]
+    return Result(
+        Query(record.query),
+        inputs,
+        tuple(map(known.span, record.kept)),
+        record.text,
+        Tokens(record.tokens.before, record.tokens.after),
+        trace,
+        None if record.answer is None else Answer(record.answer),
+    )
+
+
+class _Documents:
+    """Documents of a record, by id, and by what wrote them."""
+
+    def __init__(self, record: ResultRecord) -> None:
+        self.records = {(one.id, one.written_by): one for one in record.written}
+        self.known: dict[tuple[str, str], Document] = {}
+        for one in record.documents:
+            self.records[one.id, one.written_by] = one
+        self.inputs = tuple(self.find(one.id, one.written_by) for one in record.documents)
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Let spans be of these."""
+        self.known |= {(one.id, one.written_by): one for one in documents}
+
+    def find(self, name: str, written_by: str) -> Document:
+        """A document by its id, with what it was written from."""
+        key = (name, written_by)
+        if key not in self.known:
+            if (one := self.records.pop(key, None)) is None:
+                raise InputError(f"documents must have all that are named, got none of id {name!r}")
+            parents = tuple(map(self._parent, one.parents))
+            fields: dict[str, Any] = {
+                "source": one.source,
+                "rank": one.rank,
+                "metadata": one.metadata,
+            }
+            self.known[key] = Document(
+                name, one.text, one.title, written_by=written_by, parents=parents, **fields
+            )
+        return self.known[key]
+
+    def _parent(self, key: Key) -> Segment:
+        name, start, end = key
+        by = next((w for n, w in (*self.known, *self.records) if n == name), "")
+        return Segment(self.find(name, by), start, end)
+
+    def span(self, one: SpanRecord) -> Segment:
+        """A span with its scores; its text must be the document's."""
+        segment = Segment(self.find(one.document, one.written_by), one.start, one.end, one.scores)
+        if segment.text != one.text:
+            raise InputError(
+                f"text of {segment.key!r} must be its document's, got {one.text!r:.80}"
+            )
+        return segment
+
+
+def _step(one: StepRecord, known: _Documents) -> Step:
+    dropped = tuple(Dropped(known.span(drop), drop.reason) for drop in one.dropped)
+    made = [Usage("", 0)] * one.calls + [Usage("", 0, embedded=True)] * one.embedded
+    made[:1] = [
+        use._replace(tokens_in=one.tokens_in, tokens_out=one.tokens_out) for use in made[:1]
+    ]
+    return Step(
+        one.stage,
+        seconds=one.seconds,
+        error=one.error,
+        notes=[*one.notes],
+        usages=[*made, *[Usage("", 0, cached=True)] * one.cached],
+        events=[*one.events],
+        unreadable=one.unreadable,
+        warnings=[*one.warnings],
+        answerable=one.answerable,
+        restored=(one.segments_in, one.segments_out, dropped),
+    )
