@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
-from ragsieve.result import SCHEMA_VERSION, Result, Tokens
 from ragsieve.schema import read
 from ragsieve.trace import Dropped, Step, Trace, Usage
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Document, Segment
+
+SCHEMA_VERSION = 1
+"""Version of what `ragsieve.Result.to_dict` gives; another where a field changes its meaning."""
 
 Key = tuple[str, int, int]
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
@@ -122,15 +124,15 @@ def schema() -> dict[str, Any]:
     return msgspec.json.schema(ResultRecord)
 
 
-def document_records(result: Result) -> dict[str, list[dict[str, Any]]]:
-    """Documents of a result as JSON values: ``documents``, and where there are some ``written``."""
-    known = {id(document) for document in result.documents}
-    steps = result.trace.steps
-    segments = (*result.kept, *(drop.segment for step in steps for drop in step.dropped))
+def document_records(
+    documents: Sequence[Document], segments: Iterable[Segment]
+) -> dict[str, list[dict[str, Any]]]:
+    """``documents`` as JSON values, and ``written``: others of the segments, where there are."""
+    known = {id(document) for document in documents}
     others: dict[int, Document] = {}
     for segment in segments:
         others |= {id(one): one for one in _origins(segment.document) if id(one) not in known}
-    values = {"documents": [*map(_document, result.documents)]}
+    values = {"documents": [*map(_document, documents)]}
     return {**values, "written": [*map(_document, others.values())]} if others else values
 
 
@@ -164,8 +166,17 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | bool)
 
 
-def restored(values: object, documents: Sequence[AnyDocument] | None = None) -> Result:
-    """See `Result.from_dict`."""
+class Restored(NamedTuple):
+    """A record that was read, its documents, kept spans and trace."""
+
+    record: ResultRecord
+    documents: tuple[Document, ...]
+    kept: tuple[Segment, ...]
+    trace: Trace
+
+
+def restored(values: object, documents: Sequence[AnyDocument] | None = None) -> Restored:
+    """See `ragsieve.Result.from_dict`."""
     version = values.get("schema_version") if isinstance(values, Mapping) else None
     if version != SCHEMA_VERSION:
         raise InputError(f"schema_version must be {SCHEMA_VERSION}, got {version!r:.80}")
@@ -176,15 +187,7 @@ def restored(values: object, documents: Sequence[AnyDocument] | None = None) -> 
     trace = Trace()
     trace.steps = [_step(one, known) for one in record.trace.steps]
     trace.notes = [*record.trace.notes]
-    return Result(
-        Query(record.query),
-        inputs,
-        tuple(map(known.span, record.kept)),
-        record.text,
-        Tokens(record.tokens.before, record.tokens.after),
-        trace,
-        None if record.answer is None else Answer(record.answer),
-    )
+    return Restored(record, inputs, tuple(map(known.span, record.kept)), trace)
 
 
 class _Documents:

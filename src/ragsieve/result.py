@@ -14,9 +14,6 @@ from ragsieve.errors import InputError
 from ragsieve.trace import Cutoff, Trace, segment_to_dict
 from ragsieve.types import Answer, Document, Query, Segment
 
-SCHEMA_VERSION = 1
-"""Version of what `Result.to_dict` gives; another one where a field changes its meaning."""
-
 UNANSWERED = 0.2
 """Under this probability that some document answers, whoever shows a result warns."""
 
@@ -200,14 +197,15 @@ class Result:
     def to_dict(self, *, documents: bool = True) -> dict[str, Any]:
         """The result as JSON values; ``answer`` only where one was asked for.
 
-        They are as ``docs/reference/result.schema.json`` says, at one `SCHEMA_VERSION`.
+        They are as ``docs/reference/result.schema.json`` says, at one ``schema_version``.
 
         Args:
             documents: Whether to say the documents, too, as `from_dict` needs them; of metadata
                 what JSON can.
         """
-        from ragsieve.records import document_records  # makes schemas
+        from ragsieve.records import SCHEMA_VERSION, document_records  # makes schemas
 
+        dropped = (drop.segment for step in self.trace.steps for drop in step.dropped)
         return {
             "schema_version": SCHEMA_VERSION,
             "query": self.query.text,
@@ -217,7 +215,7 @@ class Result:
             **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
             "trace": self.trace.to_dict(),
             **({} if self.answer is None else {"answer": self.answer.text}),
-            **(document_records(self) if documents else {}),
+            **(document_records(self.documents, (*self.kept, *dropped)) if documents else {}),
         }
 
     @classmethod
@@ -237,7 +235,10 @@ class Result:
         """
         from ragsieve.records import restored
 
-        return restored(values, documents)
+        record, inputs, kept, trace = restored(values, documents)
+        tokens = Tokens(record.tokens.before, record.tokens.after)
+        answer = None if record.answer is None else Answer(record.answer)
+        return cls(Query(record.query), inputs, kept, record.text, tokens, trace, answer)
 
 
 def _least(cutoff: Cutoff) -> float | None:

@@ -57,7 +57,8 @@ def test_an_answer_comes_with_what_it_rests_on(client: MakeClient, body: Body) -
     reply = client().post("/v1/answer", json={**body, "trace": False}).json()
 
     assert "Seals sang Summer Breeze." in reply["answer"]
-    assert {"system", "query", "kept", "text", "tokens", "answer"} == reply.keys()
+    known = {"schema_version", "system", "query", "kept", "text", "tokens", "answer"}
+    assert known == reply.keys()
 
 
 def test_a_stream_tells_what_was_kept_first(client: MakeClient, body: Body) -> None:
