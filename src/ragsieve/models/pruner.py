@@ -137,6 +137,11 @@ class Pruner(WindowPruner):
         least, most = self.curve([math.log(p / (1 - p)) for p in LEADS])
         return float(least), float(most)
 
+    @property
+    def min_score(self) -> float:
+        """Provence's careful cut, 0.1 of probabilities that are not calibrated, in [0, 1]."""
+        return float(self.curve(math.log(0.1 / 0.9)))
+
     def threshold(self, keep_answer: float) -> float:
         """See `ragsieve.models.base.SentencePruner.threshold`; ``pruner.json`` holds the table.
 

@@ -33,8 +33,9 @@ def provence(
         reranker: Scores the documents in its place.
         k: So many documents stay.
         min_score: From which probability a sentence stays, in [0, 1]; where None, what the
-            configuration of published weights says, else 0.1: the paper's careful cut, of its own
-            weights (0.5 is the short one).
+            configuration of published weights says, else 0.1, of the pruner that comes with the
+            package before it is calibrated: the paper's careful cut, of its own weights (0.5 is
+            the short one).
         min_keep: At least so many sentences stay, the most probable ones.
         max_tokens: Budget of the context, in the generator's tokens.
 
