@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 from ragsieve.text import sentence_spans
 
+LONG = 64  # words, or characters of scripts without spaces, of a question that is read whole
 PARTS = 4  # sentences that ask, the last ones; pieces where none does, the first and last ones
 
+_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")
 _WRAPPED = 50  # characters from which a line may go on behind its break
 _SHORT = 4  # words of a question that says too little by itself
 _BREAK = re.compile(r"\n+")
@@ -75,11 +77,22 @@ def parts(question: str, ends: Sequence[int], most: int) -> list[Span]:
     for start, end in [s.span for s in sentences[turn:] if s.asks == level][-PARTS:]:
         read += _cut(start, end, most)
         text = question[ends[start - 1] if start else 0 : ends[end - 1]]
-        if _REFERS.search(text) or len(text.split()) < _SHORT:  # what is meant stands before it
+        if (
+            _REFERS.search(text) or len(_WORD.findall(text)) < _SHORT
+        ):  # what is meant stands before it
             first = min(start, end - most)
             first = min(s.span[0] for s in sentences if s.span[0] >= first)
             read.append((first, min(end, first + most)))
     return [*dict.fromkeys(read)]
+
+
+def asked(question: str) -> str:
+    """What is asked in a question of over 64 words; a shorter one as it is."""
+    ends = [match.end() for match in _WORD.finditer(question)]
+    if len(ends) <= LONG:
+        return question
+    spans = sorted(parts(question, ends, LONG))
+    return "\n".join(question[ends[a - 1] if a else 0 : ends[b - 1]].strip() for a, b in spans)
 
 
 def _last_turn(sentences: Sequence[_Sentence]) -> int:

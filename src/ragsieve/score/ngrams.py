@@ -14,8 +14,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ragsieve.models.asked import asked
 from ragsieve.score.base import Scorer
 from ragsieve.text import language
+from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment
 
 Places = Mapping[tuple[int, int], set[str]]  # what each span of a document shares with the question
@@ -46,6 +48,8 @@ class Ngrams(Scorer):
     ``select.Threshold(0.5)`` behind it kept the evidence in at least 97% of the questions in each
     of 14 languages, with 19% to 46% of the text of five passages, most of them of one article.
 
+    Of a question of over 64 words, what it asks counts; see `ragsieve.models.asked`.
+
     What it cannot compare scores 1, as the best does: documents in another language than the
     question's that share less than half of its n-grams, and all where nothing is shared at all.
     Languages that are easily confused in a short question, such as Danish and Norwegian, count as
@@ -56,7 +60,10 @@ class Ngrams(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Values relative to the best, ``(len(segments),)``."""
-        grams = _grams(query.text)
+        question = asked(query.text)
+        if question != query.text:
+            note(f"a long question: {len(question)} of its {len(query.text)} characters are read")
+        grams = _grams(question)
         shared: dict[Document, dict[tuple[int, int], set[str]]] = {}
         for segment in segments:
             places = shared.setdefault(segment.document, {})
@@ -66,7 +73,7 @@ class Ngrams(Scorer):
         counts = Counter(gram for places in shared.values() for s in places.values() for gram in s)
         total = sum(map(len, shared.values()))
         weights = {gram: math.log1p(total / count) ** 2 for gram, count in counts.items()}
-        family = _family(query.text)
+        family = _family(question)
         values = {
             document: {}
             if _family(document.text) != family

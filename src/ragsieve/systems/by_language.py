@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Self
 
+from ragsieve.models.asked import asked
 from ragsieve.pipeline import Cuts, Pipeline
 from ragsieve.text import language
 from ragsieve.trace import step, warn
@@ -38,7 +39,7 @@ class ByLanguage(Pipeline):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         english, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)
         documents = {s.document.id: s.document for s in segments}
-        question = language(query.text)
+        question = language(asked(query.text))
         foreign = {
             name: code
             for name, document in documents.items()

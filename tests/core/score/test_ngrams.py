@@ -130,3 +130,20 @@ def test_a_megabyte_is_scored_soon() -> None:
     Ngrams()(Query("Wo steht der Turm?"), segments)
 
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("question", "rule", "text"),
+    [
+        ("Wo steht der alte Turm?", "Antworte kurz, und nenne die Quelle des Satzes. ",
+         "Der Turm ist alt. Er steht im Meer. Sätze nennen Quellen. Alle antworten kurz."),
+        ("泊位费多少？", "回答必须简短，不得编造事实。",
+         "渔港九点开放。泊位费每晚十四元。回答不得编造。"),
+    ],
+)  # fmt: skip
+def test_of_a_long_question_what_it_asks_counts(question: str, rule: str, text: str) -> None:
+    """With an instruction of a hundred words before or behind it, the same values."""
+    expected = [s.score for s in Ngrams()(Query(question), split(text))]
+
+    for long in (rule * 12 + question, f"{question} {rule * 12}"):
+        assert expected == [s.score for s in Ngrams()(Query(long), split(text))]
