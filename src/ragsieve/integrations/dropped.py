@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from ragsieve.budget import ReaderLike
 from ragsieve.errors import InputError, one_line
-from ragsieve.models.lru import LRU
 from ragsieve.result import Result, Verdict
 from ragsieve.score import BM25
 from ragsieve.text import safe
@@ -23,6 +22,9 @@ from ragsieve.types import Query
 
 PAGE = 8000
 """Tokens of a page, at most, where nobody says otherwise."""
+
+ROOM = 1 << 23
+"""Characters of documents whose results are remembered, at most."""
 
 _CURSOR = re.compile(r"([0-9]{1,9}):([0-9]{1,12})", re.ASCII)
 _NAMED = 20  # documents that an error names
@@ -80,27 +82,28 @@ def handle_of(*values: object) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def result_of(results: LRU[str, Result], handle: str) -> Result:
-    """The result that is remembered by a handle.
-
-    Raises:
-        InputError: If there is none.
-    """
-    if (result := results.find([handle]).get(handle)) is None:
-        raise InputError(
-            f"handle must be of one of the last {results.most} results, got {handle!r:.80}"
-        )
-    return result
+def room_of(result: Result) -> int:
+    """Characters of a result's documents, by which results that are remembered are bounded."""
+    return sum(len(document.text) for document in result.documents)
 
 
 def shown(
-    result: Result, reader: ReaderLike, document: str, query: str, cursor: str, max_tokens: int
+    handle: str,
+    result: Result | None,
+    reader: ReaderLike,
+    max_tokens: int,
+    *,
+    query: str,
+    cursor: str,
+    document: str = "",
 ) -> DroppedPage:
-    """A page of what was left out of a result; see `dropped_spans` and `dropped_page`.
+    """A page of what was left out of the result of a handle: see `dropped_page`.
 
     Raises:
-        InputError: As these.
+        InputError: As these, or if there is no such result.
     """
+    if result is None:
+        raise InputError(f"handle must be of a result that is remembered, got {handle!r:.80}")
 
     def tokens(page: DroppedPage) -> int:
         return reader.count([json.dumps(asdict(page), indent=2, ensure_ascii=False)])[0]

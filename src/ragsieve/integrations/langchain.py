@@ -106,9 +106,8 @@ def _as_chat(message: BaseMessage) -> dict[str, Any]:
 def _changed(message: BaseMessage, outcome: Outcome) -> BaseMessage:
     held = getattr(message, "artifact", None)
     others = held if isinstance(held, Mapping) else {} if held is None else {"artifact": held}
-    about = {**outcome.about, "handle": outcome.handle}
     update = {
         "content": with_texts(message.content, outcome.texts),
-        "artifact": {**others, KEY: about},
+        "artifact": {**others, KEY: outcome.about},
     }
     return message.model_copy(update=update)

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from ragsieve import models
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
-from ragsieve.integrations.dropped import PAGE, DroppedPage, handle_of, result_of, shown
+from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
@@ -143,7 +143,7 @@ class _Tools:
         self._server = server
         self._sources = sources
         self._load = cache(models.defer)
-        self._results: LRU[str, Result] = LRU(_HANDLES)
+        self._results: LRU[str, Result] = LRU(_HANDLES, room_of, ROOM)
 
     async def filter_documents(
         self, question: str, documents: list[AnyPassed], max_tokens: int | None = None
@@ -198,13 +198,14 @@ class _Tools:
             cursor: Of the page before, to read on.
             max_tokens: The page is never longer.
         """
-        if self._server and not self._results.find([handle]):
+        result = self._results.find([handle]).get(handle)
+        if self._server and result is None:
             asked = {"handle": handle, "query": query, "cursor": cursor, "max_tokens": max_tokens}
             return await in_thread(_asked, self._server, asked)
+        options = {"query": query, "cursor": cursor, "document": document}
         try:
-            result = result_of(self._results, handle)
             reader = self._system.reader
-            return await in_thread(shown, result, reader, document, query, cursor, max_tokens)
+            return await in_thread(shown, handle, result, reader, max_tokens, **options)
         except RagsieveError as error:
             raise ToolError(one_line(error)) from error
 

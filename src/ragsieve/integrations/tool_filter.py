@@ -18,9 +18,9 @@ from msgspec import structs
 
 from ragsieve.budget import LIMITS, fit_parts
 from ragsieve.documents import unused_id
-from ragsieve.errors import one_line
+from ragsieve.errors import Overdue, one_line
 from ragsieve.integrations.base import Adapter, kept, probability
-from ragsieve.integrations.dropped import PAGE, DroppedPage, handle_of, result_of, shown
+from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import (
     LEFT_OUT,
@@ -68,9 +68,9 @@ class Outcome:
         passed: Why it passed as it was; empty where it was cut.
         handle: By which `ToolFilter.show_dropped` shows what was cut; empty where nothing was.
         texts: Its new texts by their places in the content; empty where it passed.
-        about: What was kept and dropped, and why: see `filter_tool_messages` of
-            `ragsieve.integrations.langchain`.
         warnings: What the filter did without, or how it failed, a line each.
+        result: What the filter made of its texts; None where it passed.
+        places: Places in the content of the result's documents, by their ids.
     """
 
     tool: str
@@ -81,8 +81,26 @@ class Outcome:
     passed: str = ""
     handle: str = ""
     texts: Texts = field(default_factory=dict, repr=False)
-    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+    result: Result | None = field(default=None, repr=False)
+    places: Mapping[str, int | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Provenance as JSON values: see `ragsieve.integrations.langchain.filter_tool_messages`."""
+        about: dict[str, Any] = {"kept": [], "dropped": [], "handle": self.handle}
+        if self.result is None:
+            return about
+        for row in self.result.rows:
+            if row["document"] in self.places:
+                more = () if row["kept"] else ("stage", "reason")
+                span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
+                spans = about["kept" if row["kept"] else "dropped"]
+                spans.append({"part": self.places[row["document"]], **span})
+        found = kept(self.result, range(len(self.result.documents)))
+        if written := [one.about for one in found if one.place is None]:
+            about["written"] = written
+        return {**about, "question": self.question, "answerable": probability(self.result)}
 
     def to_dict(self) -> dict[str, Any]:
         """All but its texts and what is in them, as JSON values."""
@@ -148,8 +166,7 @@ class ToolFilter:
         self.sieve, self.rules, self.tell = sieve or Adapter(), as_rules(tools), tell
         self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
         self._on_result = on_result
-        self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED)
-        self._results: LRU[str, Result] = LRU(_REMEMBERED)
+        self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED, _room, ROOM)
         self._prefixes = Prefixes()
 
     def __call__(self, messages: Sequence[Any]) -> Cut:
@@ -180,7 +197,7 @@ class ToolFilter:
 
     def remembers(self, handle: str) -> bool:
         """Whether a handle is of a result that is remembered."""
-        return bool(self._results.find([handle]))
+        return bool(self._outcomes.find([handle]))
 
     def show_dropped(
         self, handle: str, query: str = "", cursor: str = "", max_tokens: int = PAGE
@@ -197,8 +214,9 @@ class ToolFilter:
             InputError: If the handle is of no result that is remembered, or an argument breaks its
                 rule.
         """
-        result = result_of(self._results, handle)
-        return shown(result, self.sieve.loaded.reader, "", query, cursor, max_tokens)
+        known = self._outcomes.find([handle]).get(handle)
+        result, reader = known.result if known else None, self.sieve.loaded.reader
+        return shown(handle, result, reader, max_tokens, query=query, cursor=cursor)
 
     def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
         rule = rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
@@ -206,10 +224,11 @@ class ToolFilter:
             return None
         values = [self.label, self.sieve.max_tokens, structs.asdict(rule), dict(budgets)]
         handle = handle_of(*values, one.call, one.question, one.texts, one.failed)
-        if known := self._outcomes.find([handle]).get(handle):
-            return known
+        outcome = self._outcomes.find([handle]).get(handle)
         try:
-            outcome = self._cut(one, rule, handle, budgets)
+            outcome = outcome or self._cut(one, rule, handle, budgets)
+        except Overdue:
+            raise
         except Exception as error:  # anyone's stage: "keep" promises the result, whatever fails
             if self.sieve.on_error == "raise":
                 raise
@@ -244,9 +263,9 @@ class ToolFilter:
         passed = replace(passed, warnings=tuple(result.trace.warnings))
         if after > passed.tokens_before * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
-        self._results.keep({handle: result})
-        about = _about(parts, result)
-        return replace(passed, tokens_after=after, handle=handle, texts=new, about=about)
+        places = {name: part.place for part in parts for name in part.names}
+        cut = replace(passed, tokens_after=after, handle=handle, texts=new)
+        return replace(cut, result=result, places=places)
 
 
 def _reason(one: ToolResult) -> str:
@@ -336,22 +355,8 @@ def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
     return new
 
 
-def _about(parts: Sequence[_Part], result: Result) -> dict[str, Any]:
-    """Provenance of a result as JSON values."""
-    about: dict[str, Any] = {"kept": [], "dropped": [], "answerable": probability(result)}
-    places = {name: part.place for part in parts for name in part.names}
-    for row in result.rows:
-        if row["document"] in places:
-            more = () if row["kept"] else ("stage", "reason")
-            span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
-            about["kept" if row["kept"] else "dropped"].append(
-                {"part": places[row["document"]], **span}
-            )
-    if written := [
-        one.about for one in kept(result, range(len(result.documents))) if one.place is None
-    ]:
-        about["written"] = written
-    return {**about, "question": result.query.text}
+def _room(outcome: Outcome) -> int:
+    return room_of(outcome.result) if outcome.result else 0
 
 
 def _line(handle: str, result: Result) -> str:

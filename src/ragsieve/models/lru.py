@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -17,10 +19,14 @@ class LRU(Generic[K, V]):
 
     Args:
         most: Entries that are kept; those used longest ago go first.
+        size: How much room an entry takes; none where None.
+        room: What all that are kept may take together.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(
+        self, most: int, size: Callable[[V], int] | None = None, room: float = math.inf
+    ) -> None:
+        self.most, self._size, self._room = most, size, room
         self._entries: dict[K, V] = {}
 
     def find(self, keys: Iterable[K]) -> dict[K, V]:
@@ -33,5 +39,8 @@ class LRU(Generic[K, V]):
         for key, value in entries.items():
             self._entries.pop(key, None)
             self._entries[key] = value  # at the end
-        for key in [*self._entries][: max(0, len(self._entries) - self.most)]:
+        held = [*self._entries.items()]
+        sizes = accumulate(self._size(value) if self._size else 0 for _, value in reversed(held))
+        stay = min(self.most, sum(total <= self._room for total in sizes))
+        for key, _ in held[: len(held) - stay]:
             self._entries.pop(key, None)

@@ -86,7 +86,7 @@ def test_the_agent_can_ask_for_what_was_cut() -> None:
     shown, wrong = [output for _, output in outputs(model.calls[-1].input)]
 
     assert "The tower is 330 metres tall." in shown and "TopK(k=1)" not in read[0][1]
-    assert wrong.startswith("Error: handle must be of one of")
+    assert wrong.startswith("Error: handle must be of a result")
 
 
 def test_only_chosen_tools_are_filtered() -> None:

@@ -423,7 +423,7 @@ def test_results_of_tools_are_filtered_where_the_server_says_so(
     before, after = (int(reply.headers[f"x-ragsieve-tokens-{n}"]) for n in ("before", "after"))
     assert after < before / 5 and float(reply.headers["x-ragsieve-seconds"]) > 0
     assert "It was a hit in week 7 of May." in page["runs"][0]["text"]
-    assert (422, "handle must be of one of") == (
+    assert (422, "handle must be of a resu") == (
         wrong.status_code,
         wrong.json()["error"]["message"][:24],
     )

@@ -234,7 +234,7 @@ def test_dropped_text_is_looked_for_by_words() -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [
-        ("show_dropped", {"handle": "x"}, "handle must be of one of the last 256 results, got 'x'"),
+        ("show_dropped", {"handle": "x"}, "handle must be of a result that is remembered, got 'x'"),
         ("filter_documents", {"question": " ", "documents": []}, "must not be blank"),
         ("filter_documents", {"question": "q", "documents": [], "max_tokens": -1}, "max_tokens"),
         (
