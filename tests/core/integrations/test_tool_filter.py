@@ -16,7 +16,7 @@ from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import ToolRule, ToolRules, failed, rule_for
 from ragsieve.integrations.tool_filter import Cut, ToolFilter
-from ragsieve.integrations.tools import tool_results
+from ragsieve.integrations.tools import tool_results, turns_of
 from ragsieve.schema import read
 
 QUESTION = "Which cable feeds the pump?"
@@ -180,6 +180,28 @@ def test_a_question_is_of_the_call() -> None:
         ("look", "not JSON\nThanks!"),
         ("lost", "Thanks!"),
     ] == [(one.tool, one.question) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("last", "follows"),
+    [
+        ("How tall is it?", True),
+        ("And in winter?", True),
+        ("what did they say about the roof", True),
+        ("When was the Forth Bridge opened to its first train?", False),
+        ("Who painted the ceiling of the chapel?", False),
+        ("Which film did he make in 1994?", False),
+    ],
+)
+def test_a_question_that_follows_another_is_read_with_it(last: str, follows: bool) -> None:
+    """Where it is short, or refers to what it does not name; else a change of topic costs."""
+    before = [("user", "Who designed the Eiffel Tower?"), ("assistant", "Stephen Sauvestre.")]
+    turns = [*before, ("user", last), ("assistant", ""), ("tool", "x")]
+    question = turns_of([{"role": role, "content": text} for role, text in turns])
+    whole = "\n".join(f"{role}: {text}" for role, text in turns[:3])
+
+    assert question == (whole if follows else last)
+    assert last == turns_of([{"role": "user", "content": last}]) and "" == turns_of([])
 
 
 def measured(name: str) -> Any:

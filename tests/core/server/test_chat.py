@@ -446,6 +446,15 @@ def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
     broken = asked.post(CHATS, json=budget)
     (result,) = broken.json()["ragsieve"]["tool_results"]
 
+    follows = [
+        *first,
+        *more[:1],
+        {"role": "user", "content": f"<documents>{BLOCK}</documents>Why?"},
+    ]
+    asked_for = asked.post(CHATS, json={"messages": follows, "ragsieve": {"trace": True}}).json()
+    said = "user: Who sang Summer Breeze?\nassistant: Seals.\nuser: Why?"
+
+    assert said == asked_for["ragsieve"]["query"]
     assert sent[1] == [*sent[0], *more]
     assert "It rained" not in sent[0][0]["content"] and RAIN == sent[0][3]["content"]
     assert ["0", "0"] == [reply.headers["x-ragsieve-cache-broken"] for reply in replies]
