@@ -2,10 +2,11 @@
 
     python benchmarks/excerpt_curve.py ../shared/data --questions 60
 
-Sets with passages and pages that a search gave; questions of the test part whose answer lies in
-some document. Every method fills the same budgets of characters, over the whole response: the first
-characters of the documents as they were retrieved, the best sentences by BM25 or by cosine, and the
-default filter's excerpts, as promised or filled up to the budget.
+Sets with passages and pages that a search gave; questions whose answer lies in some document, of
+sets that the pruner learnt from those of the test part. Every method fills the same budgets of
+characters, over the whole response: the first characters of the documents as they were retrieved,
+the best sentences by BM25 or by cosine, and the default filter's excerpts, as promised or filled up
+to the budget.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ragsieve.types import Example
 from ragsieve_research.datasets.parts import part_of
 
 SETS = ("simpleqa_web", "realtimeqa_web", "realtimeqa_sources", "retrievalqa", "asqa")
+LEARNT = {"retrievalqa", "asqa"}
 BUDGETS = (250, 500, 1000, 2000, 4000)
 Method = Callable[[Example], Callable[[int], str]]
 """What makes of a question what gives the text within a budget."""
@@ -57,10 +59,11 @@ def shown(result: Result) -> str:
     return "\n".join(one.text for document in excerpts_of(result) for one in document.excerpts)
 
 
-def questions(path: Path, most: int) -> list[Example]:
-    """Test questions whose answer lies in some document."""
+def questions(folder: Path, name: str, most: int) -> list[Example]:
+    """Questions of a set whose answer lies in some document."""
+    path = folder / f"{name}.jsonl.gz"
     parsed = (parse_record(line) for _, line in lines(path))
-    held = (e for e in parsed if part_of(e.query.text) == "test")
+    held = (e for e in parsed if name not in LEARNT or part_of(e.query.text) == "test")
     found = (e for e in held if any(contains_answer(d.text, e.answers) for d in e.documents))
     return [*islice(found, most)]
 
@@ -90,7 +93,7 @@ def main() -> None:
     print("| --- |" + " ---: |" * (len(BUDGETS) + 1))
     overall: dict[str, list[list[float]]] = {name: [] for name in methods}
     for name in SETS:
-        some = questions(options.data / f"{name}.jsonl.gz", options.questions)
+        some = questions(options.data, name, options.questions)
         for label, method in methods.items():
             table: list[list[float]] = []
             for example in some:

@@ -19,7 +19,7 @@ from ragsieve.types import Query, Segment
 
 @dataclass(frozen=True)
 class Pruner(Scorer):
-    """Probability that a segment is needed for the answer, in [0, 1], read in its document.
+    """Probability that a segment is evidence, in [0, 1], read in its document.
 
     The model reads the segments of each document in their order there, whatever order they come
     in; a span that comes twice is read once. Before its own score, ``pruner``, a segment gets

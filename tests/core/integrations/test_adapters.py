@@ -454,14 +454,18 @@ def test_hostile_texts_come_out_verbatim(framework: Framework) -> None:
         assert one.text.split() == " ".join(HOSTILE[int(one.id)][a:b] for a, b in spans).split()
 
 
-def test_a_promise_is_an_option(framework: Framework) -> None:
-    """``keep_answer`` of the default filter: the more is promised, the more is kept."""
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("keep_answer", (0.8, 0.99)), ("min_score", (0.2, 0.0)), ("min_answerable", (1.0, 0.0))],
+)
+def test_where_it_is_cut_is_an_option(
+    framework: Framework, name: str, values: tuple[float, float]
+) -> None:
+    """Of the default filter: the first value keeps less than the second."""
     documents = [framework.make(name, text) for name, text in TEXTS.items()]
     kept = []
-    for promise in (0.8, 0.99):
-        adapter = framework.adapter(
-            llm="fake:echo", options={"keep_answer": promise}, on_error="raise"
-        )
+    for value in values:
+        adapter = framework.adapter(llm="fake:echo", options={name: value}, on_error="raise")
         seen = [framework.see(d) for d in framework.run(adapter, QUESTION, documents)]
         kept.append({(one.id, s["start"]) for one in seen for s in one.metadata[KEY]["spans"]})
 
