@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError, ModelError, needs_extra
-from ragsieve.many import in_order
 from ragsieve.pipeline import System
 from ragsieve.questions import load_json
 from ragsieve.result import Result
-from ragsieve.tables import BATCH, row, schema
+from ragsieve.tables import BATCH, rows, schema
 from ragsieve.trace import Step
 from ragsieve.types import Query
 
@@ -220,7 +218,7 @@ class _Rows:
     def rows(self, records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Rows of results, in order."""
         self.steps = []
-        return [*in_order(partial(row, self.call), records, self.workers)]
+        return rows(self.call, records, self.workers)
 
 
 class _Files(_Rows):

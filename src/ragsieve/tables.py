@@ -6,7 +6,7 @@ and where known ``id``. A row of results is the same everywhere: see `schema`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -78,6 +78,11 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def rows(call: Call, records: Iterable[Mapping[str, Any]], workers: int) -> list[dict[str, Any]]:
+    """`row` of each record, so many at once, in their order."""
+    return [*in_order(partial(row, call), records, workers)]
+
+
 def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | None = None) -> Any:
     """See `ragsieve.System.map_dataset`."""
     with needs_extra("hub"):
@@ -87,8 +92,8 @@ def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | N
         records = (
             dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)
         )
-        rows = [*in_order(partial(row, call), records, workers)]
-        return {name: [one[name] for one in rows] for name in COLUMNS}
+        results = rows(call, records, workers)
+        return {name: [one[name] for one in results] for name in COLUMNS}
 
     return dataset.map(
         batch,
@@ -119,9 +124,7 @@ def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(f"a frame must be a table, got {type(frame).__name__}: {error}") from error
-    results = pa.Table.from_pylist(
-        [*in_order(partial(row, call), table.to_pylist(), workers)], schema=columns
-    )
+    results = pa.Table.from_pylist(rows(call, table.to_pylist(), workers), schema=columns)
     if isinstance(frame, pa.Table):
         return results
     return results.to_pandas() if hasattr(frame, "iloc") else type(frame)(results)

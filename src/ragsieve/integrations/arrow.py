@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from ragsieve.errors import InputError, check_range, needs_extra
 from ragsieve.integrations.base import Adapter
-from ragsieve.many import in_order
-from ragsieve.tables import row
+from ragsieve.tables import rows
 
 with needs_extra("arrow"):
     import pyarrow as pa
@@ -101,31 +100,29 @@ class Filter:
         if not single and not hasattr(texts.type, "value_type"):
             raise InputError(f"texts must be strings or lists of strings, got {texts.type}")
         given = [[one] if single else one for one in texts.to_pylist()]
-        rows = [*self.rows(query.to_pylist(), given)]
-        spans = [(one.spans[0] if one.spans else []) if single else one.spans for one in rows]
+        kept = self.rows(query.to_pylist(), given)
+        spans = [(one.spans[0] if one.spans else []) if single else one.spans for one in kept]
         kind = SPANS if single else pa.list_(SPANS)
-        return pa.array(spans, kind), pa.array([one.reason for one in rows], pa.string())
+        return pa.array(spans, kind), pa.array([one.reason for one in kept], pa.string())
 
-    def rows(self, queries: Iterable[Any], texts: Iterable[Sequence[Any] | None]) -> Iterator[Kept]:
-        """What is kept of the texts of each question, in order, several at once."""
-        return in_order(
-            lambda pair: self.row(*pair), zip(queries, texts, strict=True), self.workers
-        )
+    def rows(self, queries: Iterable[Any], texts: Iterable[Sequence[Any] | None]) -> list[Kept]:
+        """What is kept of the texts of each question, in order; nothing of what is no text."""
+        records = [
+            {
+                "query": query,
+                "documents": [{"id": str(n), "text": t or ""} for n, t in enumerate(own)],
+            }
+            for query, given in zip(queries, texts, strict=True)
+            for own in [given or ()]
+        ]
+        results = rows(self.adapter.loaded, records, self.workers)
+        return [
+            _kept(one["documents"], values) for one, values in zip(records, results, strict=True)
+        ]
 
     def row(self, query: Any, texts: Sequence[Any] | None) -> Kept:
-        """What is kept of the texts of a question; nothing of what is no text."""
-        named = [{"id": str(n), "text": text or ""} for n, text in enumerate(texts or ())]
-        values = row(self.adapter.loaded, {"query": query, "documents": named})
-        spans: list[list[dict[str, Any]]] = [[] for _ in named]
-        if values["error"]:
-            return Kept(spans, values["error"])
-        for one in values["verdicts"]:
-            if one["kept"] and one["document"] in map(str, range(len(named))):
-                spans[int(one["document"])].append({k: one[k] for k in ("start", "end", "score")})
-        if any(spans) or not any(one["text"].strip() for one in named):
-            return Kept(spans, None if any(spans) else "there is no text")
-        best = max(values["verdicts"], key=lambda one: one["score"] or 0.0)
-        return Kept(spans, f"{best['stage']}: {best['reason']}")
+        """The same of one question."""
+        return self.rows([query], [texts])[0]
 
     @property
     def adapter(self) -> Adapter:
@@ -133,6 +130,22 @@ class Filter:
         options = sorted(self.options.items())
         arguments = (self.system, self.llm, self.embedder, options, self.max_tokens)
         return _opened(pickle.dumps(arguments))
+
+
+def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:
+    """What a row of `ragsieve.tables.schema` says of its documents, whose ids are places."""
+    spans: dict[str, list[dict[str, Any]]] = {document["id"]: [] for document in documents}
+    if values["error"]:
+        return Kept([*spans.values()], values["error"])
+    for one in values["verdicts"]:
+        if one["kept"] and one["document"] in spans:
+            spans[one["document"]].append({k: one[k] for k in ("start", "end", "score")})
+    if any(spans.values()):
+        return Kept([*spans.values()], None)
+    gone = [one for one in values["verdicts"] if not one["kept"] and one["text"].strip()]
+    best = max(gone, key=lambda one: one["score"] or 0.0, default=None)
+    reason = f"{best['stage']}: {best['reason']}" if best else "there is no text"
+    return Kept([*spans.values()], reason)
 
 
 @lru_cache(maxsize=4)

@@ -85,14 +85,22 @@ def test_what_breaks_a_rule_is_named(make: Any, message: str) -> None:
         make()
 
 
-@pytest.mark.slow
-def test_ray_data_maps_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The class is what an actor is made of."""
-    ray = pytest.importorskip("ray.data")
+@pytest.fixture
+def ray_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A cluster of one process."""
+    ray: Any = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    pool = ray.ActorPoolStrategy(size=1)
+    ray.init(num_cpus=1, include_dashboard=False)
+    yield pytest.importorskip("ray.data")
+    ray.shutdown()
+
+
+@pytest.mark.slow
+def test_ray_data_maps_batches(ray_data: Any) -> None:
+    """The class is what an actor is made of."""
+    pool = ray_data.ActorPoolStrategy(size=1)
     options = {"fn_constructor_kwargs": OPTIONS, "batch_format": "pyarrow", "compute": pool}
-    rows = ray.from_arrow(TABLE).map_batches(Filter, **options).take_all()
+    rows = ray_data.from_arrow(TABLE).map_batches(Filter, **options).take_all()
 
     assert by_row(Filter(**OPTIONS)(TABLE).to_pylist()) == by_row(rows)
 
