@@ -145,7 +145,10 @@ def _lines(text: str) -> Iterator[_Line]:
 
 def _family(lines: Sequence[_Line]) -> str:
     """How comments begin in what the lines are written in; empty for what is no code."""
-    looked = [line.text for line in lines[:400]]
+    shown = [*_unquoted(lines[:400])]
+    looked = [line.text for line in shown]
+    if not looked:
+        return ""
     counts = {
         family: sum(bool(pattern.match(line)) for line in looked)
         for family, pattern in _FAMILIES.items()
@@ -157,11 +160,21 @@ def _family(lines: Sequence[_Line]) -> str:
     like = sum(any(pattern.match(line) for pattern in patterns) for line in looked)
     strong = sum(bool(_STRONG.match(line)) for line in looked)
     prose = sum(bool(_PROSE.match(line)) for line in looked)
-    margin = [line.text for line in lines[:400] if not line.indent]
+    margin = [line.text for line in shown if not line.indent]
     outer = sum(bool(_PROSE.match(line)) for line in margin if '"""' not in line)
     enough = counts[family] >= 2 and strong >= 2 and like >= _SHARE * len(looked)
     plain = prose > 0.3 * len(looked) or (outer > 0.3 * len(margin) and prose == outer)
     return family if enough and not plain else ""
+
+
+def _unquoted(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """Lines but for those inside a text between three quotes."""
+    inside = False
+    for line in lines:
+        marks = line.text.count('"""') + line.text.count("'''")
+        if not inside:
+            yield line
+        inside ^= marks % 2 == 1
 
 
 def _scan(text: str, lines: Sequence[_Line], family: str) -> None:

@@ -137,6 +137,13 @@ class _Units:
                 merged.append((start, end))
             else:
                 merged += self._sentences(start, end)
+                first, last = merged[-1]
+                if (
+                    kind == "tree"
+                    and not re.search(r"\w", self.text[first:last])
+                    and len(merged) > 1
+                ):
+                    merged[-2:] = [(merged[-2][0], last)]  # what closes a text in quotes
         return merged
 
     def _trimmed(self, spans: Iterable[Span]) -> list[Span]:

@@ -237,6 +237,20 @@ def test_kept_python_parses(max_chars: int, choices: list[bool]) -> None:
         assert line in PYTHON.splitlines() or "…" in line
 
 
+def test_a_long_docstring_is_cut_inside_its_quotes() -> None:
+    """Below the signature, with a mark; no unit is quotes alone, and the code stays code."""
+    said = "".join(f"    It says {n} of the many things to say.\n" for n in range(60))
+    text = f'def f(x):\n    """Say it.\n\n{said}    """\n    y = x\n    return y\n\n\n{PYTHON}'
+    units = spans(text)
+
+    assert all(any(map(str.isalpha, unit.text)) for unit in units)
+    for unit in units[:40:7]:
+        shown = joined(text, [(unit.start, unit.end)])
+
+        assert "def f(x):" in shown
+        assert "…" in ast.get_docstring(ast.parse(shown).body[0])  # type: ignore[arg-type, operator]
+
+
 @pytest.mark.parametrize("language", SOURCES)
 def test_code_is_cut_between_its_functions(language: str) -> None:
     """Brackets of every unit are closed, but for strings of several lines."""
