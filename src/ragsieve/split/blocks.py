@@ -138,11 +138,8 @@ class _Units:
             else:
                 merged += self._sentences(start, end)
                 first, last = merged[-1]
-                if (
-                    kind == "tree"
-                    and not re.search(r"\w", self.text[first:last])
-                    and len(merged) > 1
-                ):
+                fits = len(merged) > 1 and last - merged[-2][0] <= self.max_chars
+                if kind == "tree" and fits and not re.search(r"\w", self.text[first:last]):
                     merged[-2:] = [(merged[-2][0], last)]  # what closes a text in quotes
         return merged
 
