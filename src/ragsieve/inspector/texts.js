@@ -183,37 +183,62 @@ function rove(event, body) {
   next.focus();
 }
 
-// The context: a paragraph a document, as the generator reads it.
+// The context: a paragraph a document, as the generator reads it; a preview joins spans by itself.
 function drawContext(run) {
   const body = el("div", { class: "context", dir: "auto" });
   body.addEventListener("keydown", (event) => rove(event, body));
-  let paragraph = null, last = null, end = 0;
-  run.now.kept.slice(0, run.shown).forEach((segment, n) => {
-    const [number, start, stop] = run.view.segments[segment];
+  let n = 0;
+  for (const [number, pieces] of run.changed ? previewed(run) : run.view.read) {
+    if (n >= run.shown) break;
     const doc = run.view.documents[number];
-    if (number !== last) {
-      paragraph = el("p", {}, doc.title ? el("b", { class: "title" }, ...longText(doc.title, 600), ": ") : null);
-      if (doc.written_by) paragraph.prepend(el("span", { class: "chip wrote" }, "written"), " ");
-      body.append(paragraph);
-    } else {
-      const between = doc.text.slice(end, start);
-      paragraph.append(start >= end && !between.trim() ? head(between, 80) || "" : " ");
+    const paragraph = el("p", {}, doc.title ? el("b", { class: "title" }, ...longText(doc.title, 600), ": ") : null);
+    if (doc.written_by) paragraph.prepend(el("span", { class: "chip wrote" }, "written"), " ");
+    body.append(paragraph);
+    for (const [segment, piece] of pieces) {
+      if (n >= run.shown) break;
+      const [text, more] = longText(piece, 3000);
+      const shown = segment === null ? text : contextSpan(run, segment, n += 1, text);
+      paragraph.append(shown, ...(more ? [more] : []));
     }
-    [last, end] = [number, stop];
-    const span = run.bySegment.get(segment) || { segment, step: null, scores: {}, reason: "" };
-    const [text, more] = longText(doc.text.slice(start, stop), 3000);
-    const made = el("span", { class: "s kept" + (run.keptBefore.has(segment) ? "" : " fresh"),
-      role: "button", tabindex: "-1", "data-segment": segment },
-      el("b", { class: "n" }, String(n + 1)), text);
-    wireTip(made, () => tipOf(run, span));
-    made.addEventListener("click", (event) => find(run, segment, !event.detail));
-    paragraph.append(made, ...(more ? [more] : []));
-  });
+  }
   if (!run.now.kept.length) body.append(el("p", { class: "soft" }, "Nothing is kept: the generator answers by itself."));
   const left = run.now.kept.length - run.shown;
   if (left > 0) body.append(moreButton(() => { run.shown += STEP; paint(run); return 0; }, left, "span"));
   settle(body);
   return body;
+}
+
+function contextSpan(run, segment, n, text) {
+  const span = run.bySegment.get(segment) || { segment, step: null, scores: {}, reason: "" };
+  const made = el("span", { class: "s kept" + (run.keptBefore.has(segment) ? "" : " fresh"),
+    role: "button", tabindex: "-1", "data-segment": segment },
+    el("b", { class: "n" }, String(n)), text);
+  wireTip(made, () => tipOf(run, span));
+  made.addEventListener("click", (event) => find(run, segment, !event.detail));
+  return made;
+}
+
+// What is kept at the numbers set now, without the heads that a reader of structured text is shown.
+function previewed(run) {
+  const read = [];
+  let last = null, end = 0;
+  for (const segment of run.now.kept) {
+    const [number, start, stop] = run.view.segments[segment];
+    const text = run.view.documents[number].text;
+    if (number !== last) read.push([number, []]);
+    else read[read.length - 1][1].push([null, between(text, end, start)]);
+    read[read.length - 1][1].push([segment, text.slice(start, stop)]);
+    [last, end] = [number, stop];
+  }
+  return read;
+}
+
+// As ragsieve.formats.tree.between: white space as it stood, a blank line, or a mark for a cut.
+function between(text, end, start) {
+  const gap = text.slice(Math.min(start, end), Math.max(start, end));
+  if (start >= end && !gap.trim()) return head(gap, 80);
+  const begins = !text.slice(text.lastIndexOf("\n", start - 1) + 1, start).trim();
+  return gap.includes("\n") && (begins || /\n[ \t\r]*\n/.test(gap)) ? "\n\n" : " … ";
 }
 
 // Shows the span in its document; one who came by keyboard goes on from there.

@@ -7,8 +7,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
+from ragsieve.formats import joined
 from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
 from ragsieve.retriever import SOURCE_KEY
@@ -17,6 +19,8 @@ from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Document, Segment, rounded
 
 _ORDER = re.compile(r"Order\(by='(document|score|ends)'\)")
+
+_CLOSING = re.compile(r"[\s,;\]}]+\Z")
 
 Key = tuple[str, int, int]
 
@@ -55,6 +59,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
             for segment, count in zip(numbers.segments, counts, strict=True)
         ],
         "kept": [numbers.segment(segment) for segment in result.kept],
+        "read": _read(result, numbers),
         "steps": steps,
         "notes": result.trace.notes,
         "warnings": result.trace.warnings,
@@ -123,6 +128,28 @@ class _ViewNumbers:
             self._numbers[key] = len(self.segments)
             self.segments.append(segment)
         return self._numbers[key]
+
+
+def _read(result: Result, numbers: _ViewNumbers) -> list[list[Any]]:
+    """What the generator reads of each document: its number, and pieces of text with their span.
+
+    What no span says, as a header or a mark for what is left out, is a piece without one.
+    """
+    read = []
+    for _, group in groupby(result.kept, key=lambda segment: segment.document.id):
+        spans = [*group]
+        text = joined(spans[0].document.text, [(s.start, s.end) for s in spans])
+        pieces: list[tuple[int | None, str]] = []
+        at = 0
+        for span in spans:
+            said = span.text if text.find(span.text, at) >= 0 else _CLOSING.sub("", span.text)
+            place = text.find(said, at)
+            if said and place >= 0:
+                pieces += [(None, text[at:place]), (numbers.segment(span), said)]
+                at = place + len(said)
+        kept = [list(piece) for piece in [*pieces, (None, text[at:])] if piece[1]]
+        read.append([numbers.document(spans[0].document), kept])
+    return read
 
 
 def _spans(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve import Pipeline, System, select
+from ragsieve import Pipeline, System, answer, select, split
 from ragsieve.inspector import view
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.select.cut import Odds
@@ -264,6 +264,25 @@ def test_a_span_of_the_context_leads_to_its_place(show: Show) -> None:
 
     shown.page.wait_for_selector(".doc .found")
     assert 40 == len(shown.kept())
+
+
+def test_a_table_is_shown_as_the_generator_reads_it(show: Show) -> None:
+    """Below its header, with a mark for the rows that are left out."""
+    rows = "".join(f"| berth {n} | {n} m |\n" for n in range(30))
+    result = System(Pipeline(split.Blocks(), select.TopK(3)), answer.Reader(echo()))(
+        QUESTION, [f"| Name | Depth |\n|---|---|\n{rows}"]
+    )
+    shown = (
+        show([view(result)])
+        .page.locator(".context .s .n")
+        .evaluate_all(
+            "marks => { marks.forEach(mark => mark.remove()); "
+            "return document.querySelector('.context p').textContent; }"
+        )
+    )
+
+    assert "… 3 of 30 shown" in shown
+    assert result.text == shown
 
 
 def test_the_keyboard_keeps_its_place(show: Show, seen: Seen) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from ragsieve import Pipeline, System, answer, select, split
 from ragsieve.inspector import view
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
@@ -39,6 +41,29 @@ def test_every_finest_span_has_a_fate() -> None:
     assert "rank 3 is past k=2" == values["spans"][2]["reason"]
     assert "TopK(k=2)" == values["steps"][1]["stage"]
     assert ("first", QUESTION) == (values["name"], values["question"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One. Two. Three. It rained.\n\nFour. It snowed.",
+        "| berth | depth |\n|---|---|\n" + "".join(f"| berth {n} | {n} m |\n" for n in range(30)),
+        json.dumps({"berths": [{"name": f"B{n}", "text": "x y " * 9} for n in range(9)], "n": 9}),
+        "".join(f"berth_{n}:\n  crane: type {n}\n  depth: {n}\n" for n in range(9)),
+    ],
+)
+def test_the_page_shows_what_the_generator_reads(text: str) -> None:
+    """Joined as in the result, each span of it known by its number."""
+
+    def every_third(query: Query, segments: Any) -> list[Segment]:
+        return list(segments[1::3])
+
+    result = sieve(split.Blocks(), every_third)(QUESTION, [text])
+    values = view(result)
+    ((_, pieces),) = values["read"]
+
+    assert result.text == "".join(piece for _, piece in pieces)
+    assert values["kept"] == [segment for segment, _ in pieces if segment is not None]
 
 
 def test_places_count_as_a_browser_counts() -> None:
