@@ -78,8 +78,7 @@ def handle_of(*values: object) -> str:
     So a conversation that holds it reads the same each time, and whoever could guess a handle knows
     the texts already.
     """
-    text = json.dumps(values, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:12]
 
 
 def room_of(result: Result) -> int:

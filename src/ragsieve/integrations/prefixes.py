@@ -62,4 +62,4 @@ def _chain(messages: Sequence[Any]) -> list[bytes]:
 
 
 def _text(message: Any) -> str:
-    return json.dumps(message, ensure_ascii=False, sort_keys=True, default=str)
+    return json.dumps(message, ensure_ascii=False, default=str)

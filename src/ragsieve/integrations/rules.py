@@ -13,6 +13,7 @@ from ragsieve.formats import json_values
 from ragsieve.formats.tree import Node, Span
 from ragsieve.schema import Amount, Probability, Schema
 from ragsieve.split.structure import blocks
+from ragsieve.text import safe
 
 LEFT_OUT = "[left out]"
 """Text in the place of a field of which nothing is kept."""
@@ -146,7 +147,8 @@ def spliced(text: str, fields: Sequence[tuple[Span, str]]) -> str:
     """A JSON text with other strings in some places."""
     pieces, at = [], 0
     for (start, end), own in fields:
-        pieces += [text[at:start], json.dumps(own, ensure_ascii=text.isascii())]
+        ascii_only = text.isascii() or safe(own) != own  # what cannot be encoded is escaped
+        pieces += [text[at:start], json.dumps(own, ensure_ascii=ascii_only)]
         at = end
     return "".join([*pieces, text[at:]])
 

@@ -22,7 +22,7 @@ from ragsieve.server.faults import Fault, as_json, invalid, json_response
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
-from ragsieve.server.sieving import Forwarded, sieved, unfiltered_because
+from ragsieve.server.sieving import Forwarded, has_work, sieved, unfiltered_because
 from ragsieve.server.strict import parse_body
 from ragsieve.text import safe
 
@@ -136,6 +136,8 @@ async def _sieved(
     service: Service, name: str, budgets: dict[str, int], body: dict[str, Any]
 ) -> Forwarded:
     """The request to forward; where no thread is free in time, as it came."""
+    if not has_work(service, body):
+        return Forwarded(name)
     try:
         return await service.work.run(partial(sieved, service, name, budgets, body))
     except Exception as error:  # fail open: whatever it is, it shall not cost the answer

@@ -20,6 +20,7 @@ from ragsieve.integrations.tools import content_field, texts
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server.documents import (
+    OPEN,
     ChatDocuments,
     documents_of,
     users_of,
@@ -97,6 +98,16 @@ class Forwarded:
             own = result_dict(self.results[-1], self.system, trace=True)
         outcomes = [outcome.to_dict() for outcome in self.cut.outcomes.values()]
         return {**own, "tool_results": outcomes, "saving": self.saving}
+
+
+def has_work(service: Service, body: Mapping[str, Any]) -> bool:
+    """Whether a request may have documents, or results of tools that are filtered."""
+    messages = body.get("messages")
+    some = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    if body.get("documents") or (service.settings.filter_tools and any(map(content_field, some))):
+        return True
+    users = (one for one in some if one.get("role") == "user")
+    return any(OPEN in text for one in users for _, text in texts(one.get("content")))
 
 
 def sieved(
