@@ -16,10 +16,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ragsieve.models.pruner import SETTINGS, TOKENIZER, Pruner
+from ragsieve.models.pruner import SETTINGS, TOKENIZER
 from ragsieve.models.windows import Window, WindowTokenizer
 from ragsieve_research.train.export import export
-from ragsieve_research.train.promises import curve, levelled, log_odds, readings, thresholds
+from ragsieve_research.train.promises import recalibrated, thresholds
 from ragsieve_research.train.pruner_samples import labelled
 
 KINDS = {
@@ -66,11 +66,6 @@ def spread(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return records[:: -(-len(records) // MOST)]
 
 
-def write(folder: Path, settings: dict[str, Any]) -> None:
-    """Write what `Pruner` reads."""
-    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
@@ -81,27 +76,16 @@ def main() -> None:
     if options.checkpoint != options.output:
         windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
         export(options.checkpoint, options.output, windows=windows)
-    settings = json.loads((options.output / SETTINGS).read_text())
-    settings.pop("curve", None)
-    write(options.output, settings)
     groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for record in records:
         if kind := kind_of(record):
             groups[kind].append(record)
-    pruner = Pruner(str(options.output))
-    read_once = {kind: [*readings(pruner, spread(some))] for kind, some in groups.items()}
-    fitted = curve(one for some in read_once.values() for one in some)
-    settings["curve"] = fitted.to_dict()
-    write(options.output, settings)
-    pruner = Pruner(str(options.output))  # whose `leads` are calibrated
-    found = {
-        kind: [levelled(pruner, one._replace(scores=fitted(log_odds(one.scores)))) for one in some]
-        for kind, some in read_once.items()
-    }
+    found = recalibrated(options.output, {kind: spread(some) for kind, some in groups.items()})
     table = thresholds(found)
+    settings = json.loads((options.output / SETTINGS).read_text())
     answerable = {kind: sum(bool(q.holds.any()) for q in some) for kind, some in found.items()}
     settings |= {"thresholds": table, "calibrated_on": answerable}
-    write(options.output, settings)
+    (options.output / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
 
 
 if __name__ == "__main__":

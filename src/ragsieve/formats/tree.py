@@ -131,13 +131,19 @@ class Kept:
 
 
 def between(text: str, end: int, start: int) -> str:
-    """What joins a kept span to the next: the white space there, a blank line, or a mark."""
+    """What joins a kept span to the next: the white space there, a blank line, or a mark.
+
+    Between the rows of a short table it is a line break: a blank line would end the table.
+    """
     low, high = min(end, start), max(end, start)
     gap = text[low:high]
     if end <= start and not gap.strip():
         return gap
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     blank = re.search(r"\n[ \t\r]*\n", gap)
+    rows = text[text.rfind("\n", 0, low) + 1] + text[start : start + 1] == "||"
+    if rows and begins and not blank and end < start and "\n" in gap:
+        return "\n"
     return "\n\n" if "\n" in gap and (begins or blank) else " … "
 
 

@@ -82,6 +82,41 @@ def levelled(pruner: SentencePruner, one: Reading) -> ScoredQuestion:
     return ScoredQuestion(levels, one.holds)
 
 
+def recalibrated(
+    folder: Path, groups: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, list[ScoredQuestion]]:
+    """Fit the curve of a pruner's folder to all questions; return them as it then scores them.
+
+    Without a curve that rises, it has none.
+
+    Args:
+        folder: Its ``pruner.json`` is written anew, without the curve that it had.
+        groups: Questions that the net was not trained on, by their kind.
+
+    Raises:
+        InputError: If no sentence is known as evidence, or all are.
+    """
+    _set_curve(folder, None)
+    pruner = Pruner(str(folder))
+    known = {kind: [*readings(pruner, some)] for kind, some in groups.items()}
+    fitted = curve(one for some in known.values() for one in some)
+    if fitted.slope > 0:
+        _set_curve(folder, fitted)
+        pruner = Pruner(str(folder))  # whose `leads` are calibrated
+        known = {
+            kind: [one._replace(scores=fitted(log_odds(one.scores))) for one in some]
+            for kind, some in known.items()
+        }
+    return {kind: [levelled(pruner, one) for one in some] for kind, some in known.items()}
+
+
+def _set_curve(folder: Path, fitted: Logistic | None) -> None:
+    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    settings.pop("curve", None)
+    settings |= {"curve": fitted.to_dict()} if fitted else {}
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
 def curve(some: Iterable[Reading]) -> Logistic:
     """What makes log-odds of sentences those of their being evidence, by Platt's regression.
 

@@ -25,7 +25,7 @@ from ragsieve_research.models import store
 from ragsieve_research.train.artifacts import check_free, model_dir
 from ragsieve_research.train.evidence import RULE, SALT, Record, Share, records, share_of
 from ragsieve_research.train.plans import PrunerPlan
-from ragsieve_research.train.promises import check_shares, figures, promise, scored
+from ragsieve_research.train.promises import check_shares, figures, promise, recalibrated
 from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.run import Run, check_same_run
 
@@ -100,7 +100,7 @@ def make_pruner(
     exported = (work / "pruner").resolve()
     shutil.rmtree(exported, ignore_errors=True)
     export(work / "checkpoint", exported, layout=layout, windows=windows)
-    promised = promise(exported, scored(Pruner(str(exported)), parts["calibration"]))
+    promised = promise(exported, recalibrated(exported, {"own": parts["calibration"]})["own"])
     recipe = _judged(exported, parts["checking"], base, promised, plan)
     described = _described(recipe, plan.base)
     with model_dir(folder, recipe, plan, run.sources, **described) as fresh:
