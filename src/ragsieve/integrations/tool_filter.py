@@ -227,14 +227,14 @@ class ToolFilter:
         outcome = self._outcomes.find([handle]).get(handle)
         try:
             outcome = outcome or self._cut(one, rule, handle, budgets)
-        except Overdue:
-            raise
         except Exception as error:  # anyone's stage: "keep" promises the result, whatever fails
             if self.sieve.on_error == "raise":
                 raise
             line = one_line(f"{type(error).__name__}: {error}")
             logger.warning("a tool's result passes as it was, ragsieve failed: %s", line)
             outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
+            if isinstance(error, Overdue):
+                return outcome  # the next turn may have the time
         self._outcomes.keep({handle: outcome})  # a failure, too: later turns read the same
         return outcome
 

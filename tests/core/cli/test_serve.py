@@ -23,6 +23,9 @@ pytest.importorskip("prometheus_client")
 FAKES = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--system", "top-sentences")
 
 
+UPSTREAM = ("--upstream", "http://127.0.0.1:1/v1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -31,6 +34,7 @@ FAKES = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--system", "top-se
         (("--upstream", "ftp://x"), "upstream must be http(s)://host[:port][/path], got 'ftp://x'"),
         (("--upstream-key-env", "HOME"), "--upstream-key-env goes with --upstream"),
         (("--filter-tools", "*"), "--filter-tools and --tool-rules go with --upstream"),
+        ((*UPSTREAM, "--tool-rules", "rules.toml"), "rules.toml: tools[0].nam is not known; known"),
         (("--token-env", "NO_SUCH_NAME"), "--token-env must name a variable that is set"),
         (("--token-file", "short"), "a token must be 8 or more printable ASCII characters"),
         (("--token-file", "empty"), "--token-file must hold a token, got none in 'empty'"),
@@ -46,6 +50,7 @@ def test_bad_options_end_in_one_line(
     """Exit code 2, before a model is loaded."""
     Path("short").write_text("secret")
     Path("empty").write_text("\n")
+    Path("rules.toml").write_text('[[tools]]\nnam = "x"')
     code, out, err = ragsieve("serve", *FAKES, *arguments)
 
     assert (2, "") == (code, out)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from ragsieve import load
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, ModelError, Overdue
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import ToolRule, ToolRules, failed, rule_for
 from ragsieve.integrations.tool_filter import Cut, ToolFilter
 from ragsieve.integrations.tools import tool_results, turns_of
+from ragsieve.result import Result
 from ragsieve.schema import read
 
 QUESTION = "Which cable feeds the pump?"
@@ -147,6 +148,28 @@ def test_the_same_conversation_gives_the_same_bytes() -> None:
     assert [0, 0] == [first[0].cache_broken, later.cache_broken] and 3 == len(runs)
     assert later.messages[5]["content"] != later.messages[2]["content"]
     assert later.tokens.after < later.tokens.before and "Lamp 7 is" in page.runs[0].text
+
+
+@pytest.mark.parametrize("error", [ModelError("it broke"), Overdue("too late")])
+def test_a_failure_stays_as_it_was_sent_unless_time_was_short(error: Exception) -> None:
+    """Else a result would read otherwise at the next turn, and break a cache."""
+    system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+    runs: list[Result] = []
+
+    def fail(result: Result) -> None:
+        runs.append(result)
+        if len(runs) == 1:
+            raise error
+
+    results = ToolFilter(Adapter(system), on_result=fail)
+    given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
+    outcomes = [results(given).outcomes[2] for _ in range(2)]
+
+    assert ("the filter failed", str(error)) == (
+        outcomes[0].passed,
+        outcomes[0].warnings[0].partition(": ")[2],
+    )
+    assert isinstance(error, Overdue) is bool(outcomes[1].texts)
 
 
 def test_tokens_that_a_cache_loses_are_counted() -> None:
