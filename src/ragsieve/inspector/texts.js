@@ -238,7 +238,12 @@ function between(text, end, start) {
   const gap = text.slice(Math.min(start, end), Math.max(start, end));
   if (start >= end && !gap.trim()) return head(gap, 80);
   const begins = !text.slice(text.lastIndexOf("\n", start - 1) + 1, start).trim();
-  return gap.includes("\n") && (begins || /\n[ \t\r]*\n/.test(gap)) ? "\n\n" : " … ";
+  const blank = /\n[ \t\r]*\n/.test(gap);
+  const above = text[end ? text.lastIndexOf("\n", end - 1) + 1 : 0];
+  if (begins && !blank && end < start && gap.includes("\n") && above === "|" && text[start] === "|") {
+    return "\n";  // rows of a table
+  }
+  return gap.includes("\n") && (begins || blank) ? "\n\n" : " … ";
 }
 
 // Shows the span in its document; one who came by keyboard goes on from there.
