@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -127,9 +127,11 @@ class Filter:
     @property
     def adapter(self) -> Adapter:
         """The adapter with these arguments, one for a process."""
-        options = sorted(self.options.items())
-        arguments = (self.system, self.llm, self.embedder, options, self.max_tokens)
-        return _opened(pickle.dumps(arguments))
+        arguments = (self.system, self.llm, self.embedder, dict(self.options), self.max_tokens)
+        try:
+            return _opened(json.dumps(arguments, sort_keys=True))
+        except TypeError as error:
+            raise InputError(f"options must be JSON values, got {self.options!r:.80}") from error
 
 
 def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:
@@ -149,6 +151,5 @@ def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> 
 
 
 @lru_cache(maxsize=4)
-def _opened(pickled: bytes) -> Adapter:
-    system, llm, embedder, options, max_tokens = pickle.loads(pickled)
-    return Adapter(system, llm, embedder, dict(options), max_tokens, on_error="raise")
+def _opened(arguments: str) -> Adapter:
+    return Adapter(*json.loads(arguments), on_error="raise")
