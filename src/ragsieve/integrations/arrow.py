@@ -152,4 +152,5 @@ def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> 
 
 @lru_cache(maxsize=4)
 def _opened(arguments: str) -> Adapter:
-    return Adapter(*json.loads(arguments), on_error="raise")
+    system, llm, embedder, options, max_tokens = json.loads(arguments)
+    return Adapter(system, llm, embedder, options, max_tokens, on_error="raise")
