@@ -7,6 +7,7 @@ them is prose. `outline` finds them, `tree.units` cuts them, `joined` puts kept 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -85,9 +86,10 @@ def joined(text: str, spans: Sequence[Span]) -> str:
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:
     """A span as what lies in each region, and in none."""
     parts: list[tuple[int, int, Node | None]] = []
-    for root in roots:
-        if root.end <= start or root.start >= end:
-            continue
+    place = bisect_right(roots, start, key=lambda one: one.end)
+    while place < len(roots) and roots[place].start < end:
+        root = roots[place]
+        place += 1
         if start < root.start:
             parts.append((start, root.start, None))
         parts.append((max(start, root.start), min(end, root.end), root))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -44,7 +44,9 @@ def told(text: str, spans: Sequence[Span]) -> list[str]:
 
 def _told(text: str, span: Span, tables: Sequence[Node]) -> str:
     start, end = span
-    root = next((one for one in tables if one.head < end <= one.end and start < one.end), None)
+    place = bisect_right(tables, start, key=lambda one: one.end)
+    root = tables[place] if place < len(tables) and tables[place].head < end else None
+    root = root if root and end <= root.end else None
     header = root and [line for line in text[root.start : root.head].split("\n") if line.strip()]
     header = header and [line for line in header if not _RULED.match(line)]
     if not root or not header:
@@ -84,10 +86,9 @@ def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
     values = [1.0] * len(spans)
     asked = _words(question) - _STOP
     for root in outline(text):
-        if root.each:  # code, lists, tracebacks
-            continue
-        units = [n for n, (start, end) in enumerate(spans) if root.start < end and start < root.end]
-        if len(units) < _FEW:
+        first = bisect_right(spans, root.start, key=lambda span: span[1])
+        units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
+        if root.each or len(units) < _FEW:  # code, lists, tracebacks
             continue
         found = [asked & _words(" ".join(_said(text, root, spans[n]))) for n in units]
         often = Counter(word for some in found for word in some)

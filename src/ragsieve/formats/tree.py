@@ -139,12 +139,14 @@ def between(text: str, end: int, start: int) -> str:
     gap = text[low:high]
     if end <= start and not gap.strip():
         return gap
+    if "\n" not in gap:
+        return " … "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     blank = re.search(r"\n[ \t\r]*\n", gap)
     rows = text[text.rfind("\n", 0, low) + 1] + text[start : start + 1] == "||"
-    if rows and begins and not blank and end < start and "\n" in gap:
+    if rows and begins and not blank and end < start:
         return "\n"
-    return "\n\n" if "\n" in gap and (begins or blank) else " … "
+    return "\n\n" if begins or blank else " … "
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:

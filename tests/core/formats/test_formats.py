@@ -17,6 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ragsieve.formats import joined, outline
+from ragsieve.formats.rows import shares, told
 from ragsieve.split.blocks import Blocks
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
@@ -360,6 +361,32 @@ def test_time_grows_with_the_text(kind: str) -> None:
         times.append(time.process_time() - begun)
 
     assert times[1] < 10 * times[0] + 1.5
+
+
+REPEATED = {
+    "records": '{"id": 7, "name": "berth 7", "text": "It is deep and wide."}\n',
+    "rows": '"berth 7, north",7,crane 7,It is deep and wide.\n',
+    "entries": "berth:\n  crane: type 7\n  depth: 7\n",
+    "functions": "def f(x):\n    if x:\n        return 7\n    return x\n\n\n",
+    "tracebacks": f"12:00:01 ERROR failed\n{TRACE}\n",
+    "files": f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{HUNKS}",
+    "fences": "Do this:\n\n```python\nx = f(7)\n```\n\nIt is done.\n\n",
+    "sentences": "It is deep and wide. It rained on the pier. ",
+}
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_a_document_takes_time_by_its_length(kind: str) -> None:
+    """From the text to units, what is read and shared of them, and half of them joined."""
+    times = []
+    for size in (100_000, 400_000):
+        text = REPEATED[kind] * (size // len(REPEATED[kind]))
+        begun = time.process_time()
+        units = [(unit.start, unit.end) for unit in spans(text)]
+        told(text, units), shares("Is berth 7 deep?", text, units), joined(text, units[::2])
+        times.append(time.process_time() - begun)
+
+    assert times[1] < 6 * times[0] + 0.5
 
 
 def test_json_that_ends_early_is_said() -> None:
