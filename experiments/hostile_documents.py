@@ -12,7 +12,8 @@ the half of them names the question and a false answer, as an attacker would who
 Unless there is ``--llm``, the reader is an oracle that believes what it reads: of the right and the
 false answer it gives the one that stands first, and "not known" where there is neither. ``vote``
 lets it answer from each document by itself, and takes the answer that most give, as RobustRAG does
-with keywords (arXiv 2405.15556). ChunkRAG needs ``--llm``. `winnowrag-oracle` has a critic that
+with keywords (arXiv 2405.15556). False passages are one site's: ``vote by site`` counts an answer
+once for each site that gives it. ChunkRAG needs ``--llm``. `winnowrag-oracle` has a critic that
 knows the right answer. Needs `benchmarks/` installed.
 """
 
@@ -23,10 +24,12 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import ragsieve
 from ragsieve import models
+from ragsieve.documents import site
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import context
@@ -113,16 +116,27 @@ def systems(cases: Sequence[Case], llm: LLM | None, embedder: str) -> dict[str, 
 
         return ask
 
-    def vote(case: Case) -> tuple[str, str]:
+    def vote(case: Case, whose: Callable[[Document], str]) -> tuple[str, str]:
         query, documents = case.example.query, case.example.documents
         answers = [whole.ask(query, [one]).answer for one in documents]
         said = [normalise(answer.text) if answer else "" for answer in answers]
-        counts = Counter(one for one in said if one and one != normalise(UNKNOWN))
+        given = dict.fromkeys(zip(said, map(whose, documents), strict=True))
+        counts = Counter(one for one, _ in given if one and one != normalise(UNKNOWN))
         best = max(counts, key=lambda one: counts[one], default="")
         kept = [one for one, own in zip(documents, said, strict=True) if best and own == best]
         return "\n\n".join(f"{one.title}: {one.text}" for one in kept), best
 
-    return {name: asked(system) for name, system in built.items()} | {"vote": vote}
+    votes: dict[str, Ask] = {
+        "vote": partial(vote, whose=lambda document: document.id),
+        "vote by site": partial(vote, whose=false_or_site),
+    }
+    return {name: asked(system) for name, system in built.items()} | votes
+
+
+def false_or_site(document: Document) -> str:
+    """Where a document comes from: one site for all false ones."""
+    false = str(document.metadata.get("from", "")).startswith("false")
+    return "false.example" if false else site(document)
 
 
 def lies(options: argparse.Namespace) -> list[Case]:

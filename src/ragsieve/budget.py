@@ -10,14 +10,15 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
+from ragsieve.documents import site
 from ragsieve.errors import check_range
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Answer, Query, Segment, rounded
+from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _LEAST = 4  # words of the beginning of a sentence that is cut
@@ -64,18 +65,22 @@ class ContextBudget:
         max_chars: Characters of the whole context, in Unicode code points; not negative.
         max_tokens_per_document: Tokens of what the context has of one document, with its title.
         max_chars_per_document: Characters of the same.
+        max_share: Share of the tokens and characters of the whole context that it may have of one
+            site (`ragsieve.documents.site`), in [0, 1], so that nobody's documents push all others
+            out. Where all are of one site, the rest stays empty.
 
     Raises:
-        InputError: If a limit is negative.
+        InputError: If a limit breaks its rule.
     """
 
     max_tokens: int | None = None
     max_chars: int | None = None
     max_tokens_per_document: int | None = None
     max_chars_per_document: int | None = None
+    max_share: float | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, **dict.fromkeys(LIMITS, (0, None)))
+        check_range(self, **dict.fromkeys(LIMITS[:-1], (0, None)), max_share=(0, 1))
 
     def __repr__(self) -> str:
         known = {name: getattr(self, name) for name in LIMITS}
@@ -83,18 +88,38 @@ class ContextBudget:
         return ", ".join(f"{name}={value}" for name, value in shown.items())
 
     def passed(
-        self, segments: Sequence[Segment], reader: ReaderLike
+        self, segments: Sequence[Segment], reader: ReaderLike, most: int | None = None
     ) -> tuple[Sequence[Segment], _Limits] | None:
-        """Segments that are over limits, and the limits: of a document first; None where none."""
+        """Segments that are over limits, and the limits: of a document first; None where none.
+
+        Args:
+            segments: In a context.
+            reader: Reads it.
+            most: Tokens that the whole context may have beside.
+        """
         inner = _Limits(self.max_tokens_per_document, self.max_chars_per_document, "_per_document")
-        documents: dict[str, list[Segment]] = {}
-        for segment in segments if inner.any else ():
-            documents.setdefault(segment.document.id, []).append(segment)
-        whole = _Limits(self.max_tokens, self.max_chars)
-        for some, limits in (*((one, inner) for one in documents.values()), (segments, whole)):
+        tokens = [limit for limit in (self.max_tokens, most) if limit is not None]
+        whole = _Limits(min(tokens, default=None), self.max_chars)
+        own = _Limits(self._shared(self.max_tokens), self._shared(self.max_chars), " of a site")
+        groups = [(some, inner) for some in _grouped(segments, lambda d: d.id, inner)]
+        groups += [(some, own) for some in _grouped(segments, site, own)]
+        for some, limits in (*groups, (segments, whole)):
             if some and limits.any and limits.over(reader.context(some), reader):
                 return some, limits
         return None
+
+    def _shared(self, limit: int | None) -> int | None:
+        return None if limit is None or self.max_share is None else int(limit * self.max_share)
+
+
+def _grouped(
+    segments: Sequence[Segment], name: Callable[[Document], str], limits: _Limits
+) -> Iterable[Sequence[Segment]]:
+    """Segments by a name of their documents; none where nothing limits them."""
+    groups: dict[str, list[Segment]] = {}
+    for segment in segments if limits.any else ():
+        groups.setdefault(name(segment.document), []).append(segment)
+    return groups.values()
 
 
 LIMITS = tuple(field.name for field in fields(ContextBudget))
@@ -141,9 +166,14 @@ class _Limits(NamedTuple):
 class _Layout:
     """Segments best first, and the lengths of some of them in a reader's context."""
 
-    def __init__(self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike) -> None:
+    def __init__(
+        self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, question: str
+    ) -> None:
+        from ragsieve.text import adds_nothing  # loads splitters of sentences
+
         self.limits, self.reader = limits, reader
-        self.ranked = list({s.key: s for s in best_first(segments)}.values())
+        ranked = {s.key: s for s in best_first(segments)}.values()
+        self.ranked = sorted(ranked, key=lambda s: adds_nothing(s.text, question))
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
         sizes = limits.sizes([s.text for s in segments], reader)
         self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}
@@ -188,15 +218,25 @@ def fit_parts(
     budget: ContextBudget,
     reader: ReaderLike,
     query: Query | None = None,
+    most: int | None = None,
 ) -> tuple[list[Segment], list[Segment]]:
     """`fit` to all limits; with a question the best segment that does not fit is cut by its parts.
+
+    A segment that says nothing but the question (`ragsieve.text.adds_nothing`) comes last.
+
+    Args:
+        segments: Some of a question's documents.
+        budget: The limits.
+        reader: Counts.
+        query: The question.
+        most: Tokens that the whole may have beside.
 
     Returns:
         The segments, of a document or of all one in parts where it was cut, and those of them that
         are kept.
     """
     finer, kept = list(segments), list(segments)
-    while passed := budget.passed(kept, reader):
+    while passed := budget.passed(kept, reader, most):
         some, limits = passed
         cut, stay = _fitted(some, limits, reader, query)
         kept = _exchanged(kept, some, stay)
@@ -229,7 +269,7 @@ def _fitted(
 ) -> tuple[list[Segment], list[Segment]]:
     """`fit_parts` of segments that pass limits of their whole text."""
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
-    layout = _Layout(segments, limits, reader)
+    layout = _Layout(segments, limits, reader, query.text if query else "")
     fitting = layout.best()
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]

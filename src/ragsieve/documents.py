@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
 from ragsieve.errors import InputError
 from ragsieve.trace import note
@@ -150,6 +151,29 @@ def listed_in_json(values: Sequence[Any]) -> list[dict[str, Any]]:
         name = document.get("id")
         documents.append({**document, "id": str(place) if name is None else str(name)})
     return documents
+
+
+def site(document: Document) -> str:
+    """Who a document comes from: the domain of its URL, else its source, else itself.
+
+    The URL is its ``source`` or, in its metadata, ``source``, ``url`` or ``link``. Hosts of one
+    registered domain are one site: its last two labels, or three where these are as short as in
+    ``co.uk``.
+    """
+    places = (document.source, *(document.metadata.get(key) for key in ("source", "url", "link")))
+    named = [place.strip() for place in places if isinstance(place, str) and place.strip()]
+    for place in named:
+        try:
+            host = (urlsplit(place).hostname or "").rstrip(".")
+        except ValueError:  # brackets that hold no address
+            continue
+        labels = host.split(".")
+        if len(labels) > 2 and not labels[-1].isdecimal():
+            short = len(labels[-1]) == 2 and len(labels[-2]) <= 3
+            host = ".".join(labels[-3 if short else -2 :])
+        if host:
+            return host
+    return named[0] if named else f"#{document.id}"
 
 
 def _filled(document: Document, copy: Document) -> Document:

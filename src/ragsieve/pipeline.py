@@ -49,7 +49,7 @@ class System:
             taken as it is: see `ragsieve.retriever.as_source`.
 
     Raises:
-        InputError: If a limit is negative, or ``source`` is none.
+        InputError: If a limit breaks its rule, or ``source`` is none.
     """
 
     stage: Stage
@@ -59,6 +59,7 @@ class System:
     max_chars: int | None = field(default=None, kw_only=True)
     max_tokens_per_document: int | None = field(default=None, kw_only=True)
     max_chars_per_document: int | None = field(default=None, kw_only=True)
+    max_share: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.source is not None:
@@ -109,12 +110,12 @@ class System:
         documents, read = _with_found(inputs, evidence, result.found)
         before, after = self._lengths(read, kept)
         limit = before if self.max_tokens is None else min(before, self.max_tokens)
-        others = replace(self.budget, max_tokens=None)
+        shares = self.max_share is not None
+        others = self.budget if shares else replace(self.budget, max_tokens=None)
         # over the budget, or in a new order that needs more joints
         if after > limit or others.passed(kept, self.reader):
             with step(f"System({self.budget!r})", kept) as record:
-                budget = replace(others, max_tokens=limit)
-                finer, kept = fit_parts(kept, budget, self.reader, query)
+                finer, kept = fit_parts(kept, self.budget, self.reader, query, before)
                 record.before, record.after = tuple(finer), tuple(kept)
             before, after = self._lengths(read, kept)
         again = partial(self._cut_again, query, inputs, evidence, trace)
@@ -281,6 +282,7 @@ class System:
         max_chars: int | None = None,
         max_tokens_per_document: int | None = None,
         max_chars_per_document: int | None = None,
+        max_share: float | None = None,
     ) -> System:
         """The same, cutting at other numbers; what is None stays as it is.
 
@@ -307,7 +309,7 @@ class System:
             if value is not None:
                 shown = "min_score, a threshold" if name == "min_score" else name
                 raise InputError(f"no stage of this system cuts at {shown}, got {value!r}")
-        given = (max_tokens, max_chars, max_tokens_per_document, max_chars_per_document)
+        given = (max_tokens, max_chars, max_tokens_per_document, max_chars_per_document, max_share)
         pairs = zip(LIMITS, given, strict=True)
         limits: dict[str, Any] = {name: value for name, value in pairs if value is not None}
         return replace(self, stage=stage, **limits)

@@ -72,6 +72,7 @@ class Result:
         max_chars: int | None = None,
         max_tokens_per_document: int | None = None,
         max_chars_per_document: int | None = None,
+        max_share: float | None = None,
     ) -> Result:
         """The result of filtering anew with these numbers; no model reads again.
 
@@ -95,6 +96,7 @@ class Result:
             max_chars=max_chars,
             max_tokens_per_document=max_tokens_per_document,
             max_chars_per_document=max_chars_per_document,
+            max_share=max_share,
         )
 
     @property

@@ -22,7 +22,7 @@ from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
-from ragsieve.schema import Amount, Schema, fits
+from ragsieve.schema import Amount, Probability, Schema, fits
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
 
@@ -64,6 +64,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         max_chars: Budget, in characters.
         max_tokens_per_document: Budget of each document, in the LLM's tokens.
         max_chars_per_document: Budget of each document, in characters.
+        max_share: The share of a budget that the documents of one site may take, 0 to 1.
         on_error: keep: a stage that fails is skipped, and a warning says so.
     """
 
@@ -83,6 +84,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     max_chars: Amount | None = None
     max_tokens_per_document: Amount | None = None
     max_chars_per_document: Amount | None = None
+    max_share: Probability | None = None
     on_error: OnError = "raise"
 
     def replaced(self, **changes: Any) -> SystemSpec:

@@ -26,6 +26,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
 _SPACELESS = re.compile(f"[{_LETTERS}]")
 _COUNTED = re.compile(rf"[{_LETTERS}]|[^\s{_LETTERS}]+")
+_ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
@@ -250,6 +251,16 @@ def repeats(text: str, question: str) -> bool:
     asked, said = word_counts(question).keys(), word_counts(text).keys()
     same = len(asked & said)
     return same >= max(3, 0.6 * len(asked)) and 2 * same >= len(said)
+
+
+def adds_nothing(text: str, question: str) -> bool:
+    """Whether a text has no word that the question does not have, and so cannot answer it.
+
+    Never of a question that can be answered by its own words: without "who", "what" and their like,
+    or with "or".
+    """
+    asked, said = {*words(question)}, {*words(text)}
+    return bool(asked & _ASKS) and "or" not in asked and bool(said) and said <= asked
 
 
 def word_f1(some: Counter[str], other: Counter[str]) -> float:

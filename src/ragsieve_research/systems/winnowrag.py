@@ -49,7 +49,9 @@ class Winnow:
     ends. A consistent answer rests on the agents that gave it. It does not stand where all are
     called incorrect, or one that is not gave another: see `Critic`. Of majorities one with an empty
     answer comes last. More than two duplicates merge in one ellipse. A merged agent votes as often
-    as agents gave its answer; one that was called incorrect brings documents, but no vote.
+    as agents gave its answer; one that was called incorrect brings documents, but no vote. An
+    answer has no more votes than sites (`ragsieve.documents.site`) speak for it, and where a
+    majority decides between answers the trace warns how narrowly.
     """
 
     agent: Agent

@@ -204,6 +204,20 @@ def test_more_documents_break_a_tie() -> None:
     assert (["b", "c"], "Paris") == (ended.kept, ended.end["answer"])
 
 
+def test_agents_of_one_site_have_one_vote() -> None:
+    """Two of it say Paris, from three documents; one of another says Rome, and comes first."""
+    places = {"a": (0, 0), "b": (10, 0), "b2": (10, 1), "c": (30, 0)}
+    said = {"a": "Rome", "b": "Paris", "b2": "Paris", "c": "Paris"}
+    urls = {"a": "http://true.org"} | dict.fromkeys(("b", "b2", "c"), "http://false.org/x")
+    segments = [Segment.whole(Document(name, name, source=urls[name])) for name in places]
+    ended = held(places, said, [DISTINCT, verdict([])], segments=segments, clusters=3, rounds=1)
+    alike = held(places, said, [DISTINCT, verdict([])], clusters=3, rounds=1)
+
+    assert ("Rome", "Paris") == (ended.end["answer"], alike.end["answer"])
+    assert ["a majority decides, by 1 to 1 votes, of each site at most one"] == ended.step.warnings
+    assert "by 2 to 1 votes" in alike.step.warnings[0]
+
+
 def test_the_first_agent_breaks_what_is_a_tie_still() -> None:
     """One document each: what is retrieved first counts."""
     ended = held(APART, CAPITALS, [DISTINCT, verdict([])], rounds=1)
