@@ -49,6 +49,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "records",
             "retriever",
             "budget",
+            "parts",
             "ends",
             "many",
             "tables",

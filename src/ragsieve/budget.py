@@ -10,30 +10,24 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
 from ragsieve.errors import check_range
+from ragsieve.parts import ROW, RULE, Span, parts
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _LEAST = 4  # words of the beginning of a sentence that is cut
 _ALSO = 0.5  # share of the nearest part's value from which others are taken before other segments
-_ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]+ \| [^|\n]+ \| |[^\t\n]*\t")
-_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
-_STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
-_HEAD = re.compile(r" {0,3}#{1,6}[ \t]|\s*(?:\*\*|__).{1,200}(?:\*\*|__):?\s*$|.{1,200}[:：]\s*$")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _WORDS = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+")
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
 
-Span = tuple[int, int]
 Size = tuple[int, int]
 Key = tuple[str, int, int]
 
@@ -314,53 +308,6 @@ def _record(
         warn(f"the best segment, of {length}, is left out: {limit} is too little")
 
 
-class Parts(NamedTuple):
-    """The parts of a text, as spans, none of them blank.
-
-    Args:
-        head: What each of the others needs: headings, a lead-in, a table's header.
-        body: The rest, in order.
-        ordered: Whether one part needs those before it, as steps and code do.
-    """
-
-    head: list[Span]
-    body: list[Span]
-    ordered: bool
-
-
-def parts(text: str) -> Parts:
-    """The parts by which a long text may be cut; at least one is in the body."""
-    from ragsieve.text import sentence_spans  # loads splitters of sentences
-
-    lines = [*_lines(text)]
-    shown = [text[slice(*line)] for line in lines]
-    heads = 0
-    while heads < len(lines) - 1 and _HEAD.match(shown[heads]):
-        heads += 1
-    rows = next((n for n in range(len(lines) - 1) if all(map(_ROW.match, shown[n : n + 2]))), -1)
-    if rows >= 0:
-        ruled = rows + 2 < len(lines) and bool(_RULE.match(shown[rows + 1]))
-        after = min(rows + 1 + ruled, len(lines) - 1)
-        return Parts(lines[:after], lines[after:], False)
-    items = [n for n, line in enumerate(shown) if _ITEM.match(line)]
-    if len(items) > 1:
-        begins = [*items, len(lines)]
-        body = [(lines[a][0], lines[b - 1][1]) for a, b in pairwise(begins)]
-        return Parts(lines[: items[0]], body, all(_STEP.match(shown[n]) for n in items))
-    code = any(map(_FENCE.match, shown))
-    begin = lines[heads][0] if lines else 0
-    sentences = sentence_spans(text[begin:], max_chars=len(text) + 1)
-    if code or (len(lines) - heads > 2 and len(sentences) < (len(lines) - heads) / 2):
-        return Parts(lines[:heads], lines[heads:], code)
-    return Parts(lines[:heads], [(begin + a, begin + b) for a, b in sentences], False)
-
-
-def _lines(text: str) -> Iterator[Span]:
-    """Lines that are not blank, without white space behind them."""
-    for match in re.finditer(r"[^\n]*\S", text):
-        yield match.span()
-
-
 def _cut(
     query: Query, segment: Segment, layout: _Layout, kept: list[Segment]
 ) -> tuple[list[Segment], list[Segment]]:
@@ -369,7 +316,7 @@ def _cut(
     heads, bodies = _inside(segment, head), _inside(segment, body)
     ranked = bodies if ordered else _nearest(query, bodies)
     layout.add(segment, [*heads, *bodies])
-    for needed in (heads, [s for s in heads if not _RULE.match(s.text)]):
+    for needed in (heads, [s for s in heads if not RULE.match(s.text)]):
         chosen = list(needed)
         for one in ranked:
             if layout.fits([*kept, *chosen, one]):
@@ -378,7 +325,7 @@ def _cut(
                 break
         if len(chosen) > len(needed):
             return [*heads, *bodies], chosen
-    if kept or any(_ROW.match(s.text) for s in heads):  # a row says nothing without its header
+    if kept or any(ROW.match(s.text) for s in heads):  # a row says nothing without its header
         return [], []
     if not heads and len(bodies) < 2:
         return _shortened(segment, layout)

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragsieve.answer import Reader
-from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts, parts
+from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts
 from ragsieve.documents import site
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.parts import parts
 from ragsieve.pipeline import System
 from ragsieve.text import adds_nothing, sentence_spans
 from ragsieve.trace import Step, step
