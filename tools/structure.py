@@ -47,6 +47,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "trace",
             "result",
             "records",
+            "citations",
             "retriever",
             "budget",
             "parts",
