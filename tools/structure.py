@@ -60,7 +60,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
         ["split", "score", "select", "answer", "read"],
         ["systems", "sources"],
         ["spec"],
-        ["batch", "ray", "integrations", "inspector", "server", "cli", "__main__"],
+        ["batch", "ray", "integrations", "inspector", "server", "cli", "testing", "__main__"],
     ],
     MORE: [
         ["models", "datasets", "prompts", "fusion"],

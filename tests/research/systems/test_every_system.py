@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
 from ragsieve.result import Result
+from ragsieve.testing import check_system
 from tests.named import NAMES, on_fakes
 
 pytest.importorskip("sklearn")
@@ -121,11 +123,6 @@ def test_threads_and_a_cache_give_what_one_gets_alone(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_budget_holds_in_the_readers_tokens(name: str) -> None:
-    """Of the 40 tokens that a sentence of each document has, and more of the whole."""
-    system = on_fakes(name, ScriptedLLM(reply))
-    for most in (0, 7, 20):
-        result = system.with_budget(most)("Who sang of Wind?", DOCUMENTS)
-
-        assert system.reader.count([result.text]) == [result.tokens.after]
-        assert result.tokens.after <= most
+def test_every_system_keeps_its_promises(name: str) -> None:
+    """Verbatim, within budgets, with reasons, the same in threads and from a pickle."""
+    check_system(on_fakes(name, models.load("fake:echo")))

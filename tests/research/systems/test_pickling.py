@@ -15,7 +15,6 @@ import ragsieve
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.pipeline import Pipeline, System
-from tests.named import NAMES, on_fakes
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
@@ -24,16 +23,6 @@ DOCUMENTS = [json.loads(line) for line in LINES.splitlines()]
 
 def kept(system: System) -> list[tuple[str, int, int]]:
     return [segment.key for segment in system(QUESTION, DOCUMENTS).kept]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_system_is_the_same_from_a_pickle(name: str) -> None:
-    """Its options show, and it keeps the same spans."""
-    system = on_fakes(name, models.load("fake:echo"))
-    again = pickle.loads(pickle.dumps(system))
-
-    assert repr(system) == repr(again)
-    assert kept(system) == kept(again)
 
 
 def test_a_system_by_hand_is_one_too() -> None:

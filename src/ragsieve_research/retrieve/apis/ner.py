@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any
 
 from ragsieve.errors import ModelError, needs_extra, one_line
+from ragsieve.models.reopen import Reopened
 from ragsieve.text import safe, words
 from ragsieve_research.models import store
 from ragsieve_research.retrieve.apis.entities import (
@@ -41,7 +42,7 @@ _INDEFINITE = frozenset(words("how a an what which some any each every other suc
 
 
 @dataclass(frozen=True)
-class Spacy:
+class Spacy(Reopened):
     """Entities by a trained recogniser, and by rules what its training does not cover.
 
     Names are spaCy's, plus runs of capitalised words that it tags as proper nouns (it misses some

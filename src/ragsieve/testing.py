@@ -1,0 +1,305 @@
+"""The laws of the contract as checks of your own stages, systems and models.
+
+Each check raises `AssertionError` with the law that is broken and what broke it, and gives nothing
+otherwise: ``check_stage(MyScorer())`` in a test of yours holds a scorer to what ragsieve's are held
+to. Inputs are drawn at random from a seed, hostile ones among them (control characters, lone
+surrogates, other scripts, empty and equal documents, spans that come twice).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import math
+import pickle
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import numpy as np
+
+from ragsieve.errors import InputError
+from ragsieve.models.base import PASSAGE, Message, Passage
+from ragsieve.pipeline import System
+from ragsieve.result import Result
+from ragsieve.score.base import UNREAD, Scorer
+from ragsieve.stages import Stage
+from ragsieve.types import Document, Query, Segment
+
+Kind = Literal["splitter", "scorer", "selector"]
+PIECES = (
+    *("He sang. ", "It was late, and the goats gave milk. ", "Which bees make honey? ", "- a\n"),
+    *(
+        "你好。",
+        "今天天气很好。",
+        "1. one\n",
+        "a,b\n1,2\n",
+        '{"a": [1, 2]}\n',
+        "\n\n",
+        "def f():\n",
+    ),
+    *("\ud800", "\x00", "\u200b", "😀! ", "et al. ", "</documents> [1] ", "x" * 40),
+)
+QUERIES = (Query("Who sang Summer Breeze?"), Query("Which bees make honey?"))
+MOST_OPTIONS = 8
+
+
+def check_stage(stage: Stage, kind: Kind | None = None, *, seed: int = 0, draws: int = 30) -> None:
+    """Hold a stage to the stage laws.
+
+    It gives a new list, the same for the same arguments, alone and in threads, and changes none of
+    them; nothing comes of nothing; spans are verbatim, of documents that went in. A splitter stays
+    inside what it splits; a scorer keeps identity and order and adds one finite score; a selector
+    adds nothing, changes nothing and loses no span for coming twice. A stage that is a dataclass
+    is frozen, shows its options and has eight of them at most.
+
+    Args:
+        stage: The stage. Its models must depend on their input alone.
+        kind: What it is; a `ragsieve.score.base.Scorer` is a scorer. None: any stage.
+        seed: Of the evidence that is drawn.
+        draws: So many lists of segments are tried.
+
+    Raises:
+        AssertionError: If a law is broken.
+    """
+    kind = kind or ("scorer" if isinstance(stage, Scorer) else None)
+    _law("nothing in, nothing out", list(stage(QUERIES[0], [])) == [], stage)
+    _check_options(stage)
+    rng = random.Random(seed)
+    drawn = [draw_evidence(rng) for _ in range(draws)]
+    alone = [_check_call(stage, kind, segments) for segments in drawn]
+    with ThreadPoolExecutor(4) as pool:
+        others = pool.map(lambda segments: stage(QUERIES[1], segments), drawn)
+        again = pool.map(lambda segments: _told(stage(QUERIES[0], segments)), drawn[::-1])
+        together = [*again][::-1]
+        _law("another question is answered, too", len([*others]) == len(drawn), stage)
+    for segments, once, again in zip(drawn, alone, together, strict=True):
+        _law("the same in threads, whatever was asked before", once == again, segments)
+
+
+def draw_evidence(rng: random.Random, most: int = 6) -> list[Segment]:
+    """Scored spans of several documents: empty ones, equal ones, neighbours in a document."""
+    texts = ["".join(rng.choices(PIECES, k=rng.randint(0, 8))) for _ in range(rng.randint(0, most))]
+    texts += rng.choices(texts, k=rng.randint(0, 2)) if texts else []
+    found = []
+    for rank, text in enumerate(texts):
+        title = rng.choice(("", "Title", "\ud800\n"))
+        document = Document(f"d{rank}", text, title, rank=rank)
+        cut = rng.randint(0, len(text))
+        spans = rng.choice(([(0, len(text))], [(0, cut), (cut, len(text))]))
+        for start, end in dict.fromkeys(spans):
+            scores = {"relevance": rng.random(), "given": rng.uniform(-2, 2)}
+            found.append(Segment(document, start, end, scores))
+    rng.shuffle(found)
+    return found
+
+
+def check_system(system: System, *, seed: int = 0, draws: int = 8, pickles: bool = True) -> None:
+    """Hold a system to what every system promises.
+
+    What is kept is verbatim, of the documents that went in or written from them and marked so, each
+    span once, and stands in the context; nothing grows, and budgets of 0, 7 and 20 tokens hold in
+    the reader's tokens; what goes has a reason; the same comes again, in threads, and from a
+    pickle; a result goes through JSON.
+
+    Args:
+        system: The system, without a source. Its models must depend on their input alone.
+        seed: Of the documents that are drawn.
+        draws: So many questions with documents are tried.
+        pickles: Whether it must go through a pickle.
+
+    Raises:
+        AssertionError: If a law is broken.
+    """
+    rng = random.Random(seed)
+    asked = [(rng.choice(QUERIES), _draw_documents(rng)) for _ in range(draws)]
+    results = [system(*question) for question in asked]
+    for result in results:
+        _check_result(system, result)
+    with ThreadPoolExecutor(4) as pool:
+        together = [*pool.map(lambda question: _story(system(*question)), asked)]
+    _law("the same in threads", [*map(_story, results)] == together, system)
+    if pickles:
+        again = pickle.loads(pickle.dumps(system))
+        _law("repr shows the same of a pickled copy", repr(system) == repr(again), system)
+        _law("a pickled copy gives the same", _story(results[0]) == _story(again(*asked[0])), again)
+    for most in (0, 7, 20):
+        _check_result(system, system.with_budget(most)(*asked[-1]), most)
+
+
+def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
+    """Hold a model to its protocol: `LLM`, `Embedder`, `CrossEncoder` or `SentencePruner`.
+
+    Each call gives as many as it was asked, none of none, finite ones; the same for an item alone
+    and among others, in another order and in threads, within ``tolerance``; vectors have unit
+    length, odds sum to 1, an LLM raises what it lacks. What it can is found by its methods.
+
+    Raises:
+        AssertionError: If a law is broken.
+        InputError: If it has none of the protocols' calls.
+    """
+    _law("a model has an identity", bool(model.identity), model)
+    texts = [f"{PIECES[n % 3]}{n} songs were sung." for n in range(batch)]
+    prompts = [(Message("user", text),) for text in texts]
+    can = getattr(model, "can", frozenset())
+    calls: dict[str, tuple[Callable[[Sequence[Any]], Any], Sequence[Any]]] = {
+        "embed": (lambda items: model.embed(items), texts),
+        "score": (lambda items: model.score(items), [("Who sang?", text) for text in texts]),
+        "prune": (lambda items: _pruned(model, items), texts),
+        "count": (lambda items: model.count(items), texts),
+        "complete": (lambda items: model.complete(items, max_tokens=8), prompts),
+        "choose": (lambda items: model.choose(items, [["yes", "no"]] * len(items)), prompts),
+        "loglik": (lambda items: model.loglik(items, ["It rained."] * len(items)), prompts),
+    }
+    lacks = {"complete", "choose", "loglik"} - {*can}
+    tried = [name for name in calls if hasattr(model, name) and name not in lacks]
+    if not tried:
+        raise InputError(f"a model must have one of {', '.join(calls)}, got {model!r:.80}")
+    for name in tried:
+        _check_model_call(name, *calls[name], tolerance)
+
+
+def _law(rule: str, holds: bool, what: object) -> None:
+    if not holds:
+        raise AssertionError(f"{rule}: broken by {what!r:.1000}")
+
+
+def _told(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
+    return [(s.key, s.text, s.document.written_by, dict(s.scores)) for s in segments]
+
+
+def _check_options(stage: Stage) -> None:
+    """Of a dataclass: frozen, few, shown."""
+    if not dataclasses.is_dataclass(stage):
+        return
+    names = [f.name for f in dataclasses.fields(stage) if f.init]
+    shown = repr(stage)
+    _law(f"at most {MOST_OPTIONS} options", len(names) <= MOST_OPTIONS, names)
+    _law("repr shows every option", all(f"{name}=" in shown for name in names), shown)
+    frozen = type(stage).__dataclass_params__.frozen  # type: ignore[union-attr]
+    _law("a stage is frozen, so that threads may share it", frozen, stage)
+
+
+def _check_call(stage: Stage, kind: Kind | None, segments: list[Segment]) -> list[Any]:
+    """One call of a stage: what it gives, where all laws hold."""
+    before = copy.deepcopy(segments)
+    first = stage(QUERIES[0], segments)
+    _law("a stage gives a new list", isinstance(first, list) and first is not segments, stage)
+    _law("no argument is changed", _told(segments) == _told(before), segments)
+    _law("the same call gives the same", _told(stage(QUERIES[0], segments)) == _told(first), first)
+    documents = {s.document for s in segments}
+    of_theirs = (s.document in documents or bool(s.document.parents) for s in first)
+    _law("each span is of a document that went in, or written from some", all(of_theirs), first)
+    if kind == "splitter":
+        _check_splitter(stage, segments, first)
+    elif kind == "scorer":
+        _check_scored(stage, segments, first)
+    elif kind == "selector":
+        _check_selected(segments, first)
+        once, twice = (_keys(stage(QUERIES[0], segments[:1] * n)) for n in (1, 2))
+        _law("a span that comes twice is not lost", {*once} <= {*twice}, (once, twice))
+    return _told(first)
+
+
+def _keys(segments: Sequence[Segment]) -> list[tuple[str, int, int]]:
+    return [s.key for s in segments]
+
+
+def _check_splitter(stage: Stage, segments: Sequence[Segment], finer: Sequence[Segment]) -> None:
+    def inside(span: Segment) -> bool:
+        return any(
+            s.document == span.document and s.start <= span.start <= span.end <= s.end
+            for s in segments
+        )
+
+    _law("a splitter stays inside what it splits", all(map(inside, finer)), finer)
+    for whole in segments:
+        starts = [s.start for s in stage(QUERIES[0], [whole])]
+        _law("a document's spans come in order", sorted(starts) == starts, starts)
+
+
+def _check_scored(stage: Stage, segments: Sequence[Segment], scored: Sequence[Segment]) -> None:
+    name = getattr(stage, "name", None)
+    _law("a scorer keeps identity and order", _keys(segments) == _keys(scored), scored)
+    for before, after in zip(segments, scored, strict=True):
+        new = {k for k, v in after.scores.items() if before.scores.get(k) != v}
+        _law("a scorer adds its own score alone", new <= {name, PASSAGE, UNREAD}, after.scores)
+        _law("no score goes", before.scores.keys() <= after.scores.keys(), after.scores)
+        _law("the score is finite", math.isfinite(after.score), after.scores)
+
+
+def _check_selected(segments: Sequence[Segment], kept: Sequence[Segment]) -> None:
+    given = Counter((s.key, str(dict(s.scores))) for s in segments)
+    found = Counter((s.key, str(dict(s.scores))) for s in kept)
+    _law("a selector adds and changes nothing", found <= given, kept)
+
+
+def _draw_documents(rng: random.Random) -> list[dict[str, str]]:
+    texts = ["".join(rng.choices(PIECES, k=rng.randint(0, 8))) for _ in range(rng.randint(1, 6))]
+    return [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
+
+
+def _check_result(system: System, result: Result, most: int | None = None) -> None:
+    kept = [s for s in result.kept if not s.document.written_by]
+    verbatim = (s.document in result.documents and s.text in s.document.text for s in kept)
+    _law("what is kept is of the documents", all(verbatim), result.kept)
+    written = [s.document for s in result.kept if s.document.written_by]
+    _law("what was written names its parents", all(d.parents for d in written), written)
+    _law("each span is kept once", len({*_keys(result.kept)}) == len(result.kept), result.kept)
+    length = system.reader.count([result.text])[0]
+    _law("tokens are counted by the reader", length == result.tokens.after, result.tokens)
+    _law("nothing grows", result.tokens.after <= result.tokens.before, result.tokens)
+    _law("a budget holds", most is None or result.tokens.after <= most, result.tokens)
+    gone = [verdict for verdict in result.verdicts if verdict.stage]
+    _law("what goes has a reason", all(verdict.reason for verdict in gone), gone)
+    shown = json.loads(json.dumps(result.to_dict()))
+    _law("a result goes through JSON", shown["text"] == result.text, result)
+
+
+def _story(result: Result) -> Any:
+    """What a result says, without times and costs."""
+    steps = [(_told(step.after), step.notes) for step in result.trace.steps]
+    return result.text, _told(result.kept), steps
+
+
+def _pruned(model: Any, texts: Sequence[str]) -> list[list[float]]:
+    found = model.prune(["Who sang?"] * len(texts), [[Passage("", [text])] for text in texts])
+    return [[*pruned.sentences, *pruned.passages] for pruned in found]
+
+
+def _check_model_call(
+    name: str, call: Callable[[Sequence[Any]], Any], items: Sequence[Any], tolerance: float
+) -> None:
+    together = [*call(items)]
+    _law(f"{name} gives as many as it is asked", len(together) == len(items), together)
+    _law(f"{name} gives none of none", len(call([])) == 0, name)
+    with ThreadPoolExecutor(4) as pool:
+        ways = {
+            "alone": [call([item])[0] for item in items],
+            "in another order": [*call(items[::-1])][::-1],
+            "in threads": [found[0] for found in pool.map(lambda item: call([item]), items)],
+        }
+    for way, found in ways.items():
+        same = all(_near(a, b, tolerance) for a, b in zip(together, found, strict=True))
+        _law(f"{name} gives the same {way}", same, (together, found))
+    if name == "embed":
+        lengths = np.linalg.norm(np.asarray(together), axis=1)
+        _law("vectors have unit length", bool(np.allclose(lengths, 1, atol=1e-3)), lengths)
+    if name == "choose":
+        sums = [sum(odds) for odds in together if odds is not None]
+        _law("odds sum to 1", bool(np.allclose(sums, 1, atol=1e-3)), together)
+
+
+def _near(one: Any, other: Any, tolerance: float) -> bool:
+    """Whether texts and None are equal, numbers finite and near."""
+    if one is None or isinstance(one, str):
+        return bool(one == other)
+    numbers = np.asarray(one, np.float64)
+    return bool(
+        np.isfinite(numbers).all()
+        and np.shape(one) == np.shape(other)
+        and np.allclose(numbers, np.asarray(other, np.float64), atol=tolerance)
+    )

@@ -1,0 +1,157 @@
+"""The public checks: each law is broken by something, and then its check says so."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragsieve import load, models
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import PASSAGE
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
+from ragsieve.pipeline import System
+from ragsieve.testing import check_model, check_stage, check_system
+from ragsieve.types import Document, Query, Segment
+
+FRESH = itertools.count()
+
+
+@dataclass
+class Thawed:
+    """A stage that anybody may change."""
+
+    k: int = 1
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [*segments]
+
+
+@dataclass(frozen=True, repr=False)
+class Silent:
+    """A stage that hides its option."""
+
+    k: int = 1
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [*segments]
+
+
+def scored(segments: Sequence[Segment], value: Callable[[], float], name: str = "own") -> list[Any]:
+    return [s.scored(name, value()) for s in segments]
+
+
+def emptied(query: Query, segments: list[Segment], /) -> list[Segment]:
+    kept = [*segments]
+    segments.clear()
+    return kept
+
+
+STAGES: list[tuple[str, Any, Any]] = [
+    ("nothing in, nothing out", None, lambda q, s: [Segment.whole(Document("a", "b"))]),
+    ("a stage is frozen", None, Thawed()),
+    ("repr shows every option", None, Silent()),
+    ("a stage gives a new list", None, lambda q, s: s),
+    ("no argument is changed", None, emptied),
+    ("the same call gives the same", None, lambda q, s: scored(s, lambda: next(FRESH))),
+    ("of a document that went in", None, lambda q, s: [Segment.whole(Document("x", ""))] * len(s)),
+    ("stays inside", "splitter", lambda q, s: [Segment.whole(x.document) for x in s]),
+    ("come in order", "splitter", lambda q, s: [replace(x, start=x.end - n, end=x.end - n)
+                                                for x in s for n in (0, len(x.text))]),
+    ("identity and order", "scorer", lambda q, s: scored(s, lambda: 1.0)[::-1]),
+    ("its own score alone", "scorer", lambda q, s: scored(s, lambda: 1.0, "given")),
+    ("no score goes", "scorer", lambda q, s: [replace(x, scores={PASSAGE: 1.0}) for x in s]),
+    ("adds and changes nothing", "selector", lambda q, s: scored(s, lambda: 1.0)),
+    ("adds and changes nothing", "selector", lambda q, s: [*s, *s]),
+    ("comes twice is not lost", "selector", lambda q, s: [x for x in s if s.count(x) == 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "kind", "stage"), STAGES)
+def test_a_stage_that_breaks_a_law_is_told_which(law: str, kind: Any, stage: Any) -> None:
+    """By the law's name and what broke it."""
+    with pytest.raises(AssertionError, match=f"{law}.*: broken by "):
+        check_stage(stage, kind)
+
+
+@dataclass(frozen=True)
+class Chatty:
+    """A reader whose context is longer than it counts."""
+
+    llm: Any
+    more: int = 0
+
+    def context(self, segments: Sequence[Segment]) -> str:
+        return Reader(self.llm).context(segments)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [n + next(FRESH) % 5 for n in self.llm.count(texts)]
+
+
+SYSTEMS: list[tuple[str, System]] = [
+    ("tokens are counted by the reader", System(lambda q, s: [*s], Chatty(ScriptedLLM([])))),  # type: ignore[arg-type]
+    ("the same in threads", System(
+        lambda q, s: scored(s, lambda: next(FRESH)), Reader(ScriptedLLM([])))),
+    ("what was written names its parents", System(
+        lambda q, s: [Segment.whole(Document("w", "I wrote.", written_by="me"))] if s else [],
+        Reader(ScriptedLLM([])))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "system"), SYSTEMS)
+def test_a_system_that_breaks_a_promise_is_told_which(law: str, system: System) -> None:
+    """By its name."""
+    with pytest.raises(AssertionError, match=f"{law}.*: broken by "):
+        check_system(system, pickles=False)
+
+
+class Drifting:
+    """An embedder whose vectors depend on what was asked before."""
+
+    identity = "drifting"
+
+    def __init__(self, value: Callable[[int], float]) -> None:
+        self.value = value
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        return np.array([[self.value(len(texts)), 0.0] for _ in texts], np.float32).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("law", "value"),
+    [
+        ("embed gives the same alone", float),
+        ("embed gives the same alone", lambda n: math.nan),
+        ("vectors have unit length", lambda n: 2.0),
+    ],
+)
+def test_a_model_that_breaks_its_protocol_is_told_how(law: str, value: Any) -> None:
+    """By call and law."""
+    with pytest.raises(AssertionError, match=f"{law}: broken by "):
+        check_model(Drifting(value))
+
+
+def test_models_and_the_default_keep_the_laws() -> None:
+    """Those that documentation and tests run on, and what runs by default."""
+    fakes = (HashingEmbedder(), OverlapCrossEncoder(), OverlapPruner(), models.load("fake:echo"))
+    for model in (*fakes, models.load("pruner")):
+        check_model(model)
+    check_system(load("finefilter", llm="fake:echo"), draws=4)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    """With what it must have one of."""
+    with pytest.raises(InputError, match="must have one of embed, score"):
+        check_model(Nothing())
+
+
+class Nothing:
+    """Has a name alone."""
+
+    identity = "nothing"
