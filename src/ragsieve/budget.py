@@ -233,6 +233,8 @@ def fit_parts(
     while passed := budget.passed(kept, reader, most):
         some, limits = passed
         cut, stay = _fitted(some, limits, reader, query)
+        if [s.key for s in stay] == [s.key for s in some]:  # a reader that counts otherwise now
+            stay = stay[:-1]
         kept = _exchanged(kept, some, stay)
         finer = _exchanged(finer, some, cut)
     return finer, kept

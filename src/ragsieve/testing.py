@@ -73,11 +73,11 @@ def check_stage(stage: Stage, kind: Kind | None = None, *, seed: int = 0, draws:
     alone = [_check_call(stage, kind, segments) for segments in drawn]
     with ThreadPoolExecutor(4) as pool:
         others = pool.map(lambda segments: stage(QUERIES[1], segments), drawn)
-        again = pool.map(lambda segments: _told(stage(QUERIES[0], segments)), drawn[::-1])
-        together = [*again][::-1]
+        answers = pool.map(lambda segments: _told(stage(QUERIES[0], segments)), drawn[::-1])
+        together = [*answers][::-1]
         _law("another question is answered, too", len([*others]) == len(drawn), stage)
-    for segments, once, again in zip(drawn, alone, together, strict=True):
-        _law("the same in threads, whatever was asked before", once == again, segments)
+    for segments, once, answer in zip(drawn, alone, together, strict=True):
+        _law("the same in threads, whatever was asked before", once == answer, segments)
 
 
 def draw_evidence(rng: random.Random, most: int = 6) -> list[Segment]:
@@ -103,7 +103,7 @@ def check_system(system: System, *, seed: int = 0, draws: int = 8, pickles: bool
     What is kept is verbatim, of the documents that went in or written from them and marked so, each
     span once, and stands in the context; nothing grows, and budgets of 0, 7 and 20 tokens hold in
     the reader's tokens; what goes has a reason; the same comes again, in threads, and from a
-    pickle; a result goes through JSON.
+    pickle; a result comes again from JSON.
 
     Args:
         system: The system, without a source. Its models must depend on their input alone.
@@ -144,7 +144,7 @@ def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
     _law("a model has an identity", bool(model.identity), model)
     texts = [f"{PIECES[n % 3]}{n} songs were sung." for n in range(batch)]
     prompts = [(Message("user", text),) for text in texts]
-    can = getattr(model, "can", frozenset())
+    can: frozenset[str] = getattr(model, "can", frozenset())
     calls: dict[str, tuple[Callable[[Sequence[Any]], Any], Sequence[Any]]] = {
         "embed": (lambda items: model.embed(items), texts),
         "score": (lambda items: model.score(items), [("Who sang?", text) for text in texts]),
@@ -179,7 +179,7 @@ def _check_options(stage: Stage) -> None:
     shown = repr(stage)
     _law(f"at most {MOST_OPTIONS} options", len(names) <= MOST_OPTIONS, names)
     _law("repr shows every option", all(f"{name}=" in shown for name in names), shown)
-    frozen = type(stage).__dataclass_params__.frozen  # type: ignore[union-attr]
+    frozen = type(stage).__dataclass_params__.frozen
     _law("a stage is frozen, so that threads may share it", frozen, stage)
 
 
@@ -255,8 +255,8 @@ def _check_result(system: System, result: Result, most: int | None = None) -> No
     _law("a budget holds", most is None or result.tokens.after <= most, result.tokens)
     gone = [verdict for verdict in result.verdicts if verdict.stage]
     _law("what goes has a reason", all(verdict.reason for verdict in gone), gone)
-    shown = json.loads(json.dumps(result.to_dict()))
-    _law("a result goes through JSON", shown["text"] == result.text, result)
+    again = Result.from_dict(json.loads(json.dumps(result.to_dict())))
+    _law("a result comes again from JSON", again.text == result.text, result)
 
 
 def _story(result: Result) -> Any:

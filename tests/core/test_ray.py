@@ -41,6 +41,7 @@ def cluster() -> Iterator[None]:
     """Two workers on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.shutdown()  # one that another module left
         ray.init(num_cpus=2, include_dashboard=False)
     yield
     ray.shutdown()

@@ -61,7 +61,8 @@ def install(folder: Path, wheel: Path, needs: Packages) -> None:
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder)
     place = ("--python", folder / "bin" / "python", "--find-links", wheel.parent)
     constraints = ("--constraint", ROOT / "constraints.txt")
-    run(uv, "pip", "install", "--quiet", *place, *constraints, ours, *others)
+    fresh = ("--refresh-package", "ragsieve-research")  # the version is the same at each build
+    run(uv, "pip", "install", "--quiet", *place, *constraints, *fresh, ours, *others)
 
 
 def variables(environment: Path, folder: Path, fake: str) -> Mapping[str, str]:

@@ -91,7 +91,7 @@ def test_json_is_one_object(ragsieve: Command) -> None:
     found = json.loads(ragsieve("filter", *FAKE, "-q", ASKED, "a.txt", "--json").out)
     asked = json.loads(ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "--json").out)
 
-    assert ["query", "kept", "text", "tokens", "trace"] == list(found)
+    assert ["schema_version", "query", "kept", "text", "tokens", "trace"] == list(found)
     assert {**found, "trace": 0, "answer": found["text"]} == {**asked, "trace": 0}
     (kept,) = found["kept"]
     assert ("a.txt", TEXT[17:60]) == (kept["document"], kept["text"])
